@@ -1,0 +1,102 @@
+"""What a model is to Deputy: `complete(messages, tools, settings) -> Reply`, and nothing more."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+MessageRole = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """A call the model asks for.
+
+    `id` is Deputy's call id in a message of the past and the provider's own, which nobody relies
+    on, in a fresh reply. `problem` says why the arguments could not be read as a JSON object
+    (`arguments` is then `{}`); such a call is never run, the model gets the problem as its result.
+    """
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    id: str = ""
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation. `name` is the speaker; a `tool` message answers `tool_call_id`."""
+
+    role: MessageRole
+    content: str
+    name: str = ""
+    tool_calls: tuple[ToolRequest, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True)
+class ToolSchema:
+    """A tool as a model sees it; `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call, as the provider counted them (0 where it does not say)."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How to ask. `timeout` is in seconds for the whole call.
+
+    `facts` is the prompt once more as data (goal, speaker, groups with scores, memories): a model
+    that reads text ignores it, the local one decides by it.
+    """
+
+    model: str
+    timeout: float = 120.0
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model said: text, calls it asks for (in order), and what it cost."""
+
+    content: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    usage: Usage = Usage()
+    model: str = ""
+
+
+class ProviderError(Exception):
+    """The model could not be asked or gave nothing usable.
+
+    `code` is stable: MODEL_RATE_LIMITED, MODEL_UNAVAILABLE, MODEL_TIMEOUT, MODEL_CONNECTION,
+    MODEL_EMPTY_REPLY, MODEL_REFUSED (bad key, bad request), MODEL_UNKNOWN. `retry_after` is in seconds.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, retryable: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class Provider(Protocol):
+    """A source of replies. Stateless; may be called from several threads of one process."""
+
+    def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema], settings: ModelSettings
+    ) -> Reply:
+        """The model's next message. Raises ProviderError; never retries by itself."""
+        ...
