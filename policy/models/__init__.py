@@ -1,0 +1,7 @@
+"""May they: capabilities, what binds tools to them, rules and standing approvals."""
+
+from .capabilities import Capability, ToolBinding
+from .grants import Grant, GrantUse
+from .rules import CapabilityRule
+
+__all__ = ["Capability", "CapabilityRule", "Grant", "GrantUse", "ToolBinding"]
