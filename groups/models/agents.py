@@ -26,7 +26,9 @@ class Role(Created):
     denied_tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     delegable_tools = ArrayField(models.CharField(max_length=64), null=True, blank=True)
     model = models.CharField(
-        max_length=200, blank=True, help_text="Such as openai:gpt-5; empty means the deployment's DEPUTY_MODEL."
+        max_length=200,
+        blank=True,
+        help_text="Such as openai:gpt-5; empty means the deployment's DEPUTY_MODEL.",
     )
 
     class Meta:

@@ -80,7 +80,9 @@ class RoutingExample(Created):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["group", "goal_hash"], name="routing_example_unique"),
-            models.CheckConstraint(condition=models.Q(kind__in=ExampleKind.values), name="routing_example_kind"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=ExampleKind.values), name="routing_example_kind"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -11,7 +11,9 @@ from common.models import Created
 class Organization(Created):
     """A tenant. Everything else carries its id, and every query starts from it."""
 
-    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.organization_id, editable=False)
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.organization_id, editable=False
+    )
     slug = models.SlugField(max_length=63, unique=True)
     name = models.CharField(max_length=200)
 
@@ -30,7 +32,8 @@ class Project(Created):
         default=False, help_text="What groups learn waits for a curator before any search sees it."
     )
     allow_self_approval = models.BooleanField(
-        default=False, help_text="A person may decide approvals that only people may decide on their own runs."
+        default=False,
+        help_text="A person may decide approvals that only people may decide on their own runs.",
     )
 
     class Meta:
@@ -55,7 +58,9 @@ class Membership(Created):
     allows nothing (rulings 1 and 3).
     """
 
-    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.membership_id, editable=False)
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.membership_id, editable=False
+    )
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     kind = models.CharField(max_length=10, choices=MembershipKind.choices, default=MembershipKind.HUMAN)
@@ -67,7 +72,9 @@ class Membership(Created):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["organization", "user"], name="membership_unique"),
-            models.CheckConstraint(condition=models.Q(kind__in=MembershipKind.values), name="membership_kind"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=MembershipKind.values), name="membership_kind"
+            ),
         ]
 
     def __str__(self) -> str:

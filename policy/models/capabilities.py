@@ -9,8 +9,12 @@ from common.models import Created
 class Capability(Created):
     """Something a tool can do that rules speak about: `send_email`, `payment`, `read_web`."""
 
-    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.capability_id, editable=False)
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.capability_id, editable=False
+    )
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     name = models.SlugField(max_length=64)
     description = models.TextField(blank=True)
 
@@ -26,7 +30,9 @@ class ToolBinding(Created):
     """Adds a capability to the tools whose names match, such as `mail_*`, beside what they declare."""
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.binding_id, editable=False)
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     pattern = models.CharField(max_length=64, help_text="A tool's name; * stands for any characters.")
     capability = models.ForeignKey(Capability, on_delete=models.CASCADE, related_name="bindings")
 

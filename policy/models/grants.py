@@ -28,7 +28,9 @@ class Grant(Created):
 class GrantUse(Created):
     """One call a grant let through."""
 
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     grant = models.ForeignKey(Grant, on_delete=models.CASCADE, related_name="uses")
     idempotency_key = models.CharField(max_length=64)
 

@@ -25,8 +25,12 @@ class CapabilityRule(Created):
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.rule_id, editable=False)
     organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+")
-    project = models.ForeignKey("groups.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
-    group = models.ForeignKey("groups.Group", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    project = models.ForeignKey(
+        "groups.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    group = models.ForeignKey(
+        "groups.Group", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
     role = models.ForeignKey("groups.Role", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     name = models.CharField(max_length=200, blank=True)
     capability = models.ForeignKey(

@@ -12,7 +12,9 @@ class Approval(models.Model):
     """A call that stopped at the gate. Bound to the digest of exactly these arguments."""
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.approval_id, editable=False)
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="approvals")
     tool_call = models.ForeignKey("runs.ToolCall", on_delete=models.CASCADE, related_name="approvals")
     capability = models.CharField(max_length=64, blank=True)

@@ -16,7 +16,9 @@ class ToolCall(Created):
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.call_id, editable=False)
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="calls", db_index=False)
     call_id = models.CharField(max_length=64)
     agent = models.CharField(max_length=ids.ID_LENGTH, default="", blank=True)

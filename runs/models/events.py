@@ -10,7 +10,9 @@ from runs.choices import EventType
 class RunEvent(models.Model):
     """One thing that happened, in the order of `seq`; never changed, chained by `digest`."""
 
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="events", db_index=False)
     seq = models.PositiveIntegerField()
     type = models.CharField(max_length=30, choices=EventType.choices)

@@ -17,17 +17,29 @@ class Run(Created):
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.run_id, editable=False)
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
-    project = models.ForeignKey("groups.Project", on_delete=models.CASCADE, related_name="runs", db_index=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    project = models.ForeignKey(
+        "groups.Project", on_delete=models.CASCADE, related_name="runs", db_index=False
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs", db_index=False
+    )
     parent_run = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="children")
     root = models.ForeignKey("self", on_delete=models.CASCADE, related_name="+")
     depth = models.PositiveSmallIntegerField(default=0)
     kind = models.CharField(max_length=10, choices=RunKind.choices)
     driver = models.CharField(max_length=10, choices=Driver.choices, default=Driver.INTERNAL)
-    group = models.ForeignKey("groups.Group", on_delete=models.SET_NULL, null=True, related_name="runs", db_index=False)
-    agent_instance = models.ForeignKey("groups.AgentInstance", on_delete=models.SET_NULL, null=True, related_name="runs", db_index=False)
-    role = models.ForeignKey("groups.Role", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False)
+    group = models.ForeignKey(
+        "groups.Group", on_delete=models.SET_NULL, null=True, related_name="runs", db_index=False
+    )
+    agent_instance = models.ForeignKey(
+        "groups.AgentInstance", on_delete=models.SET_NULL, null=True, related_name="runs", db_index=False
+    )
+    role = models.ForeignKey(
+        "groups.Role", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
     session_key = models.CharField(max_length=200, default="", blank=True)
     goal = models.TextField()
     context = models.TextField(default="", blank=True)
@@ -57,8 +69,16 @@ class Run(Created):
         ]
         indexes = [
             models.Index(fields=["organization", "project", "-id"], name="run_by_project"),
-            models.Index(fields=["organization", "user", "project", "session_key", "id"], name="run_by_session", condition=~Q(session_key="")),
-            models.Index(fields=["status", "lease_expires_at"], name="run_open", condition=Q(status__in=[RunStatus.PENDING, RunStatus.RUNNING])),
+            models.Index(
+                fields=["organization", "user", "project", "session_key", "id"],
+                name="run_by_session",
+                condition=~Q(session_key=""),
+            ),
+            models.Index(
+                fields=["status", "lease_expires_at"],
+                name="run_open",
+                condition=Q(status__in=[RunStatus.PENDING, RunStatus.RUNNING]),
+            ),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=RunStatus.values), name="runs_status_check"),

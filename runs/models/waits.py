@@ -12,12 +12,18 @@ class Wait(Created):
     """One thing a run waits for, found by its correlation key. Resolved once, for good."""
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.wait_id, editable=False)
-    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="waits", db_index=False)
     kind = models.CharField(max_length=10, choices=WaitKind.choices)
     correlation_key = models.CharField(max_length=200)
-    child_run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, null=True, related_name="waited_by", db_index=False)
-    tool_call = models.ForeignKey("runs.ToolCall", on_delete=models.CASCADE, null=True, related_name="waits", db_index=False)
+    child_run = models.ForeignKey(
+        "runs.Run", on_delete=models.CASCADE, null=True, related_name="waited_by", db_index=False
+    )
+    tool_call = models.ForeignKey(
+        "runs.ToolCall", on_delete=models.CASCADE, null=True, related_name="waits", db_index=False
+    )
     expires_at = models.DateTimeField(null=True)
     resolved_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=10, choices=WaitOutcome.choices, null=True)
