@@ -101,6 +101,7 @@ class EventType(TextChoices):
     TOOL_COMPLETED = "tool.completed"
     TOOL_FAILED = "tool.failed"
     TOOL_BLOCKED = "tool.blocked"
+    TOOL_WAITS = "tool.waits"
     TOOL_REQUIRES_APPROVAL = "tool.requires_approval"
     TOOL_APPROVED = "tool.approved"
     TOOL_REJECTED = "tool.rejected"

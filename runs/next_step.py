@@ -75,6 +75,8 @@ def next_step(state: State) -> Step:
         return _with_calls(state)
     if state.backoff:
         return Park("timer")
+    if state.gave_up:
+        return Fail(*state.gave_up)
     if state.finished:
         return Finish(output(state))
     return exceeded(state) or Speak(state.speaker)

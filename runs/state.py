@@ -46,7 +46,7 @@ class Call:
     idempotency_key: str = ""
     effective_arguments: dict[str, Any] | None = None
     child_run: str = ""
-    retried: bool = False
+    reserved: int = 0  # tokens set aside for the child
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
     error: dict[str, Any] | None = None
@@ -84,10 +84,12 @@ class State:
     round: int = 1
     turn: int = 0  # index into the members: whose turn it is
     steps: int = 0
-    tokens: int = 0
+    tokens: int = 0  # used here and by children that have ended
+    reserved: int = 0  # set aside for children that have not
     children: int = 0
     retries: int = 0  # model.retried since the last reply
     backoff: bool = False  # a timer wait for the model is open
+    gave_up: tuple[str, str] | None = None  # code and message of the model's last failure
     repeats: int = 0
     last_batch: str = ""
     heard: int = 0  # seq of the last message from a person
@@ -107,6 +109,10 @@ class State:
     def last_said(self) -> Said | None:
         """The last thing an agent said."""
         return next((said for said in reversed(self.messages) if said.author != USER), None)
+
+    @property
+    def tokens_left(self) -> int:
+        return self.budgets["tokens"] - self.tokens - self.reserved
 
     def unfinished(self, phase: str) -> list[Call]:
         """The open calls in this phase, in the order they were asked for."""
@@ -208,6 +214,8 @@ def _end_turn(state: State, said: Said) -> None:
 def _retried(state: State, event: Event) -> None:
     state.retries += 1
     state.backoff = bool(event.payload.get("correlation_key"))
+    if event.payload.get("gave_up"):
+        state.gave_up = (event.payload["code"], event.payload["message"])
 
 
 def _called(state: State, event: Event) -> None:
@@ -227,7 +235,10 @@ def _waits(state: State, event: Event, kind: str) -> None:
 def _child(state: State, event: Event) -> None:
     state.children += 1
     _waits(state, event, "child")
-    _call(state, event).child_run = event.payload["child_run"]
+    call = _call(state, event)
+    call.child_run = event.payload["child_run"]
+    call.reserved = event.payload.get("tokens", 0)
+    state.reserved += call.reserved
 
 
 def _resolved(state: State, event: Event) -> None:
@@ -238,6 +249,8 @@ def _resolved(state: State, event: Event) -> None:
     call.phase = READY
     call.outcome = event.payload["outcome"]
     call.payload = event.payload.get("payload") or {}
+    state.reserved -= call.reserved
+    state.tokens += call.payload.get("tokens", 0) if call.child_run else 0
 
 
 def _completed(state: State, event: Event) -> None:
@@ -261,7 +274,6 @@ def _approved(state: State, event: Event) -> None:
     """Decided: the call stands before the gate once more, with the arguments as approved."""
     call = _call(state, event)
     call.phase = ASKED
-    call.retried = True
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 
@@ -288,6 +300,7 @@ HANDLERS = {
     EventType.TOOL_REJECTED.value: _failed,
     EventType.TOOL_EXPIRED.value: _failed,
     EventType.TOOL_APPROVED.value: _approved,
+    EventType.TOOL_WAITS.value: lambda state, event: _waits(state, event, event.payload["kind"]),
     EventType.TOOL_REQUIRES_APPROVAL.value: _parked_call("approval"),
     EventType.TOOL_OUTCOME_UNKNOWN.value: _parked_call("review"),
     EventType.CHILD_CREATED.value: _child,

@@ -36,6 +36,10 @@ class Project(Created):
         help_text="A person may decide approvals that only people may decide on their own runs.",
     )
 
+    catalog_version = models.BigIntegerField(
+        default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."
+    )
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["organization", "slug"], name="project_slug_unique"),

@@ -3,5 +3,6 @@
 from .capabilities import Capability, ToolBinding
 from .grants import Grant, GrantUse
 from .rules import CapabilityRule
+from .version import PolicyVersion
 
-__all__ = ["Capability", "CapabilityRule", "Grant", "GrantUse", "ToolBinding"]
+__all__ = ["Capability", "CapabilityRule", "Grant", "GrantUse", "PolicyVersion", "ToolBinding"]

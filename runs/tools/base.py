@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from groups.catalog import GroupWithRoles
+
 
 @dataclass(frozen=True)
 class ToolContext:
@@ -58,8 +60,7 @@ class WaitFor:
 class Spawn:
     """A group is to work on this; its output will be the result."""
 
-    group_id: str
-    group_name: str
+    group: GroupWithRoles
     goal: str
     context: str
     routing: list[dict[str, Any]] = field(default_factory=list)
