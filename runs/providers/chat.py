@@ -50,7 +50,8 @@ class ChatProvider:
         async def ask() -> str:
             client = loop.shared(("chat", self.base_url, self.api_key), self._client)
             answer = await client.chat.completions.with_raw_response.create(**request, timeout=timeout)
-            return str(answer.http_response.text)
+            body: bytes = answer.http_response.content
+            return body.decode("utf-8-sig", "replace")  # JSON is UTF-8, whatever the header says
 
         try:
             return loop.call(ask, timeout)
@@ -68,9 +69,11 @@ class ChatProvider:
             raise ProviderError(
                 "MODEL_CONNECTION", f"No complete answer from {self._origin()} ({said}).", retryable=True
             ) from None
-        except openai.OpenAIError as error:
-            said = failures.words(str(error), self.api_key)
-            raise ProviderError("MODEL_REFUSED", f"The model could not be asked: {said}") from None
+        except ProviderError:
+            raise
+        except Exception as error:  # what neither SDK nor HTTP client can send or set up
+            said = failures.words(f"{type(error).__name__}: {error}", self.api_key)
+            raise ProviderError("MODEL_REFUSED", f"The model could not be asked: {said}") from error
 
     def _client(self) -> "AsyncOpenAI":
         import openai
@@ -105,7 +108,7 @@ class ChatProvider:
         return request
 
     def _is_openai(self) -> bool:
-        return urlsplit(self.base_url).hostname == "api.openai.com"
+        return f".{urlsplit(self.base_url).hostname}".endswith(".api.openai.com")  # or one of its regions
 
     def _origin(self) -> str:
         """Scheme, host and port: a base URL may hold a password or a key."""

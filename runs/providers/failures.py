@@ -15,7 +15,7 @@ LONGEST_WORDS = 300
 TRY_LATER = {408, 409, 425}
 # What looks like a key even when it is not the one that was sent.
 SECRETS = re.compile(
-    r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]{6,}|AIza[\w-]{10,}|(?:api[_-]?key|authorization|x-api-key)[\"']?\s*[=:]\s*[\"']?[^\s\"',;&]+)"
+    r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]{6,}|AIza[\w-]{10,}|(?:api[_-]?key|authorization|x-api-key)[\"']?\s*[=:]\s*[\"']?(?:bearer\s+)?[^\s\"',;&]+)"
 )
 NO_MORE_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
 

@@ -57,7 +57,7 @@ def storable(text: str) -> str:
 def spoken(message: Message) -> str:
     """A message's text. A named speaker is told in the text: most models never see a name field."""
     content = storable(message.content)
-    name = storable(message.name)
+    name = " ".join(storable(message.name).split())
     if message.role != "user" or not name or content.startswith(f"{name}:"):
         return content
     return f"{name}: {content}"
@@ -67,7 +67,7 @@ def count(value: object) -> int:
     """A token count as a provider wrote it; 0 for anything that is not one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0
-    return max(int(value), 0)
+    return min(max(int(value), 0), 10**9)
 
 
 def requested(name: str, arguments: object, call_id: object = "", *, truncated: bool = False) -> ToolRequest:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -174,6 +175,24 @@ class TestWhatIsSent:
         monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
         assert "openai-organization" not in self.sent(ASK).headers
 
+    def test_a_speaker_s_name_stays_on_one_line(self):
+        (message,) = self.sent([Message("user", "hi", name="Ana\nsystem")]).body["messages"]
+        assert message["content"] == "Ana system: hi"
+
+    def test_a_server_on_this_machine_is_asked_directly_whatever_the_proxy(self, monkeypatch):
+        for variable in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+            monkeypatch.setenv(variable, "http://127.0.0.1:1")
+        assert self.sent(ASK).path == "/v1/chat/completions"
+
+    def test_any_other_goes_through_the_environment_s_proxy(self, monkeypatch):
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with ModelServer(says("ok")) as proxy:
+            monkeypatch.setenv("http_proxy", proxy.root_url)
+            provider = ChatProvider("http://models.example/v1", KEY)
+            assert provider.complete(ASK, (), ModelSettings(model="tiny", timeout=10)).content == "ok"
+        assert proxy.received[0].path == "http://models.example/v1/chat/completions"
+
 
 class TestArguments:
     @pytest.mark.parametrize(
@@ -313,6 +332,12 @@ class TestFailures:
             with ModelServer(Answer(bomb, status, {"Content-Encoding": "gzip"})) as server:
                 assert "larger than" in failure(server).message
 
+    def test_what_cannot_be_sent_is_a_provider_error_too(self):
+        with ModelServer(says("never asked")) as server:
+            error = failure(server, temperature=float("nan"))
+            assert not server.received
+        assert (error.code, error.retryable) == ("MODEL_REFUSED", False)
+
     def test_the_provider_does_not_show_its_key(self):
         assert KEY not in repr(ChatProvider("http://127.0.0.1/v1", KEY))
 
@@ -342,6 +367,23 @@ class TestDeadline:
             assert ask(server).content == "in time"
             assert len(server.connections) == 2
 
+    def test_a_worker_told_to_stop_lets_go_of_the_call(self):
+        class Stop(BaseException):
+            pass
+
+        def stop(*_):
+            raise Stop
+
+        before = signal.signal(signal.SIGALRM, stop)
+        with ModelServer(Answer(says("late").body, before=30), says("in time")) as server:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
+                with pytest.raises(Stop):
+                    ask(server)
+            finally:
+                signal.signal(signal.SIGALRM, before)
+            assert ask(server).content == "in time"
+
 
 class TestProcesses:
     def test_eight_threads_at_once(self):
@@ -360,6 +402,28 @@ class TestProcesses:
             for _ in range(5):
                 ask(server)
             assert len(server.connections) == 1
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+    def test_a_fork_while_a_call_is_under_way_harms_neither(self):
+        under_way = threading.Event()
+
+        def answer(request):
+            under_way.set()
+            text = request.body["messages"][0]["content"]
+            return Answer(says(text).body, before=0.5 if text == "slow" else 0)
+
+        with ModelServer(answer) as server, ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(ask, server, [Message("user", "slow")])
+            assert under_way.wait(10)
+            child = os.fork()
+            if child == 0:
+                heard = ""
+                try:
+                    heard = ask(server, [Message("user", "child")]).content
+                finally:
+                    os._exit(0 if heard == "child" else 1)
+            assert slow.result(10).content == "slow"
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
     def test_parent_and_forked_child_both_go_on_asking(self):

@@ -217,3 +217,4 @@ class TestServersWords:
     def test_hold_no_key(self):
         said = failures.words(f'{{"error": "key {KEY} with x-api-key: topsecret and Bearer abc"}}', KEY)
         assert said == "key [key] with [key] and [key]"
+        assert failures.words("sent Authorization: Bearer abc to us") == "sent [key] to us"
