@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -100,7 +101,8 @@ def read_arguments(raw: object) -> dict[str, Any]:
     try:
         normal = normalise(value)
     except NotJson as error:
-        raise UnreadableArguments(f"The arguments cannot be used: {error}. Call again without it.") from None
+        why = storable(str(error))[:300]
+        raise UnreadableArguments(f"The arguments cannot be used: {why}. Call again without it.") from None
     except RecursionError:
         raise UnreadableArguments(TOO_DEEP) from None
     assert isinstance(normal, dict)  # noqa: S101 - normalise keeps the type
@@ -131,8 +133,7 @@ def _parse(text: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise UnreadableArguments(
             f"The arguments give the key {_quoted(twice)} twice. Call again, each key once."
         )

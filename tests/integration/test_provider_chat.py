@@ -212,6 +212,7 @@ class TestArguments:
             ('{"q": ' + "9" * 5000 + "}", "too many digits"),
             ('{"q": "\\u0000"}', "NUL"),
             ('{"q": {"r": ["\\ud800"]}}', "$.q.r[0]: text holds a lone surrogate"),
+            ('{"' + "k" * 9000 + '": "\\u0000"}', "$.kkk"),
             ('{"q": ' + "[" * 100 + "]" * 100 + "}", "nested deeper"),
             ('{"q": ' + "[" * 200_000 + "]" * 200_000 + "}", "nested too deeply"),
         ],
