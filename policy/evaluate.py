@@ -137,7 +137,7 @@ def capability_rules(context: Context, tool: ToolInfo, arguments: Arguments) -> 
     for capability in tool.capabilities or (None,):
         answer = rule_for(capability, context, tool, arguments, shadowed)
         if answer is not None:
-            decided = stricter(answer, decided)
+            decided = answer if decided is None else stricter(decided, answer)
     if shadowed:
         decided = replace(decided or NO_RULE, shadowed=tuple(shadowed.values()))
     return decided
@@ -260,7 +260,7 @@ def stricter(first: Decision, second: Decision | None) -> Decision:
     if second is None:
         return first
     if STRICTNESS[first.effect] == STRICTNESS[second.effect]:
-        wins, yields = (first, second) if first.rule_id else (second, first)
+        wins, yields = (second, first) if second.rule_id and not first.rule_id else (first, second)
     elif STRICTNESS[first.effect] > STRICTNESS[second.effect]:
         wins, yields = first, second
     else:
