@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.postgres",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
@@ -200,3 +201,11 @@ RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
 RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
 CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
+STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
+BATON_SECONDS = env.whole_number("BATON_SECONDS", 30)  # after which a worker hands on through the queue
+APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide, where the rule says nothing
+BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
+PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
+MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
+OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
+QUEUE_ENABLED = True

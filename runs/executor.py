@@ -212,8 +212,8 @@ def speak(session: Session) -> Reply | ProviderError:
     prompt = prompts.build(session)
     session.cache["prompt"] = prompt
     try:
-        provider, settings_ = providers.resolve(prompt.model)
-        return provider.complete(prompt.messages, prompt.tools, prompt.settings(settings_))
+        provider, name = providers.get(prompt.model)
+        return provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
     except ProviderError as error:
         return error
 
