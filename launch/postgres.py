@@ -52,11 +52,13 @@ class Server:
             log_start = _log_size(self.place)
             deadline = time.monotonic() + START_SECONDS
             bin_folder = binaries.find()
+            tried = False
             while not answers(self.place, bin_folder):
                 if self._keeper_is_gone():
-                    if self.keeper is not None and _log_size(self.place) > log_start:
+                    if tried:
                         raise LaunchError(f"PostgreSQL did not start: {_reason(self.place, log_start)}")
                     self._start_keeper(bin_folder)
+                    tried = True
                 if time.monotonic() > deadline:
                     raise LaunchError(f"PostgreSQL did not answer in time; see {self.place.log}.")
                 time.sleep(0.03)
