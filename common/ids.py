@@ -4,7 +4,7 @@ import secrets
 import time
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-ID_LENGTH = 40  # the longest prefix, an underscore and 26 digits, with room
+ID_LENGTH = 31  # the longest prefix (4), an underscore and 26 digits
 
 
 def uuid7() -> int:
@@ -24,3 +24,75 @@ def new_id(prefix: str) -> str:
     """`prefix` and 26 sortable digits: ids made later sort later, to the millisecond."""
     number = uuid7()
     return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def organization_id() -> str:
+    return new_id("org")
+
+
+def project_id() -> str:
+    return new_id("prj")
+
+
+def membership_id() -> str:
+    return new_id("mbr")
+
+
+def token_id() -> str:
+    return new_id("tok")
+
+
+def role_id() -> str:
+    return new_id("rol")
+
+
+def agent_id() -> str:
+    return new_id("agt")
+
+
+def group_id() -> str:
+    return new_id("grp")
+
+
+def member_id() -> str:
+    return new_id("gmb")
+
+
+def example_id() -> str:
+    return new_id("rex")
+
+
+def run_id() -> str:
+    return new_id("run")
+
+
+def call_id() -> str:
+    return new_id("tcl")
+
+
+def wait_id() -> str:
+    return new_id("wai")
+
+
+def approval_id() -> str:
+    return new_id("apr")
+
+
+def capability_id() -> str:
+    return new_id("cap")
+
+
+def binding_id() -> str:
+    return new_id("tbd")
+
+
+def rule_id() -> str:
+    return new_id("rul")
+
+
+def grant_id() -> str:
+    return new_id("grt")
+
+
+def memory_id() -> str:
+    return new_id("mem")

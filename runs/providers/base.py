@@ -67,12 +67,16 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model said: text, calls it asks for (in order), and what it cost."""
+    """What the model said: text, calls it asks for (in order), and what it cost.
+
+    `truncated`: the output limit cut it off; the text is kept as far as it came.
+    """
 
     content: str
     tool_calls: tuple[ToolRequest, ...] = ()
     usage: Usage = Usage()
     model: str = ""
+    truncated: bool = False
 
 
 class ProviderError(Exception):

@@ -1,0 +1,89 @@
+"""Organizations, their projects, and who belongs to them."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from common import ids
+from common.models import Created
+
+
+class Organization(Created):
+    """A tenant. Everything else carries its id, and every query starts from it."""
+
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.organization_id, editable=False
+    )
+    slug = models.SlugField(max_length=63, unique=True)
+    name = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Project(Created):
+    """A room inside an organization: runs, groups, approvals and knowledge belong to one."""
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.project_id, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="projects")
+    slug = models.SlugField(max_length=63)
+    name = models.CharField(max_length=200)
+    review_deposits = models.BooleanField(
+        default=False, help_text="What groups learn waits for a curator before any search sees it."
+    )
+    allow_self_approval = models.BooleanField(
+        default=False,
+        help_text="A person may decide approvals that only people may decide on their own runs.",
+    )
+
+    catalog_version = models.BigIntegerField(
+        default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "slug"], name="project_slug_unique"),
+            models.UniqueConstraint(fields=["organization", "id"], name="project_organization_id"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MembershipKind(models.TextChoices):
+    HUMAN = "human", "Person"
+    SERVICE = "service", "Service account"
+
+
+class Membership(Created):
+    """A user in an organization, and the boundary of what runs in their name may do.
+
+    `projects` and `allowed_tools`: null means no restriction, a list is complete, an empty list
+    allows nothing (rulings 1 and 3).
+    """
+
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.membership_id, editable=False
+    )
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    kind = models.CharField(max_length=10, choices=MembershipKind.choices, default=MembershipKind.HUMAN)
+    active = models.BooleanField(default=True)
+    projects = ArrayField(models.CharField(max_length=ids.ID_LENGTH), null=True, blank=True)
+    allowed_tools = ArrayField(models.CharField(max_length=64), null=True, blank=True)
+    denied_tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "user"], name="membership_unique"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=MembershipKind.values), name="membership_kind"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.organization}"
+
+    def sees_project(self, project_id: str) -> bool:
+        """Whether this member may see what belongs to the project."""
+        return self.active and (self.projects is None or project_id in self.projects)

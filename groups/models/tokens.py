@@ -1,0 +1,65 @@
+"""API tokens: shown once, stored as a hash, found by their prefix."""
+
+import hashlib
+import secrets
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from common import ids
+from common.models import Created
+
+from .organizations import Organization
+
+SECRET_BYTES = 32  # of a random secret: nothing to guess, so a fast hash is enough
+
+
+def hash_secret(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class TokenManager(models.Manager["Token"]):
+    def issue(self, organization: Organization, user, name: str = "", **fields) -> tuple["Token", str]:
+        """A new token and its secret `dpt_…`, which is not kept and cannot be shown again."""
+        secret = f"dpt_{secrets.token_urlsafe(SECRET_BYTES)}"
+        token = self.create(
+            organization=organization,
+            user=user,
+            name=name,
+            prefix=secret[:12],
+            secret_hash=hash_secret(secret),
+            **fields,
+        )
+        return token, secret
+
+    def live(self, secret: str) -> "Token | None":
+        """The usable token for this secret, with its user and organization, or None."""
+        return (
+            self.select_related("user", "organization")
+            .filter(secret_hash=hash_secret(secret), revoked_at=None, user__is_active=True)
+            .filter(Q(expires_at=None) | Q(expires_at__gt=Now()))
+            .first()
+        )
+
+
+class Token(Created):
+    """A user's key to the API in one organization. An empty list of scopes means every scope."""
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.token_id, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="tokens")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="deputy_tokens")
+    name = models.CharField(max_length=100, blank=True)
+    prefix = models.CharField(max_length=12, editable=False)
+    secret_hash = models.CharField(max_length=64, unique=True, editable=False)
+    scopes = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = TokenManager()
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… {self.name}".strip()

@@ -1,0 +1,132 @@
+"""Which group a goal belongs to: the scores of groups/scoring.py over a project's groups."""
+
+import time
+from dataclasses import dataclass
+
+from common.canonical import digest
+from groups.catalog import GroupWithRoles, list_groups_with_roles, version
+from groups.models import Group, RoutingExample
+from groups.models.groups import ExampleKind
+from groups.scoring import Candidate, Router, Score
+
+EXAMPLES_A_GROUP = 200  # the latest ones
+EXAMPLES_TTL = 30  # seconds until another process's new examples count here
+MAX_LEARNED = 2_000  # characters of a goal worth keeping as an example
+
+
+class NoGroup(LookupError):
+    """The goal cannot go to a group. `code`: NO_GROUPS, UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A group that could take the goal, its score in 0..1, whether it fits, and what matched."""
+
+    group: GroupWithRoles
+    score: float
+    fits: bool
+    matched: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "group_id": self.group.id,
+            "name": self.group.name,
+            "score": round(self.score, 4),
+            "fits": self.fits,
+            "matched": list(self.matched),
+        }
+
+
+_routers: dict[str, tuple[int, float, Router]] = {}
+
+
+def rank(goal: str, project_id: str) -> list[Ranked]:
+    """The project's active groups that have members, best first (ruling 19)."""
+    groups = {group.id: group for group in list_groups_with_roles(project_id) if group.seats}
+    if not groups:
+        return []
+    scores: list[Score] = router(project_id, groups).score(goal)
+    return [Ranked(groups[s.id], s.score, s.fits, s.matched) for s in scores if s.id in groups]
+
+
+def select_group(goal: str, project_id: str) -> tuple[GroupWithRoles, list[Ranked]]:
+    """The best group for the goal, and the score of every candidate.
+
+    Ties and no match at all: the first by creation. Raises NoGroup when the project has none.
+    """
+    ranked = rank(goal, project_id)
+    if not ranked:
+        raise NoGroup("NO_GROUPS", "This project has no active group with members to escalate to.")
+    return ranked[0].group, ranked
+
+
+def named_group(group_id: str, project_id: str) -> GroupWithRoles:
+    """The group of this id, if work can go to it. Raises NoGroup naming why not.
+
+    Another project's group is unknown here.
+    """
+    found = next((g for g in list_groups_with_roles(project_id) if g.id == group_id), None)
+    if found is None:
+        if Group.objects.filter(pk=group_id, project_id=project_id, active=False).exists():
+            raise NoGroup("GROUP_INACTIVE", f"Group {group_id} is not active.")
+        raise NoGroup("UNKNOWN_GROUP", f"No group {group_id} exists in this project.")
+    if not found.seats:
+        raise NoGroup("GROUP_EMPTY", f"Group {group_id} ({found.name}) has no members.")
+    return found
+
+
+def router(project_id: str, groups: dict[str, GroupWithRoles]) -> Router:
+    """The project's router, rebuilt when its groups change or new examples may be there."""
+    current = version(project_id)
+    kept = _routers.get(project_id)
+    if kept and kept[0] == current and kept[1] > time.monotonic():
+        return kept[2]
+    made = Router([_candidate(group, examples) for group, examples in _with_examples(groups)])
+    _routers[project_id] = (current, time.monotonic() + EXAMPLES_TTL, made)
+    return made
+
+
+def learn(
+    organization_id: str, group_id: str, goal: str, *, fits: bool = True, source_run_id: str | None = None, by=None
+) -> None:
+    """Keep a goal as an example for, or against, a group. A person's word replaces what a run taught."""
+    goal = goal.strip()[:MAX_LEARNED]
+    if not goal:
+        return
+    values = {
+        "organization_id": organization_id,
+        "goal": goal,
+        "kind": ExampleKind.FITS if fits else ExampleKind.MISFIT,
+        "source_run_id": source_run_id,
+        "corrected_by": by,
+    }
+    key = {"group_id": group_id, "goal_hash": digest(goal.casefold())}
+    if by is None:
+        RoutingExample.objects.bulk_create([RoutingExample(**key, **values)], ignore_conflicts=True)
+    else:
+        RoutingExample.objects.update_or_create(**key, defaults=values)
+    _routers.clear()
+
+
+def _with_examples(groups: dict[str, GroupWithRoles]):
+    goals: dict[str, dict[str, list[str]]] = {group_id: {"fits": [], "misfit": []} for group_id in groups}
+    rows = RoutingExample.objects.filter(group_id__in=groups).order_by("-id").values_list("group_id", "kind", "goal")
+    for group_id, kind, goal in rows[: EXAMPLES_A_GROUP * len(groups)]:
+        goals[group_id][kind].append(goal)
+    return [(groups[group_id], goals[group_id]) for group_id in groups]
+
+
+def _candidate(group: GroupWithRoles, examples: dict[str, list[str]]) -> Candidate:
+    return Candidate(
+        id=group.id,
+        name=group.name,
+        description=group.description,
+        capabilities=group.capabilities,
+        roles=tuple(f"{seat.role} {seat.description}" for seat in group.seats),
+        examples=tuple(examples["fits"][:EXAMPLES_A_GROUP]),
+        against=tuple(examples["misfit"][:EXAMPLES_A_GROUP]),
+    )

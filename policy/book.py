@@ -1,0 +1,156 @@
+"""What evaluate needs, from the database: an organization's rules and roles, a user's standing.
+
+The rules are compiled once a process and kept until the organization's policy version grows.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from django.db import connection
+
+from groups.models import Role
+from policy.models import CapabilityRule, Grant, ToolBinding
+from policy.ruleset import Rule, RuleSet
+from policy.terms import Binding, Boundary, GrantView
+
+KEPT_ORGANIZATIONS = 200
+
+STANDING = """
+SELECT m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0)
+FROM groups_organization o
+LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = %s
+LEFT JOIN policy_policyversion v ON v.organization_id = o.id
+WHERE o.id = %s
+"""
+
+
+@dataclass(frozen=True)
+class RoleView:
+    """A role as policy and prompts read it."""
+
+    id: str
+    name: str
+    system_prompt: str
+    model: str
+    allowed_tools: tuple[str, ...] | None
+    denied_tools: tuple[str, ...]
+    delegable_tools: tuple[str, ...] | None
+
+
+NO_ROLE = RoleView("", "", "", "", (), (), ())
+
+
+@dataclass(frozen=True)
+class Book:
+    """An organization's policy at one version."""
+
+    version: int
+    rules: RuleSet
+    bindings: tuple[Binding, ...]
+    roles: dict[str, RoleView]
+
+    def role(self, role_id: str | None) -> RoleView:
+        """The role; one that is gone allows nothing."""
+        return self.roles.get(role_id or "", NO_ROLE)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A user's live membership: None as boundary means none that is active for this project."""
+
+    boundary: Boundary | None
+    kind: str
+    version: int
+
+
+_books: OrderedDict[str, Book] = OrderedDict()
+
+
+def standing(organization_id: str, user_id: int, project_id: str) -> Standing:
+    """Read live, for each decision: taking a right away works at the next call (design 5)."""
+    with connection.cursor() as cursor:
+        cursor.execute(STANDING, [user_id, organization_id])
+        row = cursor.fetchone()
+    if row is None:
+        return Standing(None, "", 0)
+    active, allowed, denied, kind, projects, version = row
+    if not active or (projects is not None and project_id not in projects):
+        return Standing(None, kind or "", version)
+    return Standing(Boundary(_maybe(allowed), tuple(denied)), kind, version)
+
+
+def book(organization_id: str, version: int) -> Book:
+    """The organization's rules and roles as of `version`, compiled."""
+    kept = _books.get(organization_id)
+    if kept is None or kept.version != version:
+        kept = _load(organization_id, version)
+        _books[organization_id] = kept
+        while len(_books) > KEPT_ORGANIZATIONS:
+            _books.popitem(last=False)
+    return kept
+
+
+def live_grants(organization_id: str, project_id: str, tool: str) -> tuple[GrantView, ...]:
+    """Standing approvals of this tool: not revoked, in time, with uses left."""
+    rows = Grant.objects.raw(
+        """
+        SELECT g.* FROM policy_grant g
+        WHERE g.organization_id = %s AND g.project_id = %s AND g.tool = %s AND g.revoked_at IS NULL
+          AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
+          AND (g.max_uses IS NULL
+               OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))
+        ORDER BY g.id
+        """,
+        [organization_id, project_id, tool],
+    )
+    return tuple(
+        GrantView(id=grant.id, tool=grant.tool, arguments=grant.arguments, project=grant.project_id)
+        for grant in rows
+    )
+
+
+def _load(organization_id: str, version: int) -> Book:
+    rules = CapabilityRule.objects.filter(organization_id=organization_id, active=True).select_related("capability")
+    bindings = ToolBinding.objects.filter(organization_id=organization_id).select_related("capability")
+    roles = Role.objects.filter(organization_id=organization_id)
+    return Book(
+        version=version,
+        rules=RuleSet([_rule(rule) for rule in rules]),
+        bindings=tuple(Binding(b.pattern, b.capability.name) for b in bindings),
+        roles={role.id: _role(role) for role in roles},
+    )
+
+
+def _rule(rule: CapabilityRule) -> Rule:
+    return Rule(
+        id=rule.id,
+        effect=rule.effect,  # type: ignore[arg-type]  # the column's CHECK holds it to these
+        capability=rule.capability.name if rule.capability else None,
+        tool=rule.tool or None,
+        organization=rule.organization_id,
+        project=rule.project_id,
+        group=rule.group_id,
+        role=rule.role_id,
+        condition=rule.condition or None,
+        timeout=rule.timeout_seconds,
+        on_expiry=rule.on_expiry,  # type: ignore[arg-type]
+        deciders_needed=rule.deciders_needed,
+        shadow=rule.shadow,
+        name=str(rule),
+    )
+
+
+def _role(role: Role) -> RoleView:
+    return RoleView(
+        id=role.id,
+        name=role.name,
+        system_prompt=role.system_prompt,
+        model=role.model,
+        allowed_tools=_maybe(role.allowed_tools),
+        denied_tools=tuple(role.denied_tools),
+        delegable_tools=_maybe(role.delegable_tools),
+    )
+
+
+def _maybe(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)

@@ -1,0 +1,225 @@
+"""Conditions of rules: CEL expressions over a call's arguments.
+
+`amount <= 100 && currency == "EUR"`, or the same through `args.amount`. The engine is cel-cpp: regular
+expressions are RE2, nesting and iterations are bounded, and there is no clock to ask. Pure.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from cel_expr_python import cel
+
+MAX_LENGTH = 1000  # characters of one condition
+MAX_REPORTED = 10  # problems reported at once
+CACHED = 4096  # compiled conditions kept, about 1 KB each
+
+# In CEL these names are types wherever they stand; arguments so called are reached as args.type.
+TYPE_NAMES = frozenset(
+    (
+        "bool",
+        "bytes",
+        "double",
+        "dyn",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "string",
+        "timestamp",
+        "type",
+        "uint",
+    )
+)
+KEYWORDS = frozenset(("args", "true", "false", "null", "in"))
+
+LITERAL = re.compile(
+    r'[rR]?(?:"{3}(?:\\.|[^\\])*?"{3}|\'{3}(?:\\.|[^\\])*?\'{3}'
+    r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|//[^\n]*',
+    re.DOTALL,
+)
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+BARE_TYPE = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(TYPE_NAMES))})\b(?!\s*\()")
+ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
+ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
+MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
+ISSUE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
+
+# Numbers of different kinds compare at run time; only the checker holds them apart.
+COMPARED_NUMBERS = re.compile(
+    r"found no matching overload for '(?:_[<>]=?_|_[=!]=_|@in)' applied to "
+    r"'\((?:int, double|double, int|int, list\(double\)|double, list\(int\))\)'"
+)
+
+
+class ConditionError(ValueError):
+    """The condition cannot be evaluated; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a condition, and where (lines and columns from 1)."""
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A compiled condition: what it says, and the names of arguments it may read."""
+
+    program: cel.Expression
+    names: tuple[str, ...]
+    reads_args: bool
+
+
+def holds(text: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether the condition is true of these arguments; ConditionError where it is neither true nor false."""
+    condition = compiled(text)
+    values = {name: arguments[name] for name in condition.names if name in arguments}
+    if condition.reads_args:
+        values["args"] = arguments
+    try:
+        answer = condition.program.eval(data=values)
+        truth = answer.value()
+    except Exception as failure:  # the engine raises RuntimeError, its value conversion whatever it meets
+        raise ConditionError(_reason(failure)) from failure
+    if truth is True or truth is False:
+        return bool(truth)
+    if answer.type() == cel.Type.ERROR:
+        raise ConditionError(_reason(truth))
+    raise ConditionError(f"it is {answer.type().name().lower()}, not true or false")
+
+
+@lru_cache(maxsize=CACHED)
+def compiled(text: str) -> Condition:
+    """The condition ready to be evaluated, kept for the next time. ConditionError where it does not parse.
+
+    Types are left to run time: one rule may speak of tools with different arguments.
+    """
+    problems = list(_malformed(text)) or (check(text) if BARE_TYPE.search(_code(text)) else [])
+    if problems:
+        raise ConditionError(str(problems[0]))
+    try:
+        program = _untyped().compile(text, disable_check=True)
+    except RuntimeError as failure:
+        raise ConditionError(str(_problems(failure)[0])) from failure
+    words = set(IDENTIFIER.findall(_code(text)))
+    return Condition(program, tuple(sorted(words - TYPE_NAMES - KEYWORDS)), "args" in words)
+
+
+def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
+    """What is wrong with a condition that is about to be saved; nothing, if it can be used.
+
+    With a tool's JSON Schema, unknown argument names and operations its types do not allow are problems too.
+    """
+    problems = list(_malformed(text))
+    if problems:
+        return problems
+    for number in (cel.Type.DOUBLE, cel.Type.INT):  # a JSON number arrives as either
+        problems += _type_problems(text, _variables(text, schema, number))
+    problems += _unknown_fields(text, schema)
+    problems += _bad_patterns(text)
+    first_at = {(problem.line, problem.column): problem for problem in reversed(problems)}
+    return [first_at[place] for place in sorted(first_at)][:MAX_REPORTED]
+
+
+def _malformed(text: str) -> Iterator[Problem]:
+    if not text.strip():
+        yield Problem(1, 1, "the condition is empty")
+    elif len(text) > MAX_LENGTH:
+        yield Problem(1, MAX_LENGTH + 1, f"the condition is longer than {MAX_LENGTH} characters")
+
+
+def _variables(text: str, schema: Mapping[str, Any] | None, number: cel.Type) -> dict[str, cel.Type]:
+    if schema is None:
+        names: dict[str, Any] = dict.fromkeys(IDENTIFIER.findall(_code(text)), None)
+    else:
+        names = dict(schema.get("properties") or {})
+    return {
+        name: _type_of(names[name], number)
+        for name in names
+        if IDENTIFIER.fullmatch(name) and name not in TYPE_NAMES and name not in KEYWORDS
+    }
+
+
+def _type_of(schema: Any, number: cel.Type) -> cel.Type:
+    if not isinstance(schema, Mapping):
+        return cel.Type.DYN
+    kind = schema.get("type")
+    if kind == "array":
+        return cel.Type.List(_type_of(schema.get("items"), number))
+    if kind == "object":
+        return cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+    if not isinstance(kind, str):
+        return cel.Type.DYN
+    simple = {"string": cel.Type.STRING, "integer": cel.Type.INT, "boolean": cel.Type.BOOL, "number": number}
+    return simple.get(kind, cel.Type.DYN)
+
+
+def _type_problems(text: str, variables: dict[str, cel.Type]) -> list[Problem]:
+    everything = {"args": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
+    try:
+        kind = cel.NewEnv(variables={**variables, **everything}).compile(text).return_type()
+    except RuntimeError as failure:
+        return [problem for problem in _problems(failure) if not COMPARED_NUMBERS.match(problem.message)]
+    if kind not in (cel.Type.BOOL, cel.Type.DYN):
+        return [Problem(1, 1, f"it is {kind.name().lower()}, not true or false")]
+    return []
+
+
+def _unknown_fields(text: str, schema: Mapping[str, Any] | None) -> Iterator[Problem]:
+    if schema is None or schema.get("additionalProperties"):
+        return
+    known = schema.get("properties") or {}
+    code = _code(text)
+    for field in ARGS_FIELD.finditer(code):
+        if field[1] not in known:
+            yield _problem_at(text, field.start(1), f"the tool has no argument '{field[1]}'")
+    for index in ARGS_INDEX.finditer(text):
+        literal = LITERAL.match(text, index.end())
+        if literal and literal[0][1:-1] not in known and code[index.start()] != " ":
+            yield _problem_at(text, index.end(), f"the tool has no argument '{literal[0][1:-1]}'")
+
+
+def _bad_patterns(text: str) -> Iterator[Problem]:
+    for call in MATCHES.finditer(text):
+        literal = LITERAL.match(text, call.end())
+        if literal:
+            answer = _untyped().compile(f'"".matches({literal[0]})', disable_check=True).eval().value()
+            if not isinstance(answer, bool):
+                yield _problem_at(text, literal.start(), _reason(answer))
+
+
+def _problem_at(text: str, offset: int, message: str) -> Problem:
+    line_start = text.rfind("\n", 0, offset) + 1
+    return Problem(text.count("\n", 0, offset) + 1, offset - line_start + 1, message)
+
+
+def _problems(failure: Exception) -> list[Problem]:
+    found = [
+        Problem(int(line), int(column), _reason(said)) for line, column, said in ISSUE.findall(str(failure))
+    ]
+    return found or [Problem(1, 1, _reason(failure))]
+
+
+def _reason(said: object) -> str:
+    first_line = str(said).split("\n", 1)[0].replace(" (in container '')", "")
+    return re.sub(r"^[A-Z_]+: ", "", first_line)[:300]
+
+
+def _code(text: str) -> str:
+    """The text with string literals and comments blanked out, every character where it was."""
+    blank: Callable[[re.Match[str]], str] = lambda literal: " " * len(literal[0])  # noqa: E731
+    return LITERAL.sub(blank, text)
+
+
+@lru_cache(maxsize=1)
+def _untyped() -> cel.Env:
+    return cel.NewEnv()

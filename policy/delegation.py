@@ -1,0 +1,48 @@
+"""What a run may pass on, and what its child gets: rights only ever shrink on the way down (design 5)."""
+
+from policy.terms import AgentContext, Boundary, DelegatedPermissions
+
+NOTHING = DelegatedPermissions(allowed_tools=())
+
+
+def authority(
+    agent: AgentContext, boundary: Boundary | None, delegable_tools: tuple[str, ...] | None = None
+) -> DelegatedPermissions:
+    """What the agent may pass on: what it holds ∩ its role's delegable set.
+
+    A personal agent holds its user's boundary, a group's member what was delegated to its run. The role's
+    `delegable_tools` may name rights it does not use itself; None stands for its own allowed tools.
+    """
+    held = agent.delegated_permissions
+    if held is None:
+        held = _of(boundary)
+    delegable = agent.allowed_tools if delegable_tools is None else delegable_tools
+    return narrowed(held, DelegatedPermissions(delegable, agent.denied_tools))
+
+
+def delegate(
+    parent: DelegatedPermissions, boundary: Boundary | None, asked_for: DelegatedPermissions | None = None
+) -> DelegatedPermissions:
+    """What the child is given: the parent's authority ∩ the user's live boundary ∩ what the call asked for.
+
+    Asking for nothing in particular leaves the other two.
+    """
+    given = narrowed(parent, _of(boundary))
+    return given if asked_for is None else narrowed(given, asked_for)
+
+
+def narrowed(held: DelegatedPermissions, limit: DelegatedPermissions) -> DelegatedPermissions:
+    """Allowed by both, denied by either (seed 000 1.2). An empty intersection is (), never None."""
+    denied = tuple(dict.fromkeys((*held.denied_tools, *limit.denied_tools)))
+    if held.allowed_tools is None or limit.allowed_tools is None:
+        listed = limit.allowed_tools if held.allowed_tools is None else held.allowed_tools
+        return DelegatedPermissions(listed, denied)
+    both = set(limit.allowed_tools)
+    return DelegatedPermissions(tuple(name for name in held.allowed_tools if name in both), denied)
+
+
+def _of(boundary: Boundary | None) -> DelegatedPermissions:
+    """No active membership denies everything."""
+    if boundary is None:
+        return NOTHING
+    return DelegatedPermissions(boundary.allowed_tools, boundary.denied_tools)

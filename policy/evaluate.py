@@ -1,0 +1,297 @@
+"""May this agent call this tool with these arguments? The order of policy, written once (design 5).
+
+Pure: no ORM, no clock, no I/O. Tool names in lists match exactly.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from operator import itemgetter
+from typing import Any
+
+from common.canonical import canonical
+from policy import conditions
+from policy.ruleset import Rank, Rule, RuleSet
+from policy.terms import (
+    STRICTNESS,
+    AgentContext,
+    Binding,
+    Boundary,
+    Considered,
+    Context,
+    Decision,
+    DelegatedPermissions,
+    Effect,
+    GrantView,
+    OnExpiry,
+    Risk,
+    Shadowed,
+    ToolInfo,
+)
+
+__all__ = [
+    "STRICTNESS",
+    "AgentContext",
+    "Binding",
+    "Boundary",
+    "Considered",
+    "Context",
+    "Decision",
+    "DelegatedPermissions",
+    "Effect",
+    "GrantView",
+    "OnExpiry",
+    "Risk",
+    "Rule",
+    "RuleSet",
+    "Shadowed",
+    "ToolInfo",
+    "bind",
+    "evaluate",
+]
+
+Arguments = Mapping[str, Any]
+
+
+def evaluate(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
+    """Decides one call. `arguments` are the effective ones, already valid against the tool's schema."""
+    listed = (
+        delegated_refuses(context, tool)
+        or boundary_refuses(context, tool)
+        or role_lists(context, tool)
+        or risk_default(tool)
+    )
+    if listed.effect == "deny":
+        return listed
+    return lift(stricter(listed, capability_rules(context, tool, arguments)), context, tool, arguments)
+
+
+# 1. delegated
+
+
+def delegated_refuses(context: Context, tool: ToolInfo) -> Decision | None:
+    """Denied, or not in a list of what is allowed → deny; otherwise nothing is said (seed 000 1.2)."""
+    delegated = context.agent.delegated_permissions
+    if delegated is None:
+        return None
+    if tool.name in delegated.denied_tools:
+        return deny(tool, "delegated_denied", "the delegated permissions deny it", "delegated.denied_tools")
+    if delegated.allowed_tools is not None and tool.name not in delegated.allowed_tools:
+        why = "the delegated permissions do not include it"
+        return deny(tool, "delegated_not_allowed", why, "delegated.allowed_tools")
+    return None
+
+
+# 2. the user's live boundary
+
+
+def boundary_refuses(context: Context, tool: ToolInfo) -> Decision | None:
+    """The same two questions of the user's own limits; without an active membership all is denied."""
+    boundary = context.boundary
+    if boundary is None:
+        return deny(tool, "no_membership", "the user has no active membership", "membership")
+    if tool.name in boundary.denied_tools:
+        return deny(tool, "boundary_denied", "the user's boundary denies it", "boundary.denied_tools")
+    if boundary.allowed_tools is not None and tool.name not in boundary.allowed_tools:
+        why = "the user's boundary does not include it"
+        return deny(tool, "boundary_not_allowed", why, "boundary.allowed_tools")
+    return None
+
+
+# 3. role
+
+
+def role_lists(context: Context, tool: ToolInfo) -> Decision | None:
+    """Denied → deny; a list with it → allow, without it → deny; no list → nothing is said."""
+    agent = context.agent
+    if tool.name in agent.denied_tools:
+        return deny(tool, "role_denied", "the role denies it", "role.denied_tools")
+    if agent.allowed_tools is None:
+        return None
+    if tool.name in agent.allowed_tools:
+        return Decision("allow", "role_allowed", "the role's list includes it", ("role.allowed_tools",))
+    return deny(tool, "role_not_allowed", "the role's list does not include it", "role.allowed_tools")
+
+
+# 4. none of these spoke
+
+
+def risk_default(tool: ToolInfo) -> Decision:
+    """Low and medium → allow; high, or a risk nobody has heard of → require_approval."""
+    if tool.risk_level in ("low", "medium"):
+        return Decision("allow", "risk_default", "nothing restricts it", (f"risk.{tool.risk_level}",))
+    message = f"Tool '{tool.name}' requires approval: its risk is high"
+    return Decision("require_approval", "risk_default", message, ("risk.high",))
+
+
+# 5. each capability
+
+
+def capability_rules(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision | None:
+    """The strictest answer over the tool's capabilities; None where no rule speaks (seed 004).
+
+    A tool without capabilities is still asked about: rules may name it.
+    """
+    decided: Decision | None = None
+    shadowed: dict[str, Shadowed] = {}
+    for capability in tool.capabilities or (None,):
+        answer = rule_for(capability, context, tool, arguments, shadowed)
+        if answer is not None:
+            decided = answer if decided is None else stricter(decided, answer)
+    if shadowed:
+        decided = replace(decided or NO_RULE, shadowed=tuple(shadowed.values()))
+    return decided
+
+
+def rule_for(
+    capability: str | None,
+    context: Context,
+    tool: ToolInfo,
+    arguments: Arguments,
+    shadowed: dict[str, Shadowed],
+) -> Decision | None:
+    """Any matching deny wins, at whatever scope; otherwise the most specific rule; none → None."""
+    matching: list[tuple[Rank, Rule, str | None]] = []
+    denying: list[tuple[Rank, Rule, str | None]] = []
+    for rank, rule in context.rules.about(tool.name, capability, context.scope):
+        error = None
+        if rule.condition is not None:
+            try:
+                if not conditions.holds(rule.condition, arguments):
+                    continue
+            except conditions.ConditionError as failure:
+                error = str(failure)
+        if rule.shadow:
+            shadowed[rule.id] = Shadowed(rule.id, rule.effect, error)
+        elif error is not None or rule.effect == "deny":
+            denying.append((rank, rule, error))
+        else:
+            matching.append((rank, rule, error))
+    if not denying and not matching:
+        return None
+    _, rule, error = max(denying or matching, key=itemgetter(0))
+    return by_rule(rule, capability, tool, error)
+
+
+def by_rule(rule: Rule, capability: str | None, tool: ToolInfo, error: str | None) -> Decision:
+    """What the deciding rule says; a condition that cannot be evaluated is a deny, with its reason."""
+    effect: Effect = "deny" if error is not None else rule.effect
+    reason = "rule_condition_error" if error is not None else f"rule_{rule.effect}"
+    said = f"{rule.label}: its condition cannot be evaluated ({error})" if error is not None else rule.label
+    return Decision(
+        effect,
+        reason,
+        WORDS[effect].format(name=tool.name, rule=said),
+        (rule.id,),
+        capability,
+        rule.id,
+        None,
+        rule.timeout,
+        rule.on_expiry,
+        rule.deciders_needed,
+    )
+
+
+# 6. grants and approvals
+
+
+def lift(decision: Decision, context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
+    """Grants lift require_approval; an approval of this very call what its decider may satisfy."""
+    if not decision.unlockable:
+        return decision
+    if approval_satisfies(decision.effect, context):
+        return replace(decision, effect="allow", reason_code="approved", message="this call was approved")
+    if decision.effect == "require_approval":
+        for grant in context.grants:
+            if grant_covers(grant, context, tool, arguments):
+                return replace(
+                    decision,
+                    effect="allow",
+                    reason_code="granted",
+                    message="a standing approval covers it",
+                    matched=(*decision.matched, grant.id),
+                    grant_id=grant.id,
+                )
+    return decision
+
+
+def approval_satisfies(effect: Effect, context: Context) -> bool:
+    """A person's approval (require_human) satisfies both; any other only require_approval."""
+    key = context.idempotency_key
+    if key is None:
+        return False
+    if (key, "require_human") in context.approvals:
+        return True
+    return effect == "require_approval" and (key, "require_approval") in context.approvals
+
+
+def grant_covers(grant: GrantView, context: Context, tool: ToolInfo, arguments: Arguments) -> bool:
+    """This tool, in this scope, with these arguments; a condition that cannot be evaluated covers nothing."""
+    if grant.tool != tool.name or not in_scope(grant.scope, context.scope):
+        return False
+    if grant.arguments is not None and canonical(grant.arguments) != canonical(arguments):
+        return False
+    if grant.condition is None:
+        return True
+    try:
+        return conditions.holds(grant.condition, arguments)
+    except conditions.ConditionError:
+        return False
+
+
+# what the steps share
+
+NO_RULE = Decision("allow", "no_rule", "no rule speaks of it", ())
+
+WORDS: dict[Effect, str] = {
+    "allow": "{rule}",
+    "require_approval": "Tool '{name}' requires approval: {rule}",
+    "require_human": "Tool '{name}' requires a person's approval: {rule}",
+    "deny": "Tool '{name}' is denied by policy: {rule}",
+}
+
+
+def deny(tool: ToolInfo, reason_code: str, rule: str, matched: str) -> Decision:
+    return Decision("deny", reason_code, WORDS["deny"].format(name=tool.name, rule=rule), (matched,))
+
+
+def stricter(first: Decision, second: Decision | None) -> Decision:
+    """deny > require_human > require_approval > allow; what two layers demand holds together."""
+    if second is None:
+        return first
+    if STRICTNESS[first.effect] == STRICTNESS[second.effect]:
+        wins, yields = (second, first) if second.rule_id and not first.rule_id else (first, second)
+    elif STRICTNESS[first.effect] > STRICTNESS[second.effect]:
+        wins, yields = first, second
+    else:
+        wins, yields = second, first
+    if wins.unlockable and yields.unlockable:
+        wins = demanding_both(wins, yields)
+    return replace(wins, shadowed=(*wins.shadowed, *yields.shadowed)) if yields.shadowed else wins
+
+
+def demanding_both(wins: Decision, yields: Decision) -> Decision:
+    """The demands of two that ask: more deciders, the shorter wait, the harder end."""
+    timeouts = [timeout for timeout in (wins.timeout, yields.timeout) if timeout is not None]
+    return replace(
+        wins,
+        matched=tuple(dict.fromkeys((*wins.matched, *yields.matched))),
+        timeout=min(timeouts, default=None),
+        on_expiry="cancel_run" if "cancel_run" in (wins.on_expiry, yields.on_expiry) else "fail_call",
+        deciders_needed=max(wins.deciders_needed, yields.deciders_needed),
+    )
+
+
+def in_scope(wanted: Iterable[str | None], actual: Iterable[str | None]) -> bool:
+    return all(want is None or want == have for want, have in zip(wanted, actual, strict=True))
+
+
+def bind(tool: ToolInfo, bindings: Iterable[Binding]) -> ToolInfo:
+    """The tool with the capabilities bound to it by name or pattern, besides those it names itself."""
+    bound = [binding.capability for binding in bindings if fits(tool.name, binding.tool)]
+    return replace(tool, capabilities=tuple(dict.fromkeys((*tool.capabilities, *bound))))
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Only * is special in a pattern, and stands for any text."""
+    return fnmatchcase(name, pattern.replace("[", "[[]").replace("?", "[?]"))

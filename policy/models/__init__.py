@@ -1,0 +1,8 @@
+"""May they: capabilities, what binds tools to them, rules and standing approvals."""
+
+from .capabilities import Capability, ToolBinding
+from .grants import Grant, GrantUse
+from .rules import CapabilityRule
+from .version import PolicyVersion
+
+__all__ = ["Capability", "CapabilityRule", "Grant", "GrantUse", "PolicyVersion", "ToolBinding"]

@@ -1,0 +1,45 @@
+"""Capabilities and which tools have them."""
+
+from django.db import models
+
+from common import ids
+from common.models import Created
+
+
+class Capability(Created):
+    """Something a tool can do that rules speak about: `send_email`, `payment`, `read_web`."""
+
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.capability_id, editable=False
+    )
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    name = models.SlugField(max_length=64)
+    description = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name_plural = "capabilities"
+        constraints = [models.UniqueConstraint(fields=["organization", "name"], name="capability_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ToolBinding(Created):
+    """Adds a capability to the tools whose names match, such as `mail_*`, beside what they declare."""
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.binding_id, editable=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    pattern = models.CharField(max_length=64, help_text="A tool's name; * stands for any characters.")
+    capability = models.ForeignKey(Capability, on_delete=models.CASCADE, related_name="bindings")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "pattern", "capability"], name="tool_binding")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pattern} has {self.capability}"

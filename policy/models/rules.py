@@ -1,0 +1,60 @@
+"""Rules: what a capability, or a tool, needs before it may run."""
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from common import ids
+from common.models import Created
+
+
+class Effect(models.TextChoices):
+    ALLOW = "allow", "Allow"
+    REQUIRE_APPROVAL = "require_approval", "Ask for an approval"
+    REQUIRE_HUMAN = "require_human", "Ask a person"
+    DENY = "deny", "Deny"
+
+
+class OnExpiry(models.TextChoices):
+    FAIL_CALL = "fail_call", "The call fails as expired"
+    CANCEL_RUN = "cancel_run", "The run is cancelled"
+
+
+class CapabilityRule(Created):
+    """An effect for a capability or a tool, in a scope, on a condition (design 5)."""
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.rule_id, editable=False)
+    organization = models.ForeignKey("groups.Organization", on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(
+        "groups.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    group = models.ForeignKey(
+        "groups.Group", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    role = models.ForeignKey("groups.Role", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    name = models.CharField(max_length=200, blank=True)
+    capability = models.ForeignKey(
+        "policy.Capability", on_delete=models.CASCADE, null=True, blank=True, related_name="rules"
+    )
+    tool = models.CharField(max_length=64, blank=True)
+    effect = models.CharField(max_length=20, choices=Effect.choices)
+    condition = models.TextField(blank=True, help_text='On the arguments: amount <= 100 && currency == "EUR"')
+    timeout_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    on_expiry = models.CharField(max_length=10, choices=OnExpiry.choices, default=OnExpiry.FAIL_CALL)
+    deciders_needed = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    shadow = models.BooleanField(default=False, help_text="Recorded, not applied.")
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(effect__in=Effect.values), name="rule_effect"),
+            models.CheckConstraint(condition=Q(on_expiry__in=OnExpiry.values), name="rule_on_expiry"),
+            models.CheckConstraint(
+                condition=Q(capability__isnull=False, tool="") | (Q(capability=None) & ~Q(tool="")),
+                name="rule_capability_or_tool",
+            ),
+            models.CheckConstraint(condition=Q(deciders_needed__gte=1), name="rule_deciders_needed"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"{self.capability or self.tool} → {self.effect}"

@@ -1,0 +1,94 @@
+"""Cancel a run and everything below it."""
+
+from django.db import connection, transaction
+
+from runs.actions import finish, waits
+from runs.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
+from runs.log import RunGone, RunLog
+
+CANCEL_WAITS = """
+UPDATE runs_wait SET resolved_at = clock_timestamp(), outcome = %s
+WHERE run_id = %s AND resolved_at IS NULL
+"""
+CANCEL_APPROVALS = """
+UPDATE runs_approval SET status = %s, decided_at = clock_timestamp(), reason = %s
+WHERE run_id = %s AND status = 'pending'
+"""
+CANCEL_CALLS = """
+UPDATE runs_toolcall SET status = %s, ended_at = clock_timestamp()
+WHERE run_id = %s AND status IN ('requested', 'waiting')
+"""
+CHILDREN = """
+SELECT id FROM runs_run WHERE parent_run_id = ANY(%s) AND status = ANY(%s) ORDER BY depth, id
+"""
+
+
+class AlreadyEnded(Exception):
+    """The run had ended before it could be cancelled."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The run has already {status}.")
+        self.status = status
+
+
+def cancel(run_id: str, by: str = "", reason: str = "") -> None:
+    """Cancel the run's whole subtree, level by level; its parent learns of it.
+
+    `by` names who asked. Cancelling a cancelled run changes nothing. Raises RunGone, AlreadyEnded.
+    """
+    with transaction.atomic():
+        parent = lock_parent(run_id)
+        log = RunLog.lock(run_id)
+        if log.status == RunStatus.CANCELLED:
+            return
+        if log.ended:
+            raise AlreadyEnded(log.status)
+        message = f"Cancelled by {by}." if by else "Group run cancelled"
+        cancel_locked(log, parent, " ".join(filter(None, [message, reason])))
+        if parent:
+            parent.flush()
+            waits.enqueue_if_pending(parent)
+
+
+def lock_parent(run_id: str) -> RunLog | None:
+    """Lock the run's parent, which must come first; None for a root. Raises RunGone."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT parent_run_id FROM runs_run WHERE id = %s", [run_id])
+        row = cursor.fetchone()
+    if row is None:
+        raise RunGone(run_id)
+    return RunLog.lock(row[0]) if row[0] else None
+
+
+def cancel_locked(log: RunLog, parent: RunLog | None, message: str) -> None:
+    """Cancel a locked, active run and what is below it. The caller flushes the parent."""
+    cancel_below(log.id, message)
+    _end_one(log, parent, message)
+
+
+def cancel_below(run_id: str, message: str) -> None:
+    """Cancel the active descendants. Nothing new can appear: spawning needs its parent's lock."""
+    level = [run_id]
+    while level:
+        with connection.cursor() as cursor:
+            cursor.execute(CHILDREN, [level, sorted(ACTIVE)])
+            level = [child_id for (child_id,) in cursor]
+        for child_id in level:
+            child = RunLog.lock(child_id)
+            if not child.ended:
+                _end_one(child, None, message)
+
+
+def _end_one(log: RunLog, parent: RunLog | None, message: str) -> None:
+    ending = finish.Ending(RunStatus.CANCELLED, error={"code": "CANCELLED", "message": message})
+    finish.end(log, parent, ending)
+    log.flush()
+    close_open(log.id, message)
+
+
+def close_open(run_id: str, reason: str) -> None:
+    """No wait, approval or unstarted call of an ended run stays open."""
+    with connection.cursor() as cursor:
+        cursor.execute(CANCEL_CALLS, [CallStatus.CANCELLED.value, run_id])
+        cursor.execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
+        cursor.execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])

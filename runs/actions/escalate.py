@@ -1,0 +1,94 @@
+"""Escalate: a run makes a child for a group and waits for it, in the parent's step."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from policy.delegation import delegate
+from runs.actions import start, waits
+from runs.actions.finish import child_key
+from runs.choices import EventType, RunKind, WaitKind
+from runs.log import RunLog
+from runs.state import Call, State
+from runs.tools.base import Failed, Spawn
+
+ESCALATE = "escalate_to_group"
+
+
+def spawn(log: RunLog, state: State, call: Call, wanted: Spawn, authority: Any, tool_call_id: str) -> str | Failed:
+    """Create the child and the parent's wait. The parent's row is locked and fenced.
+
+    Returns the child's id, or Failed when a budget does not allow it.
+    """
+    refused = over_budget(log, state)
+    if refused:
+        return refused
+    tokens = share_of_tokens(state)
+    group = wanted.group
+    child = start.create(
+        start.NewRun(
+            organization_id=log.organization_id,
+            project_id=log.project_id,
+            user_id=log.user_id,
+            kind=RunKind.GROUP.value,
+            goal=wanted.goal,
+            context=wanted.context,
+            members=group.members,
+            max_rounds=group.max_rounds,
+            budgets={**start.default_budgets(), "depth": state.budgets["depth"], "tokens": tokens},
+            deadline=min(filter(None, [log.deadline, log.now + timedelta(seconds=settings.RUN_SECONDS)])),
+            parent_run_id=log.id,
+            root_id=log.root_id,
+            depth=log.depth + 1,
+            group_id=group.id,
+            delegated_permissions=delegate(*authority).to_json(),
+            author=state.speaker.role,
+            snapshot={"group": group.name, "routing": wanted.routing},
+        )
+    )
+    expires_in = timedelta(seconds=settings.CHILD_WAIT_SECONDS)
+    log.append(
+        EventType.CHILD_CREATED,
+        {
+            "call_id": call.call_id,
+            "correlation_key": child_key(child),
+            "child_run": child,
+            "group_id": group.id,
+            "group": group.name,
+            "goal": wanted.goal,
+            "routing": wanted.routing,
+            "tokens": tokens,
+            "timeout_ms": int(expires_in.total_seconds() * 1000),
+        },
+        agent=call.agent,
+    )
+    waits.open_wait(
+        log,
+        waits.NewWait(
+            WaitKind.CHILD,
+            child_key(child),
+            tool_call_id=tool_call_id,
+            child_run_id=child,
+            expires_at=log.now + expires_in,
+        ),
+    )
+    return child
+
+
+def over_budget(log: RunLog, state: State) -> Failed | None:
+    """Depth and children fail the call, not the run."""
+    depth, children = state.budgets["depth"], state.budgets["children"]
+    if log.depth + 1 > depth:
+        return Failed("BUDGET_DEPTH", f"Runs may nest {depth} levels deep; this one is at level {log.depth}.")
+    if state.children >= children:
+        return Failed("BUDGET_CHILDREN", f"The run has already started {children} group runs, its limit.")
+    if state.tokens_left <= 0:
+        return Failed("BUDGET_TOKENS", "No tokens are left to give to a group.")
+    return None
+
+
+def share_of_tokens(state: State) -> int:
+    """What is left, in equal parts for the escalations of this reply that are still to come."""
+    asked = [call for call in state.unfinished("asked") if call.tool == ESCALATE]
+    return max(1, state.tokens_left // max(1, len(asked)))

@@ -1,0 +1,93 @@
+"""Signals: word from outside that something a run waits for has come (seed 004)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from psycopg.types.json import Jsonb
+
+from common import ids
+from common.canonical import normalise
+from runs.actions import waits
+from runs.choices import WaitKind, WaitOutcome
+from runs.log import RunLog
+
+RESERVED = ("cap-approval-", "child-", "retry-", "review-")
+
+FIND = """
+SELECT resolved_at, outcome, payload FROM runs_wait WHERE run_id = %s AND correlation_key = %s
+"""
+KEEP = """
+INSERT INTO runs_wait (id, organization_id, run_id, kind, correlation_key, resolved_at, outcome, payload, created_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+
+
+class SignalRefused(Exception):
+    """The signal cannot be taken. `code`: RUN_ENDED, RESERVED_KEY, SIGNAL_DIFFERS."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """`state` is delivered, kept (nobody waits for it yet) or duplicate."""
+
+    state: str
+
+
+def signal(run_id: str, correlation_key: str, payload: Any = None) -> Delivered:
+    """Resolve the wait with this key, or keep the signal until the run comes to wait for it.
+
+    The same signal again is a duplicate and changes nothing; another payload for a key that was
+    resolved is refused. Decisions, children's ends and reviews have ways of their own (RESERVED).
+    Raises RunGone, SignalRefused, NotJson.
+    """
+    if correlation_key.startswith(RESERVED):
+        raise SignalRefused("RESERVED_KEY", f"'{correlation_key}' is not resolved by a plain signal.")
+    payload = normalise(payload)
+    with transaction.atomic():
+        log = RunLog.lock(run_id)
+        with connection.cursor() as cursor:
+            cursor.execute(FIND, [run_id, correlation_key])
+            found = cursor.fetchone()
+        if found and found[0] is not None:
+            return _again(correlation_key, payload, found[2])
+        if log.ended:
+            raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
+        if found:
+            waits.resolve(log, correlation_key, WaitOutcome.COMPLETED.value, payload)
+            log.flush()
+            waits.enqueue_if_pending(log)
+            return Delivered("delivered")
+        _keep(log, correlation_key, payload)
+        return Delivered("kept")
+
+
+def _again(correlation_key: str, payload: Any, before: Any) -> Delivered:
+    import json
+
+    known = json.loads(before) if isinstance(before, str) else before
+    if known != payload:
+        raise SignalRefused("SIGNAL_DIFFERS", f"'{correlation_key}' was resolved with another payload.")
+    return Delivered("duplicate")
+
+
+def _keep(log: RunLog, correlation_key: str, payload: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            KEEP,
+            [
+                ids.wait_id(),
+                log.organization_id,
+                log.id,
+                WaitKind.SIGNAL.value,
+                correlation_key,
+                log.now,
+                WaitOutcome.COMPLETED.value,
+                None if payload is None else Jsonb(payload),
+                log.now,
+            ],
+        )

@@ -1,0 +1,221 @@
+"""Start a run: the row, its first events and the queue's message in one transaction."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from psycopg.types.json import Jsonb
+
+from common import ids
+from groups.models import AgentInstance, Membership, Project, Role
+from runs import queue
+from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
+from runs.log import RunLog
+
+MAX_GOAL = 50_000  # characters
+MAX_CONTEXT = 200_000
+
+INSERT = """
+INSERT INTO runs_run (id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind,
+    driver, group_id, agent_instance_id, role_id, session_key, goal, context, status,
+    delegated_permissions, budgets, usage, deadline, attempt, crashes, last_seq, last_digest,
+    started_at, queued_at, created_at)
+VALUES (%(id)s, %(organization_id)s, %(project_id)s, %(user_id)s, %(parent_run_id)s, %(root_id)s,
+    %(depth)s, %(kind)s, %(driver)s, %(group_id)s, %(agent_instance_id)s, %(role_id)s,
+    %(session_key)s, %(goal)s, %(context)s, %(status)s, %(delegated_permissions)s, %(budgets)s,
+    %(usage)s, %(deadline)s, 0, 0, 0, '', NULL, clock_timestamp(), clock_timestamp())
+"""
+
+
+class CannotStart(Exception):
+    """The run may not be started; `code` is stable, the message says what to do."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """Everything a run is made of. `members` as run.created snapshots them."""
+
+    organization_id: str
+    project_id: str
+    user_id: int
+    kind: str
+    goal: str
+    members: tuple[dict[str, Any], ...]
+    budgets: dict[str, int]
+    deadline: Any
+    context: str = ""
+    session_key: str = ""
+    driver: str = Driver.INTERNAL.value
+    parent_run_id: str | None = None
+    root_id: str | None = None
+    depth: int = 0
+    group_id: str | None = None
+    agent_instance_id: str | None = None
+    role_id: str | None = None
+    delegated_permissions: dict[str, Any] | None = None
+    max_rounds: int = 1
+    author: str = ""
+    snapshot: dict[str, Any] = field(default_factory=dict)
+
+
+def start(
+    *,
+    user: Any,
+    project: Project,
+    goal: str,
+    context: str = "",
+    session_key: str = "",
+    driver: str = Driver.INTERNAL.value,
+) -> str:
+    """Start a run of the user's personal agent; returns its id.
+
+    Raises CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER.
+    """
+    goal = check_text(goal, context)
+    with transaction.atomic():
+        agent = personal_agent(user, project)
+        run_id = create(
+            NewRun(
+                organization_id=project.organization_id,
+                project_id=project.id,
+                user_id=user.pk,
+                kind=RunKind.PERSONAL.value,
+                goal=goal,
+                context=context,
+                session_key=session_key,
+                driver=driver,
+                members=(member_of(agent),),
+                agent_instance_id=agent.pk,
+                role_id=agent.role_id,
+                budgets=default_budgets(),
+                deadline=None,
+                author=user.get_username(),
+            )
+        )
+        if driver == Driver.INTERNAL:
+            queue.enqueue(run_id)
+    return run_id
+
+
+def check_text(goal: str, context: str) -> str:
+    """The goal, trimmed. Raises CannotStart when a text is empty or too long."""
+    goal = goal.strip()
+    if not goal:
+        raise CannotStart("GOAL_EMPTY", "The goal is empty: say what is to be done.")
+    if len(goal) > MAX_GOAL:
+        raise CannotStart("GOAL_TOO_LONG", f"The goal has {len(goal)} characters; at most {MAX_GOAL} fit.")
+    if len(context) > MAX_CONTEXT:
+        raise CannotStart(
+            "CONTEXT_TOO_LONG", f"The context has {len(context)} characters; at most {MAX_CONTEXT} fit."
+        )
+    return goal
+
+
+def personal_agent(user: Any, project: Project) -> AgentInstance:
+    """The user's PA in the project's organization, made on first use. Raises CannotStart."""
+    membership = Membership.objects.filter(organization_id=project.organization_id, user=user).first()
+    if membership is None or not membership.sees_project(project.pk):
+        raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
+    agent = AgentInstance.objects.filter(organization_id=project.organization_id, user=user).first()
+    if agent:
+        return agent
+    role, _ = Role.objects.get_or_create(
+        organization_id=project.organization_id,
+        name=settings.PERSONAL_ROLE,
+        defaults={"description": "A person's own agent"},
+    )
+    agent, _ = AgentInstance.objects.get_or_create(
+        organization_id=project.organization_id,
+        user=user,
+        defaults={"role": role, "name": f"{user}'s agent"},
+    )
+    return agent
+
+
+def member_of(agent: AgentInstance, ordinal: int = 0, is_lead: bool = False) -> dict[str, Any]:
+    """An agent as run.created records it."""
+    return {
+        "agent": agent.pk,
+        "role_id": agent.role_id,
+        "role": agent.role.name,
+        "ordinal": ordinal,
+        "is_lead": is_lead,
+    }
+
+
+def default_budgets() -> dict[str, int]:
+    return {
+        "steps": settings.RUN_STEPS,
+        "tokens": settings.RUN_TOKENS,
+        "depth": settings.RUN_DEPTH,
+        "children": settings.RUN_CHILDREN,
+    }
+
+
+def create(new: NewRun) -> str:
+    """Insert the run and its first two events. Must be inside a transaction; enqueues nothing."""
+    run_id = ids.run_id()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            INSERT,
+            {
+                **{name: getattr(new, name) for name in _PLAIN},
+                "id": run_id,
+                "root_id": new.root_id or run_id,
+                "status": RunStatus.PENDING.value,
+                "delegated_permissions": _json(new.delegated_permissions),
+                "budgets": Jsonb(new.budgets),
+                "usage": Jsonb({}),
+            },
+        )
+    log = RunLog.lock(run_id)
+    deadline = new.deadline or log.now + timedelta(seconds=settings.RUN_SECONDS)
+    log.set(deadline=deadline)
+    if new.driver == Driver.EXTERNAL:
+        log.set(status=RunStatus.RUNNING.value, started_at=log.now)
+    log.append(EventType.RUN_CREATED, _created(new))
+    log.append(
+        EventType.MESSAGE_CREATED,
+        {
+            "role": "user",
+            "author": new.author,
+            "message_type": MessageType.TASK.value,
+            "content": new.goal,
+        },
+    )
+    log.flush()
+    return run_id
+
+
+_PLAIN = (
+    "organization_id project_id user_id parent_run_id depth kind driver group_id agent_instance_id "
+    "role_id session_key goal context deadline"
+).split()
+
+
+def _created(new: NewRun) -> dict[str, Any]:
+    return {
+        "kind": new.kind,
+        "goal": new.goal,
+        "context": new.context,
+        "members": list(new.members),
+        "max_rounds": new.max_rounds,
+        "budgets": new.budgets,
+        "driver": new.driver,
+        "model": settings.DEPUTY_MODEL,
+        "session_key": new.session_key,
+        "parent_run": new.parent_run_id,
+        "group_id": new.group_id,
+        "delegated_permissions": new.delegated_permissions,
+        **new.snapshot,
+    }
+
+
+def _json(value: Any) -> Any:
+    return None if value is None else Jsonb(value)

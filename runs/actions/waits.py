@@ -1,0 +1,101 @@
+"""Open a wait and resolve it: what parking, signals, decisions and a child's end have in common."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from common import ids
+from common.canonical import normalise
+from runs import queue
+from runs.choices import Driver, EventType, RunStatus, WaitKind
+from runs.log import RunLog
+
+# An early signal has left its row behind, already resolved: parking takes it over as it is.
+OPEN = """
+INSERT INTO runs_wait (id, organization_id, run_id, kind, correlation_key, child_run_id, tool_call_id,
+                       expires_at, created_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (run_id, correlation_key) DO UPDATE SET kind = EXCLUDED.kind, tool_call_id = EXCLUDED.tool_call_id
+RETURNING resolved_at, outcome, payload
+"""
+
+RESOLVE = """
+UPDATE runs_wait SET resolved_at = %s, outcome = %s, payload = %s
+WHERE run_id = %s AND correlation_key = %s AND resolved_at IS NULL
+"""
+
+
+@dataclass(frozen=True)
+class NewWait:
+    """What to wait for. `expires_at` by the database's clock."""
+
+    kind: WaitKind
+    correlation_key: str
+    tool_call_id: str | None = None
+    child_run_id: str | None = None
+    expires_at: datetime | None = None
+
+
+def open_wait(log: RunLog, wait: NewWait) -> None:
+    """Store the wait; when a signal for it came early, resolve it at once.
+
+    The event that says what the run waits for must stand in the log before this is called.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            OPEN,
+            [
+                ids.wait_id(),
+                log.organization_id,
+                log.id,
+                wait.kind.value,
+                wait.correlation_key,
+                wait.child_run_id,
+                wait.tool_call_id,
+                wait.expires_at,
+                log.now,
+            ],
+        )
+        resolved_at, outcome, payload = cursor.fetchone()
+    if resolved_at is not None:
+        append_completed(log, wait.correlation_key, outcome, payload)
+
+
+def resolve(log: RunLog, correlation_key: str, outcome: str, payload: Any = None) -> bool:
+    """Resolve an open wait of a locked run and wake the run. False when it was resolved before."""
+    payload = normalise(payload)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            RESOLVE,
+            [log.now, outcome, None if payload is None else Jsonb(payload), log.id, correlation_key],
+        )
+        if cursor.rowcount != 1:
+            return False
+    append_completed(log, correlation_key, outcome, payload)
+    wake(log)
+    return True
+
+
+def append_completed(log: RunLog, correlation_key: str, outcome: str, payload: Any) -> None:
+    log.append(
+        EventType.WAIT_COMPLETED,
+        {"correlation_key": correlation_key, "outcome": outcome, "payload": payload},
+    )
+
+
+def wake(log: RunLog) -> None:
+    """A waiting run goes back to pending; an outside agent's run, which nobody claims, to running."""
+    if log.status != RunStatus.WAITING:
+        return
+    log.set(status=RunStatus.PENDING.value, queued_at=log.now)
+    if log.driver == Driver.EXTERNAL:
+        log.set(status=RunStatus.RUNNING.value)
+
+
+def enqueue_if_pending(log: RunLog) -> None:
+    """Put the run on the queue, in this transaction, when it waits for a worker."""
+    if log.status == RunStatus.PENDING:
+        queue.enqueue(log.id)

@@ -1,0 +1,122 @@
+"""Every status and kind of the runs, and which transition leads where."""
+
+from django.db.models import TextChoices
+
+
+class RunStatus(TextChoices):
+    PENDING = "pending", "Pending"  # start; waiting --signal, child's end, expiry--> pending; expired lease
+    RUNNING = "running", "Running"  # pending --claim--> running
+    WAITING = "waiting", "Waiting"  # running --park--> waiting
+    COMPLETED = "completed", "Completed"  # running --finish--> completed
+    FAILED = "failed", "Failed"  # running --finish--> failed; any active one past its limits
+    CANCELLED = "cancelled", "Cancelled"  # any active --cancel--> cancelled
+
+
+ACTIVE = frozenset({RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING})
+TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED})
+
+TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
+    RunStatus.PENDING: frozenset({RunStatus.RUNNING, RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.RUNNING: frozenset(
+        {RunStatus.PENDING, RunStatus.WAITING, RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED}
+    ),
+    RunStatus.WAITING: frozenset({RunStatus.PENDING, RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.COMPLETED: frozenset(),
+    RunStatus.FAILED: frozenset(),
+    RunStatus.CANCELLED: frozenset(),
+}
+
+
+class RunKind(TextChoices):
+    PERSONAL = "personal", "Personal agent"
+    GROUP = "group", "Group"
+
+
+class Driver(TextChoices):
+    INTERNAL = "internal", "Deputy"
+    EXTERNAL = "external", "An outside agent"
+
+
+class WaitKind(TextChoices):
+    CHILD = "child", "A group's result"
+    APPROVAL = "approval", "A decision"
+    INPUT = "input", "An answer"
+    REVIEW = "review", "Word on what happened"
+    TIMER = "timer", "A point in time"
+    SIGNAL = "signal", "A signal that came early"  # never slept on
+
+
+# The kinds that wait for a person; a child's clock stands still meanwhile.
+WAITS_FOR_A_PERSON = (WaitKind.APPROVAL, WaitKind.INPUT, WaitKind.REVIEW)
+
+
+class WaitOutcome(TextChoices):
+    COMPLETED = "completed", "Completed"  # the child completed, the person answered, the signal came
+    APPROVED = "approved", "Approved"
+    REJECTED = "rejected", "Rejected"
+    FAILED = "failed", "Failed"  # the child failed
+    CANCELLED = "cancelled", "Cancelled"
+    EXPIRED = "expired", "Expired"
+    SUPERSEDED = "superseded", "Superseded"
+
+
+class CallStatus(TextChoices):
+    REQUESTED = "requested", "Requested"
+    WAITING = "waiting", "Waiting"  # for a child, a decision, an answer or a review
+    RUNNING = "running", "Running"  # tool.called is committed, the result is not
+    SUCCEEDED = "succeeded", "Succeeded"
+    FAILED = "failed", "Failed"
+    DENIED = "denied", "Denied"
+    REJECTED = "rejected", "Rejected"
+    EXPIRED = "expired", "Expired"
+    CANCELLED = "cancelled", "Cancelled"
+    UNKNOWN = "unknown", "Outcome unknown"  # interrupted between tool.called and its result
+
+
+class ApprovalStatus(TextChoices):
+    PENDING = "pending", "Pending"
+    APPROVED = "approved", "Approved"
+    REJECTED = "rejected", "Rejected"
+    EXPIRED = "expired", "Expired"
+    CANCELLED = "cancelled", "Cancelled"
+    SUPERSEDED = "superseded", "Superseded"
+
+
+class ApprovalEffect(TextChoices):
+    REQUIRE_APPROVAL = "require_approval", "Needs an approval"
+    REQUIRE_HUMAN = "require_human", "Needs a person's approval"
+
+
+class EventType(TextChoices):
+    RUN_CREATED = "run.created"
+    RUN_STARTED = "run.started"
+    RUN_WAITING = "run.waiting"
+    RUN_RESUMED = "run.resumed"
+    RUN_COMPLETED = "run.completed"
+    RUN_FAILED = "run.failed"
+    RUN_CANCELLED = "run.cancelled"
+    MESSAGE_CREATED = "message.created"
+    MODEL_RETRIED = "model.retried"
+    TOOL_CALLED = "tool.called"
+    TOOL_COMPLETED = "tool.completed"
+    TOOL_FAILED = "tool.failed"
+    TOOL_BLOCKED = "tool.blocked"
+    TOOL_WAITS = "tool.waits"
+    TOOL_REQUIRES_APPROVAL = "tool.requires_approval"
+    TOOL_APPROVED = "tool.approved"
+    TOOL_REJECTED = "tool.rejected"
+    TOOL_EXPIRED = "tool.expired"
+    TOOL_OUTCOME_UNKNOWN = "tool.outcome_unknown"
+    WAIT_COMPLETED = "wait.completed"
+    CHILD_CREATED = "child.created"
+    MEMORY_WRITTEN = "memory.written"
+    MEMORY_DEPOSITED = "memory.deposited"
+    CONTEXT_CHANGED = "context.changed"
+
+
+class MessageType(TextChoices):
+    TASK = "TASK", "Task"
+    PROPOSAL = "PROPOSAL", "Proposal"
+    EVIDENCE = "EVIDENCE", "Evidence"
+    DECISION = "DECISION", "Decision"
+    STATUS = "STATUS", "Status"

@@ -1,0 +1,85 @@
+"""Keep the lease of the runs this process holds, on a connection of its own.
+
+The thread writes nothing but lease_expires_at; what a run is, only the thread that holds it writes.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.db import connection
+
+logger = logging.getLogger(__name__)
+
+RENEW = """
+UPDATE runs_run SET lease_expires_at = clock_timestamp() + %s * interval '1 second'
+WHERE id = %s AND attempt = %s AND status = 'running'
+"""
+
+_held: dict[tuple[str, int], float] = {}  # since when, on the monotonic clock
+_lock = threading.Lock()
+_keeper: tuple[int, threading.Thread] | None = None  # the process it was started in: a fork has none
+
+
+@contextmanager
+def held(run_id: str, attempt: int) -> Iterator[None]:
+    """Renew the run's lease while the block runs, for STEP_SECONDS at most."""
+    key = (run_id, attempt)
+    with _lock:
+        _held[key] = time.monotonic()
+        _start()
+    try:
+        yield
+    finally:
+        with _lock:
+            _held.pop(key, None)
+
+
+def progress(run_id: str, attempt: int) -> None:
+    """A step has been completed: its successor has STEP_SECONDS of its own."""
+    with _lock:
+        if (run_id, attempt) in _held:
+            _held[run_id, attempt] = time.monotonic()
+
+
+def _start() -> None:
+    global _keeper
+    if _keeper and _keeper[0] == os.getpid() and _keeper[1].is_alive():
+        return
+    _keeper = (os.getpid(), threading.Thread(target=_keep, name="lease", daemon=True))
+    _keeper[1].start()
+
+
+def _keep() -> None:
+    """Renew until nothing has been held for a while. The connection opens with the first renewal."""
+    try:
+        idle = 0
+        while idle < 10:
+            time.sleep(settings.LEASE_SECONDS / 3)
+            due = _due()
+            idle = 0 if due else idle + 1
+            for run_id, attempt in due:
+                _renew(run_id, attempt)
+    finally:
+        connection.close()
+
+
+def _due() -> list[tuple[str, int]]:
+    now = time.monotonic()
+    with _lock:
+        young, old = settings.LEASE_SECONDS / 3, settings.STEP_SECONDS
+        return [key for key, since in _held.items() if young <= now - since < old]
+
+
+def _renew(run_id: str, attempt: int) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '2s'")
+            cursor.execute(RENEW, [settings.LEASE_SECONDS, run_id, attempt])
+    except Exception as error:  # the database may be away: the next round tries again
+        logger.warning("could not renew the lease of %s: %s", run_id, type(error).__name__)
+        connection.close()

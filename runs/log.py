@@ -1,0 +1,215 @@
+"""The one way to write a run's log: lock its row, append events, change the row, in one statement.
+
+Raw SQL lives here because a step's cost is this file: the lock and the fence are one statement,
+the events and the row's new state another.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from common.canonical import digest, normalise
+from runs.choices import TERMINAL, TRANSITIONS, Driver, EventType, RunStatus
+
+PAYLOAD_VERSION = 1
+
+LOCK = """
+SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
+       attempt, last_seq, last_digest, deadline, waiting_reason, clock_timestamp()
+FROM runs_run WHERE id = %s FOR NO KEY UPDATE
+"""
+
+COLUMNS = (
+    "id organization_id project_id user_id parent_run_id root_id depth kind driver status "
+    "attempt last_seq last_digest deadline waiting_reason now"
+).split()
+
+SETTABLE = frozenset(
+    "status waiting_reason output error usage attempt crashes lease_expires_at queued_at started_at "
+    "ended_at deadline".split()
+)
+
+
+class RunGone(Exception):
+    """No run has this id (any more)."""
+
+
+class Fenced(Exception):
+    """This worker no longer holds the run: another claimed it, or it ended. It may write nothing."""
+
+
+class WrongTransition(Exception):
+    """The table in runs/choices.py does not allow this change of status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the log as the fold reads it."""
+
+    seq: int
+    type: str
+    agent: str
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+@dataclass
+class RunLog:
+    """A run whose row is locked until the transaction ends. Nothing is written before `flush`."""
+
+    id: str
+    organization_id: str
+    project_id: str
+    user_id: int
+    parent_run_id: str | None
+    root_id: str
+    depth: int
+    kind: str
+    driver: str
+    status: str
+    attempt: int
+    last_seq: int
+    last_digest: str
+    deadline: datetime | None
+    waiting_reason: str | None
+    now: datetime
+    appended: list[Event] = field(default_factory=list)
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def lock(cls, run_id: str) -> Self:
+        """Lock the run's row for this transaction. Raises RunGone."""
+        with connection.cursor() as cursor:
+            cursor.execute(LOCK, [run_id])
+            row = cursor.fetchone()
+        if row is None:
+            raise RunGone(run_id)
+        return cls(**dict(zip(COLUMNS, row, strict=True)))
+
+    def check_fence(self, attempt: int) -> None:
+        """Raises Fenced unless the worker that claimed it as `attempt` still holds the run."""
+        if self.attempt != attempt or self.status != RunStatus.RUNNING:
+            raise Fenced(f"{self.id}: claimed as {attempt}, now {self.status} at {self.attempt}")
+
+    @property
+    def ended(self) -> bool:
+        return self.status in TERMINAL
+
+    def append(self, type: EventType, payload: dict[str, Any] | None = None, agent: str = "") -> Event:
+        """Add an event; it gets the next seq now and is stored by `flush`.
+
+        Raises NotJson when the payload cannot be kept as JSON.
+        """
+        kept = normalise({"v": PAYLOAD_VERSION, **(payload or {})})
+        event = Event(self.last_seq + 1, type.value, agent, kept, self.now)
+        self.last_seq = event.seq
+        self.appended.append(event)
+        return event
+
+    def set(self, **columns: Any) -> None:
+        """Change columns of the run's row. Raises WrongTransition for a status that cannot follow."""
+        assert columns.keys() <= SETTABLE, columns.keys() - SETTABLE  # noqa: S101 - a programmer's slip
+        if "status" in columns:
+            columns = self._transition(columns)
+        self.changes.update(columns)
+
+    def _transition(self, columns: dict[str, Any]) -> dict[str, Any]:
+        old, new = RunStatus(self.status), RunStatus(columns["status"])
+        if new not in TRANSITIONS[old]:
+            raise WrongTransition(f"{self.id}: {old} → {new}")
+        self.status = new.value
+        implied: dict[str, Any] = {"waiting_reason": None}
+        if new in TERMINAL:
+            implied["ended_at"] = self.now
+        if new != RunStatus.RUNNING:
+            implied["lease_expires_at"] = None
+        merged = {**implied, **columns, "status": new.value}
+        self.waiting_reason = merged["waiting_reason"]
+        return merged
+
+    def flush(self) -> None:
+        """Write what was appended and changed. Does nothing when there is nothing."""
+        if not self.appended and not self.changes:
+            return
+        rows: list[Any] = []
+        for event in self.appended:
+            self.last_digest = chain(self.last_digest, event)
+            rows += [
+                self.organization_id,
+                self.id,
+                event.seq,
+                event.type,
+                event.agent,
+                Jsonb(event.payload),
+                event.created_at,
+                self.last_digest,
+            ]
+        columns = {"last_seq": self.last_seq, "last_digest": self.last_digest, **self.changes}
+        assignments = ", ".join(f"{name} = %s" for name in columns)
+        values = [Jsonb(v) if isinstance(v, dict | list) else v for v in columns.values()]
+        update = f"UPDATE runs_run SET {assignments} WHERE id = %s"  # noqa: S608 - names from SETTABLE
+        if rows:
+            update = f"WITH added AS ({insert_events(len(self.appended))}) {update}"
+        with connection.cursor() as cursor:
+            cursor.execute(update, [*rows, *values, self.id])
+        self.appended, self.changes = [], {}
+
+
+def insert_events(count: int) -> str:
+    """The INSERT of `count` events, eight values each."""
+    values = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * count)
+    return (
+        "INSERT INTO runs_runevent "
+        f"(organization_id, run_id, seq, type, agent, payload, created_at, digest) VALUES {values}"
+    )
+
+
+def chain(previous: str, event: Event) -> str:
+    """The event's digest: previous digest, and all that the event says (design 4, Chain)."""
+    return digest(
+        previous,
+        event.seq,
+        event.type,
+        event.agent,
+        event.created_at.isoformat(),
+        digest(event.payload),
+    )
+
+
+def read(run_id: str, after: int = 0) -> list[Event]:
+    """The run's events with seq > `after`, in order."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq, type, agent, payload, created_at FROM runs_runevent "
+            "WHERE run_id = %s AND seq > %s ORDER BY seq",
+            [run_id, after],
+        )
+        return [Event(seq, type, agent, _json(payload), at) for seq, type, agent, payload, at in cursor]
+
+
+def lock_in_order(run_ids: Iterable[str]) -> list[RunLog]:
+    """Lock several runs, ancestors first (design 4, Lock order). Missing ones are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM runs_run WHERE id = ANY(%s) ORDER BY depth, id", [list(run_ids)])
+        ordered: Sequence[tuple[str]] = cursor.fetchall()
+    logs = []
+    for (run_id,) in ordered:
+        try:
+            logs.append(RunLog.lock(run_id))
+        except RunGone:  # deleted between the two statements
+            continue
+    return logs
+
+
+def is_external(log: RunLog) -> bool:
+    return log.driver == Driver.EXTERNAL
+
+
+def _json(value: Any) -> Any:
+    import json
+
+    return json.loads(value) if isinstance(value, str) else value

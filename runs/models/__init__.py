@@ -1,0 +1,9 @@
+"""What happens: runs, their events, calls, waits and approvals."""
+
+from .approvals import Approval
+from .calls import ToolCall
+from .events import RunEvent
+from .runs import Run
+from .waits import Wait
+
+__all__ = ["Approval", "Run", "RunEvent", "ToolCall", "Wait"]

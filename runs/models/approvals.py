@@ -1,0 +1,52 @@
+"""Requests for a person's decision."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from common import ids
+from runs.choices import ApprovalEffect, ApprovalStatus
+
+
+class Approval(models.Model):
+    """A call that stopped at the gate. Bound to the digest of exactly these arguments."""
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.approval_id, editable=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="approvals")
+    tool_call = models.ForeignKey("runs.ToolCall", on_delete=models.CASCADE, related_name="approvals")
+    capability = models.CharField(max_length=64, blank=True)
+    effect = models.CharField(max_length=20, choices=ApprovalEffect.choices)
+    rule = models.CharField(max_length=200, blank=True)
+    explanation = models.TextField(blank=True)
+    arguments_digest = models.CharField(max_length=64)
+    correlation_key = models.CharField(max_length=200)
+    status = models.CharField(max_length=10, choices=ApprovalStatus.choices, default=ApprovalStatus.PENDING)
+    requested_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField(null=True)
+    consumed_at = models.DateTimeField(null=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="decisions"
+    )
+    decided_as_human = models.BooleanField(default=False)
+    reason = models.TextField(blank=True)
+    edited_arguments = models.JSONField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["organization", "status", "-id"], name="approval_by_status"),
+            models.Index(fields=["expires_at"], name="approval_open_expiry", condition=Q(status="pending")),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tool_call"], condition=Q(status="pending"), name="one_pending_approval_a_call"
+            ),
+            models.CheckConstraint(condition=Q(status__in=ApprovalStatus.values), name="approval_status"),
+            models.CheckConstraint(condition=Q(effect__in=ApprovalEffect.values), name="approval_effect"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool_call} for {self.run}"

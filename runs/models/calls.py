@@ -1,0 +1,44 @@
+"""The ledger of tool calls."""
+
+from django.db import models
+from django.db.models import Q
+
+from common import ids
+from common.models import Created
+from runs.choices import CallStatus
+
+
+class ToolCall(Created):
+    """One call a model, or an outside agent, asked for, and what became of it.
+
+    `call_id` is `{message seq}.{ordinal}` for runs that Deputy drives. `request_digest` is of the
+    original arguments and never changes; `idempotency_key` is of the effective ones.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.call_id, editable=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="calls", db_index=False)
+    call_id = models.CharField(max_length=64)
+    agent = models.CharField(max_length=ids.ID_LENGTH, default="", blank=True)
+    tool = models.CharField(max_length=64)
+    arguments = models.JSONField(default=dict)
+    effective_arguments = models.JSONField(default=dict)
+    request_digest = models.CharField(max_length=64)
+    idempotency_key = models.CharField(max_length=64, unique=True)
+    status = models.CharField(max_length=10, choices=CallStatus.choices, default=CallStatus.REQUESTED)
+    attempt = models.PositiveIntegerField(default=0)
+    result = models.JSONField(null=True)
+    error = models.JSONField(null=True)
+    evidence = models.JSONField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "call_id"], name="tool_call_unique"),
+            models.CheckConstraint(condition=Q(status__in=CallStatus.values), name="tool_call_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} ({self.call_id})"

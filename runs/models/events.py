@@ -1,0 +1,32 @@
+"""The event log: what a run is."""
+
+from django.db import models
+from django.db.models import Q
+
+from common import ids
+from runs.choices import EventType
+
+
+class RunEvent(models.Model):
+    """One thing that happened, in the order of `seq`; never changed, chained by `digest`."""
+
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="events", db_index=False)
+    seq = models.PositiveIntegerField()
+    type = models.CharField(max_length=30, choices=EventType.choices)
+    agent = models.CharField(max_length=ids.ID_LENGTH, default="", blank=True)
+    payload = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        ordering = ["run_id", "seq"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "seq"], name="run_event_seq"),
+            models.CheckConstraint(condition=Q(type__in=EventType.values), name="run_event_type"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.type}"

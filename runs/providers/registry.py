@@ -1,0 +1,155 @@
+"""From a model's name (`ollama:qwen3:8b`) to the provider that answers for it.
+
+| name | asks | reads from the environment |
+|---|---|---|
+| `local` | nobody: rules over facts | – |
+| `openai:NAME` | OpenAI, or any compatible server | OPENAI_API_KEY, OPENAI_BASE_URL |
+| `ollama:NAME` | Ollama on this machine | OLLAMA_BASE_URL |
+| `compatible:NAME` | any OpenAI-compatible server | DEPUTY_MODEL_BASE_URL, DEPUTY_MODEL_API_KEY |
+| `anthropic:NAME` | Anthropic (requirements-models.txt) | ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL |
+| `google:NAME` | Gemini (requirements-models.txt) | GOOGLE_API_KEY (GEMINI_API_KEY), GOOGLE_GEMINI_BASE_URL |
+
+The setting DEPUTY_PROVIDERS, {prefix: dotted path of a class or function without arguments}, adds more
+and may replace these.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from typing import cast
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from runs.providers.base import Provider, ProviderError
+from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
+
+LOCAL = "runs.providers.local.LocalProvider"
+OLLAMA_BASE_URL = "http://127.0.0.1:11434/v1"
+PRINTABLE = re.compile(r"[\x21-\x7e]+")
+
+
+def get(model: str) -> tuple[Provider, str]:
+    """The provider for `model` and the name to ask it for (`ModelSettings.model`).
+
+    Raises ProviderError, never with a key in it: MODEL_UNKNOWN for a name nobody answers to, MODEL_REFUSED
+    where something is missing in the environment; the message says what to set.
+    """
+    prefix, colon, name = model.strip().partition(":")
+    added: dict[str, str] = getattr(settings, "DEPUTY_PROVIDERS", {})
+    if prefix in added:
+        return _imported(prefix, added[prefix]), name or prefix
+    if model.strip() == "local":
+        return _imported("local", LOCAL), "local"
+    if prefix not in BUILT_IN:
+        raise ProviderError("MODEL_UNKNOWN", _unknown(model, sorted({*BUILT_IN, *added})))
+    if not colon or not name.strip():
+        raise ProviderError("MODEL_UNKNOWN", f"'{model}' names no model: write '{prefix}:NAME'.")
+    return BUILT_IN[prefix](), name.strip()
+
+
+def check(model: str) -> None:
+    """Raise what `get` would, so that a wrong name or a missing key shows at start-up. Asks no server."""
+    get(model)
+
+
+def _unknown(model: str, prefixes: list[str]) -> str:
+    offers = ", ".join(["'local'", *(f"'{prefix}:NAME'" for prefix in prefixes)])
+    if not model.strip():
+        return f"No model is named. Known are {offers}."
+    return f"Nobody answers for the model '{model[:100]}'. Known are {offers}."
+
+
+def _imported(prefix: str, path: str) -> Provider:
+    try:
+        made = import_string(path)
+    except ImportError as error:
+        said = f"The provider '{prefix}' could not be loaded from '{path}': {error}"
+        raise ProviderError("MODEL_UNKNOWN", said) from error
+    return cast(Provider, made())
+
+
+def _openai() -> Provider:
+    base_url = _base_url("OPENAI_BASE_URL", OPENAI_BASE_URL)
+    if base_url == OPENAI_BASE_URL:
+        return ChatProvider(base_url, _key("openai", "OPENAI_API_KEY"))
+    return ChatProvider(base_url, _optional_key("OPENAI_API_KEY"))
+
+
+def _ollama() -> Provider:
+    return ChatProvider(_base_url("OLLAMA_BASE_URL", OLLAMA_BASE_URL), _optional_key("OLLAMA_API_KEY"))
+
+
+def _compatible() -> Provider:
+    return ChatProvider(_base_url("DEPUTY_MODEL_BASE_URL"), _optional_key("DEPUTY_MODEL_API_KEY"))
+
+
+def _anthropic() -> Provider:
+    from runs.providers.native import NativeProvider, require_installed
+
+    require_installed("anthropic")
+    return NativeProvider(
+        "anthropic",
+        _key("anthropic", "ANTHROPIC_API_KEY"),
+        _base_url("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    )
+
+
+def _google() -> Provider:
+    from runs.providers.native import NativeProvider, require_installed
+
+    require_installed("google")
+    return NativeProvider(
+        "google",
+        _key("google", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        _base_url("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
+    )
+
+
+BUILT_IN: dict[str, Callable[[], Provider]] = {
+    "openai": _openai,
+    "ollama": _ollama,
+    "compatible": _compatible,
+    "anthropic": _anthropic,
+    "google": _google,
+}
+
+
+def _key(prefix: str, *variables: str) -> str:
+    found = next(filter(None, map(_optional_key, variables)), "")
+    if not found:
+        names = " or ".join(variables)
+        raise ProviderError(
+            "MODEL_REFUSED", f"Models of '{prefix}:' need a key: set {names} in the environment."
+        )
+    return found
+
+
+def _optional_key(variable: str) -> str:
+    """The variable without the spaces and newlines that come along when a key is pasted."""
+    key = os.environ.get(variable, "").strip()
+    if key and not PRINTABLE.fullmatch(key):
+        said = (
+            f"{variable} holds a character that no key has (space, line break, beyond ASCII): set it again."
+        )
+        raise ProviderError("MODEL_REFUSED", said)
+    return key
+
+
+def _base_url(variable: str, default: str = "") -> str:
+    """An http(s) URL without a slash at its end. Errors do not quote the value: it may hold a password."""
+    url = os.environ.get(variable, "").strip() or default
+    if not url:
+        raise ProviderError(
+            "MODEL_REFUSED", f"Set {variable} to the server's URL, such as http://127.0.0.1:8000/v1."
+        )
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        said = f"{variable} is not a URL: it must look like http://127.0.0.1:8000/v1."
+        raise ProviderError("MODEL_REFUSED", said)
+    return url.rstrip("/")

@@ -1,0 +1,102 @@
+"""A claimed run in a worker's hands: its facts, its state, and the transaction it writes in."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection, transaction
+
+from runs import log as run_log
+from runs.actions.cancel import lock_parent
+from runs.choices import EventType
+from runs.log import Event, RunLog
+from runs.state import State, apply, fold
+
+FACTS = """
+SELECT organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, group_id, session_key,
+       delegated_permissions, created_at
+FROM runs_run WHERE id = %s
+"""
+
+
+@dataclass
+class Session:
+    """One claim of one run, from taking it to letting go of it.
+
+    `log` is there inside `step` only. `state` follows the log, also of what is not flushed yet.
+    """
+
+    run_id: str
+    attempt: int
+    organization_id: str
+    project_id: str
+    user_id: int
+    parent_run_id: str | None
+    root_id: str
+    depth: int
+    kind: str
+    group_id: str | None
+    session_key: str
+    delegated: dict[str, Any] | None
+    created_at: Any
+    state: State = field(default_factory=State)
+    log: RunLog | None = None
+    parent: RunLog | None = None
+    cache: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, run_id: str, attempt: int) -> "Session":
+        """Read a claimed run's facts and fold its log."""
+        with connection.cursor() as cursor:
+            cursor.execute(FACTS, [run_id])
+            row = list(cursor.fetchone())
+        row[9] = run_log._json(row[9])
+        return cls(run_id, attempt, *row, state=fold(run_log.read(run_id)))
+
+    @contextmanager
+    def step(self, lock_parent_too: bool = False) -> Iterator[RunLog]:
+        """One transaction of this claim: the run's row locked, the fence checked, the state brought up to date.
+
+        Raises Fenced when another worker holds the run now or it has ended. What was appended is
+        written when the block ends well; when it raises, the state is folded again.
+        """
+        try:
+            with transaction.atomic():
+                self.parent = lock_parent(self.run_id) if lock_parent_too else None
+                self.log = RunLog.lock(self.run_id)
+                self.log.check_fence(self.attempt)
+                self._catch_up()
+                yield self.log
+                self.flush()
+        except BaseException:
+            self.state = State()
+            raise
+        finally:
+            self.log = self.parent = None
+
+    def flush(self) -> None:
+        """Write both logs now (inside `step`)."""
+        if self.log:
+            self.log.flush()
+        if self.parent:
+            self.parent.flush()
+
+    def append(self, type: EventType, payload: dict[str, Any], agent: str = "") -> Event:
+        """Append to the log and to the state at once."""
+        assert self.log is not None  # noqa: S101
+        event = self.log.append(type, payload, agent)
+        self.absorb()
+        return event
+
+    def absorb(self) -> None:
+        """Take in what actions appended to the log."""
+        assert self.log is not None  # noqa: S101
+        for event in self.log.appended:
+            if event.seq > self.state.seq:
+                apply(self.state, event)
+
+    def _catch_up(self) -> None:
+        assert self.log is not None  # noqa: S101
+        if self.log.last_seq != self.state.seq:
+            fold(run_log.read(self.run_id, after=self.state.seq), self.state)

@@ -1,0 +1,105 @@
+"""What a tool is, what it is told, and what it may answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from groups.catalog import GroupWithRoles
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """Who calls, in which run. A tool's scope comes from here, never from its arguments."""
+
+    organization_id: str
+    project_id: str
+    user_id: int
+    run_id: str
+    root_id: str
+    kind: str
+    depth: int
+    group_id: str | None
+    agent_id: str
+    role_id: str | None
+    is_lead: bool
+    goal: str
+    call_id: str
+    idempotency_key: str
+    budgets: dict[str, int] = field(default_factory=dict)
+    children: int = 0
+
+
+@dataclass(frozen=True)
+class Done:
+    """It worked. `result` is JSON; `events` are further entries for the log (type, payload)."""
+
+    result: Any
+    events: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """It did not work; the agent is told and goes on."""
+
+    code: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WaitFor:
+    """The answer will come from outside, as a message or a signal."""
+
+    kind: str
+    question: str = ""
+    expires_in: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """A group is to work on this; its output will be the result."""
+
+    group: GroupWithRoles
+    goal: str
+    context: str
+    routing: list[dict[str, Any]] = field(default_factory=list)
+
+
+Answer = Done | Failed | WaitFor | Spawn
+
+
+class ToolError(Exception):
+    """Raised inside a tool for a problem the agent should hear of."""
+
+    def __init__(self, message: str, code: str = "TOOL_ERROR", **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool as registered.
+
+    `transactional`: it only touches this database, so it runs inside the step's transaction and
+    exactly once. The others run between two transactions; `idempotent` ones may be called again
+    with the same key after a crash.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    function: Callable[..., Any]
+    risk_level: str = "low"
+    mutating: bool = False
+    supports_parallel: bool = True
+    idempotent: bool = False
+    transactional: bool = False
+    capabilities: tuple[str, ...] = ()
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether calls of it may run side by side, and again after a crash."""
+        return self.supports_parallel and not self.mutating

@@ -1,0 +1,20 @@
+"""Ask the person."""
+
+from typing import Annotated
+
+from runs.tools.base import ToolContext, ToolError, WaitFor
+from runs.tools.registry import tool
+
+
+@tool(
+    description="Ask the user a question and wait for the answer. Use it when you cannot go on without it.",
+    risk_level="low",
+    mutating=False,
+    supports_parallel=True,
+    transactional=True,
+)
+def ask_user(run: ToolContext, *, question: Annotated[str, "The question, in the user's language"]) -> WaitFor:
+    """Wait for a message."""
+    if not question.strip():
+        raise ToolError("The question is empty.", "QUESTION_EMPTY")
+    return WaitFor("input", question.strip())

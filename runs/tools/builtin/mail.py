@@ -1,0 +1,46 @@
+"""Send mail through Django's mail back end."""
+
+from typing import Annotated, Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage
+from django.core.validators import validate_email
+
+from runs.tools.base import ToolContext, ToolError
+from runs.tools.registry import tool
+
+MAX_RECIPIENTS = 50
+
+
+@tool(
+    description="Send an e-mail in the user's name.",
+    risk_level="high",
+    mutating=True,
+    supports_parallel=False,
+    capabilities=("send_email",),
+)
+def send_email(
+    run: ToolContext,
+    *,
+    to: Annotated[
+        list[str], "The recipients' addresses", {"minItems": 1, "maxItems": MAX_RECIPIENTS}
+    ],
+    subject: Annotated[str, "The subject line", {"maxLength": 500}],
+    body: Annotated[str, "The text"],
+) -> dict[str, Any]:
+    """Send one message. Its Message-ID is made of the idempotency key, so that a copy can be told."""
+    for address in to:
+        try:
+            validate_email(address)
+        except ValidationError:
+            raise ToolError(f"'{address}' is not an e-mail address.", "INVALID_ADDRESS") from None
+    if "\n" in subject or "\r" in subject:
+        raise ToolError("The subject may not hold line breaks.", "INVALID_SUBJECT")
+    message_id = f"<{run.idempotency_key[:32]}@{settings.MAIL_DOMAIN}>"
+    mail = EmailMessage(subject, body, to=to, headers={"Message-ID": message_id})
+    try:
+        sent = mail.send()
+    except OSError as error:
+        raise ToolError(f"The mail server could not be used: {type(error).__name__}.", "MAIL_FAILED") from error
+    return {"sent": sent, "to": to, "message_id": message_id}

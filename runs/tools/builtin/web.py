@@ -1,0 +1,36 @@
+"""Read the web, public addresses only."""
+
+from typing import Annotated, Any
+
+from django.conf import settings
+
+from common.outbound import OutboundError, fetch, readable
+from runs.tools.base import ToolContext, ToolError
+from runs.tools.registry import tool
+
+MAX_TEXT = 100_000  # characters of a page that reach the log
+
+
+@tool(
+    description="Fetch a public web page or file over HTTP and return its text.",
+    risk_level="medium",
+    mutating=False,
+    supports_parallel=True,
+    idempotent=True,
+    capabilities=("read_web",),
+)
+def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// address"]) -> dict[str, Any]:
+    """GET, redirects re-checked, within limits of size and time."""
+    try:
+        page = fetch(url, allow_private=frozenset(settings.OUTBOUND_ALLOW))
+    except OutboundError as error:
+        raise ToolError(error.message, error.code) from None
+    kind = page.headers.get("content-type", "")
+    text = readable(page.text) if "html" in kind else page.text
+    return {
+        "url": page.url,
+        "status": page.status,
+        "content_type": kind,
+        "text": text[:MAX_TEXT],
+        "truncated": page.truncated or len(text) > MAX_TEXT,
+    }

@@ -1,0 +1,216 @@
+"""The door: every tool call passes here, and policy is asked first. There is no second path.
+
+`Gate.admit` decides; only what it admitted can be performed, with exactly these arguments.
+"""
+
+import logging
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from django.db import connection, transaction
+from jsonschema import Draft202012Validator
+
+from common.canonical import NotJson, canonical, digest, normalise
+from policy import book as policy_book
+from policy.delegation import authority
+from policy.evaluate import bind, evaluate
+from policy.terms import (
+    AgentContext,
+    Context,
+    Decision,
+    DelegatedPermissions,
+    Effect,
+    ToolInfo,
+)
+from runs.tools import registry
+from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
+
+logger = logging.getLogger(__name__)
+
+STATEMENT_TIMEOUT_MS = 10_000  # for a tool that works inside the step's transaction
+MAX_PROBLEMS = 5  # schema errors told at once
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The gate's word that this call may run, with these arguments."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    idempotency_key: str
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The call needs somebody's decision first."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    idempotency_key: str
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The call will not run. `decision` is None when it never came before policy."""
+
+    code: str
+    message: str
+    decision: Decision | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Gate:
+    """Policy for one run at one moment: the user's live standing, the rules, what was delegated."""
+
+    organization_id: str
+    project_id: str
+    group_id: str | None
+    delegated: DelegatedPermissions | None
+    standing: policy_book.Standing
+    book: policy_book.Book
+
+    @classmethod
+    def open(
+        cls,
+        organization_id: str,
+        project_id: str,
+        group_id: str | None,
+        user_id: int,
+        delegated: dict[str, Any] | None,
+    ) -> "Gate":
+        """Read what decisions rest on. One query, and the rules again when they have changed."""
+        standing = policy_book.standing(organization_id, user_id, project_id)
+        return cls(
+            organization_id,
+            project_id,
+            group_id,
+            None if delegated is None else DelegatedPermissions.from_json(delegated),
+            standing,
+            policy_book.book(organization_id, standing.version),
+        )
+
+    def agent(self, agent_id: str, role_id: str | None) -> AgentContext:
+        role = self.book.role(role_id)
+        return AgentContext(agent_id, role_id, role.allowed_tools, role.denied_tools, self.delegated)
+
+    def authority(self, agent: AgentContext) -> DelegatedPermissions:
+        """What the agent may pass on to a child (design 5)."""
+        return authority(agent, self.standing.boundary, self.book.role(agent.role_id).delegable_tools)
+
+    def admit(
+        self,
+        agent: AgentContext,
+        name: str,
+        arguments: dict[str, Any],
+        key_parts: tuple[str, str],
+        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+    ) -> Admitted | Stopped | Refused:
+        """Ask about one call. `key_parts` are the run's id and the call's."""
+        tool = registry.get(name)
+        if tool is None:
+            return Refused("UNKNOWN_TOOL", f"There is no tool '{name}'.")
+        problem = check_arguments(tool, arguments)
+        if problem:
+            return problem
+        key = idempotency_key(*key_parts, name, arguments)
+        decision = self.decide(agent, tool, arguments, key, approvals)
+        if decision.effect == "deny":
+            return Refused("PERMISSION_DENIED", decision.message, decision)
+        if decision.effect == "allow":
+            return Admitted(tool, arguments, key, decision)
+        return Stopped(tool, arguments, key, decision)
+
+    def decide(
+        self,
+        agent: AgentContext,
+        tool: Tool,
+        arguments: dict[str, Any],
+        key: str | None = None,
+        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+    ) -> Decision:
+        """Policy's answer; standing approvals are looked up only where one could help."""
+        info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.book.bindings)  # type: ignore[arg-type]
+        context = Context(
+            agent=agent,
+            boundary=self.standing.boundary,
+            rules=self.book.rules,
+            organization=self.organization_id,
+            project=self.project_id,
+            group=self.group_id,
+            idempotency_key=key,
+            approvals=approvals,
+        )
+        decision = evaluate(context, info, arguments)
+        if decision.effect == "require_approval":
+            grants = policy_book.live_grants(self.organization_id, self.project_id, tool.name)
+            if grants:
+                decision = evaluate(replace(context, grants=grants), info, arguments)
+        return decision
+
+    def visible_tools(self, agent: AgentContext) -> list[Tool]:
+        """The tools the lists allow this agent; the others are not even shown to its model."""
+        return [tool for tool in registry.all_tools().values() if self._listed(agent, tool)]
+
+    def _listed(self, agent: AgentContext, tool: Tool) -> bool:
+        context = Context(agent=agent, boundary=self.standing.boundary, rules=policy_book.RuleSet())
+        return evaluate(context, ToolInfo(tool.name, tool.risk_level), {}).effect != "deny"  # type: ignore[arg-type]
+
+
+def perform(admitted: Admitted, context: ToolContext) -> Answer:
+    """Run an admitted call. Never raises for what the tool does wrong: that is a Failed."""
+    try:
+        if admitted.tool.transactional:
+            return _in_savepoint(admitted, context)
+        return _checked(admitted.tool.function(context, **admitted.arguments))
+    except ToolError as error:
+        return Failed(error.code, error.message, error.details)
+    except NotJson as error:
+        return Failed("RESULT_NOT_JSON", f"The result of '{admitted.tool.name}' cannot be kept: {error}")
+    except Exception as error:
+        logger.exception("tool %s failed in %s", admitted.tool.name, context.run_id)
+        return Failed("TOOL_ERROR", f"'{admitted.tool.name}' failed: {type(error).__name__}")
+
+
+def _in_savepoint(admitted: Admitted, context: ToolContext) -> Answer:
+    """Inside the step's transaction: what a failing tool wrote goes, the step stays."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
+        answer = _checked(admitted.tool.function(context, **admitted.arguments))
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = DEFAULT")
+        return answer
+
+
+def _checked(answer: Any) -> Answer:
+    if isinstance(answer, Done):
+        return Done(normalise(answer.result), answer.events)
+    if isinstance(answer, Failed | WaitFor | Spawn):
+        return answer
+    return Done(normalise(answer))
+
+
+def idempotency_key(run_id: str, call_id: str, tool: str, arguments: dict[str, Any]) -> str:
+    """SHA-256 of run, call, tool and canonical effective arguments (design 3)."""
+    return digest(run_id, call_id, tool, canonical(arguments))
+
+
+def check_arguments(tool: Tool, arguments: dict[str, Any]) -> Refused | None:
+    """What is wrong with the arguments, each with its path; None when they fit the schema."""
+    errors = sorted(_validator(tool.name).iter_errors(arguments), key=lambda e: list(map(str, e.path)))
+    if not errors:
+        return None
+    found = [{"path": "/" + "/".join(map(str, e.absolute_path)), "problem": e.message[:300]} for e in errors]
+    told = "; ".join(f"{item['path']}: {item['problem']}" for item in found[:MAX_PROBLEMS])
+    return Refused("INVALID_ARGUMENTS", f"Arguments of '{tool.name}' do not fit its schema: {told}", None, {"errors": found})
+
+
+@lru_cache(maxsize=512)
+def _validator(name: str) -> Draft202012Validator:
+    tool = registry.get(name)
+    assert tool is not None  # noqa: S101
+    return Draft202012Validator(tool.parameters)
