@@ -29,6 +29,7 @@ _COMMON = 0.3  # a function word where a group describes itself
 # Times log2 of the number of groups: by chance alone the best of many looks better than the best of few.
 _USUAL_THRESHOLD = 0.05
 _USUAL_WORTH = 20  # examples' worth of trust in that number
+_LENIENCE = 2 / 3  # of the even cut: refusing the right group costs more than trying a wrong one
 _CALIBRATION = 300  # examples the threshold is found from
 _EXPLAINED = 3  # groups, from the best, whose `matched` is filled
 _WORDS_SHOWN = 6
@@ -203,7 +204,7 @@ class Router:
         return math.sqrt(total) or 1.0
 
     def _calibrated(self) -> float:
-        """The raw score that best parts goals that belong to a group from goals that belong to none.
+        """Just below the raw score that best parts goals that belong to a group from goals of no group.
 
         Each example (of a sample) is asked twice as if it were new: once with its own group, less what it
         gave the group itself, and once as if that group did not exist.
@@ -220,7 +221,8 @@ class Router:
             strange.append(others)
         usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
         found = _best_cut(belongs, strange)
-        return (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
+        even = (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
+        return even * _LENIENCE
 
     def _sample(self) -> list[tuple[int, str]]:
         if len(self._candidates) < 2:
