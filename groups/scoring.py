@@ -29,6 +29,7 @@ _COMMON = 0.3  # a function word where a group describes itself
 # Times log2 of the number of groups: by chance alone the best of many looks better than the best of few.
 _USUAL_THRESHOLD = 0.05
 _USUAL_WORTH = 20  # examples' worth of trust in that number
+_LENIENCE = 2 / 3  # of the even cut: refusing the right group costs more than trying a wrong one
 _CALIBRATION = 300  # examples the threshold is found from
 _EXPLAINED = 3  # groups, from the best, whose `matched` is filled
 _WORDS_SHOWN = 6
@@ -82,7 +83,8 @@ class Score:
     matched: tuple[str, ...] = ()
 
 
-Vector = dict[str, float]
+Bag = dict[str, float]  # features and how often they occur
+Vector = dict[str, float]  # the same, weighed
 
 
 class Router:
@@ -114,7 +116,7 @@ class Router:
         value = raw / (raw + self._threshold) if raw > 0 else 0.0
         return Score(self._candidates[i].id, value, value >= FITS, matched)
 
-    def _weigh_terms(self, profiles: list[Counter[str]], examples: list[list[Counter[str]]]) -> None:
+    def _weigh_terms(self, profiles: list[Bag], examples: list[list[Bag]]) -> None:
         """A term's weight: rare among the groups, and rare among their texts (geometric mean)."""
         groups: Counter[str] = Counter()
         texts: Counter[str] = Counter()
@@ -130,7 +132,7 @@ class Router:
         self._weights = {term: weight(count, texts[term]) for term, count in groups.items()}
         self._unknown = weight(0, 0)
 
-    def _weighted(self, bag: Counter[str], piece: float = 1.0, common: float = 1.0) -> Vector:
+    def _weighted(self, bag: Bag, piece: float = 1.0, common: float = 1.0) -> Vector:
         """A bag as weights. Terms no group has keep the greatest weight: they speak against all of them."""
         weights, unknown = self._weights, self._unknown
         return {
@@ -138,7 +140,7 @@ class Router:
             for term, count in bag.items()
         }
 
-    def _example(self, bag: Counter[str]) -> Vector:
+    def _example(self, bag: Bag) -> Vector:
         return self._weighted(bag, _PIECE_IN_EXAMPLE)
 
     def _index(self) -> None:
@@ -203,7 +205,7 @@ class Router:
         return math.sqrt(total) or 1.0
 
     def _calibrated(self) -> float:
-        """The raw score that best parts goals that belong to a group from goals that belong to none.
+        """Just below the raw score that best parts goals that belong to a group from goals of no group.
 
         Each example (of a sample) is asked twice as if it were new: once with its own group, less what it
         gave the group itself, and once as if that group did not exist.
@@ -220,7 +222,8 @@ class Router:
             strange.append(others)
         usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
         found = _best_cut(belongs, strange)
-        return (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
+        even = (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
+        return even * _LENIENCE
 
     def _sample(self) -> list[tuple[int, str]]:
         if len(self._candidates) < 2:
@@ -247,10 +250,14 @@ class Router:
         return [f"“{self._candidates[i].examples[likeness.index(max(likeness))]}”"]
 
 
-def _profile(candidate: Candidate) -> Counter[str]:
-    bag: Counter[str] = Counter()
-    fields = ((candidate.name,), _NAME), ((candidate.description,), _DESCRIPTION)
-    fields += (candidate.capabilities, _CAPABILITY), (candidate.roles, _ROLE)
+def _profile(candidate: Candidate) -> Bag:
+    bag: Bag = defaultdict(float)
+    fields: list[tuple[tuple[str, ...], float]] = [
+        ((candidate.name,), _NAME),
+        ((candidate.description,), _DESCRIPTION),
+        (candidate.capabilities, _CAPABILITY),
+        (candidate.roles, _ROLE),
+    ]
     for texts, worth in fields:
         for text in texts:
             for feature, count in _features(text).items():
@@ -258,17 +265,18 @@ def _profile(candidate: Candidate) -> Counter[str]:
     return bag
 
 
-def _features(text: str) -> Counter[str]:
+def _features(text: str) -> Bag:
     """Terms, pairs of neighbouring words, and pieces of words (four letters): `recommendation` meets
     `recommended` where the stems do not."""
     found = terms(text[:GOAL_LIMIT])
-    bag: Counter[str] = Counter(found)
+    bag: Bag = defaultdict(float, Counter(found))
     for one, other in pairwise(found):
         bag[f"{one} {other}"] += _PAIR
     for term in found:
         if term.isascii() and len(term) > 1:
             edged = f"<{term}>"
-            bag.update(_PIECE + edged[i : i + 4] for i in range(len(edged) - 3))
+            for i in range(len(edged) - 3):
+                bag[_PIECE + edged[i : i + 4]] += 1
     return bag
 
 
