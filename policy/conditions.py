@@ -33,7 +33,7 @@ ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
 SURROGATE = re.compile("[\ud800-\udfff]")
-ISSUE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
+REPORTED_AT = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 
 # Numbers of different kinds compare at run time; only the checker holds them apart.
 COMPARED_NUMBERS = re.compile(
@@ -204,7 +204,8 @@ def _problem_at(text: str, offset: int, message: str) -> Problem:
 
 def _problems(failure: Exception) -> list[Problem]:
     found = [
-        Problem(int(line), int(column), _reason(said)) for line, column, said in ISSUE.findall(str(failure))
+        Problem(int(line), int(column), _reason(said))
+        for line, column, said in REPORTED_AT.findall(str(failure))
     ]
     return found or [Problem(1, 1, _reason(failure))]
 
