@@ -17,35 +17,23 @@ MAX_REPORTED = 10  # problems reported at once
 CACHED = 4096  # compiled conditions kept, about 1 KB each
 
 # In CEL these names are types wherever they stand; arguments so called are reached as args.type.
-TYPE_NAMES = frozenset(
-    (
-        "bool",
-        "bytes",
-        "double",
-        "dyn",
-        "int",
-        "list",
-        "map",
-        "null_type",
-        "string",
-        "timestamp",
-        "type",
-        "uint",
-    )
-)
+TYPES = "bool|bytes|double|dyn|int|list|map|null_type|string|timestamp|type|uint"
+TYPE_NAMES = frozenset(TYPES.split("|"))
 KEYWORDS = frozenset(("args", "true", "false", "null", "in"))
 
-LITERAL = re.compile(
+STRING = re.compile(
     r'[rR]?(?:"{3}(?:\\.|[^\\])*?"{3}|\'{3}(?:\\.|[^\\])*?\'{3}'
-    r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|//[^\n]*',
+    r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')',
     re.DOTALL,
 )
+LITERAL = re.compile(rf"{STRING.pattern}|//[^\n]*", re.DOTALL)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-BARE_TYPE = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(TYPE_NAMES))})\b(?!\s*\()")
+BARE_TYPE = re.compile(rf"(?<![\w.])(?:{TYPES})\b(?!\s*\()")
 ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
-ISSUE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
+SURROGATE = re.compile("[\ud800-\udfff]")
+REPORTED_AT = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 
 # Numbers of different kinds compare at run time; only the checker holds them apart.
 COMPARED_NUMBERS = re.compile(
@@ -86,15 +74,23 @@ def holds(text: str, arguments: Mapping[str, Any]) -> bool:
     if condition.reads_args:
         values["args"] = arguments
     try:
-        answer = condition.program.eval(data=values)
-        truth = answer.value()
+        return _truth(condition.program.eval(data=values))
+    except ConditionError:
+        raise
     except Exception as failure:  # the engine raises RuntimeError, its value conversion whatever it meets
         raise ConditionError(_reason(failure)) from failure
-    if truth is True or truth is False:
-        return bool(truth)
-    if answer.type() == cel.Type.ERROR:
-        raise ConditionError(_reason(truth))
-    raise ConditionError(f"it is {answer.type().name().lower()}, not true or false")
+
+
+def _truth(answer: cel.Value) -> bool:
+    """The answer, if it is one. The value of a null is never fetched: cel-expr-python 0.1.3 returns None
+    without taking a reference to it, which ends a Python 3.11 process after some thousand times.
+    """
+    kind = answer.type()
+    if kind == cel.Type.BOOL:
+        return bool(answer.value())
+    if kind == cel.Type.ERROR:
+        raise ConditionError(_reason(answer.value()))
+    raise ConditionError(f"it is {kind.name().lower()}, not true or false")
 
 
 @lru_cache(maxsize=CACHED)
@@ -135,6 +131,8 @@ def _malformed(text: str) -> Iterator[Problem]:
         yield Problem(1, 1, "the condition is empty")
     elif len(text) > MAX_LENGTH:
         yield Problem(1, MAX_LENGTH + 1, f"the condition is longer than {MAX_LENGTH} characters")
+    elif surrogate := SURROGATE.search(text):
+        yield _problem_at(text, surrogate.start(), "a lone surrogate is no character")
 
 
 def _variables(text: str, schema: Mapping[str, Any] | None, number: cel.Type) -> dict[str, cel.Type]:
@@ -183,18 +181,20 @@ def _unknown_fields(text: str, schema: Mapping[str, Any] | None) -> Iterator[Pro
         if field[1] not in known:
             yield _problem_at(text, field.start(1), f"the tool has no argument '{field[1]}'")
     for index in ARGS_INDEX.finditer(text):
-        literal = LITERAL.match(text, index.end())
+        literal = STRING.match(text, index.end())
         if literal and literal[0][1:-1] not in known and code[index.start()] != " ":
             yield _problem_at(text, index.end(), f"the tool has no argument '{literal[0][1:-1]}'")
 
 
 def _bad_patterns(text: str) -> Iterator[Problem]:
+    """Regular expressions that are no RE2, found by trying each literal one."""
     for call in MATCHES.finditer(text):
-        literal = LITERAL.match(text, call.end())
-        if literal:
-            answer = _untyped().compile(f'"".matches({literal[0]})', disable_check=True).eval().value()
-            if not isinstance(answer, bool):
-                yield _problem_at(text, literal.start(), _reason(answer))
+        literal = STRING.match(text, call.end())
+        if literal and _code(text)[call.start()] == "(":
+            try:
+                _truth(_untyped().compile(f'"".matches({literal[0]})', disable_check=True).eval())
+            except (ConditionError, RuntimeError) as failure:
+                yield _problem_at(text, literal.start(), _reason(failure))
 
 
 def _problem_at(text: str, offset: int, message: str) -> Problem:
@@ -204,7 +204,8 @@ def _problem_at(text: str, offset: int, message: str) -> Problem:
 
 def _problems(failure: Exception) -> list[Problem]:
     found = [
-        Problem(int(line), int(column), _reason(said)) for line, column, said in ISSUE.findall(str(failure))
+        Problem(int(line), int(column), _reason(said))
+        for line, column, said in REPORTED_AT.findall(str(failure))
     ]
     return found or [Problem(1, 1, _reason(failure))]
 

@@ -1,0 +1,164 @@
+"""Conditions: what they may say, what is refused when they are saved, what they cost at worst."""
+
+import sys
+import time
+
+import pytest
+
+from policy.conditions import MAX_LENGTH, ConditionError, check, holds
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "amount": {"type": "number"},
+        "count": {"type": "integer"},
+        "currency": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "note": {"type": ["string", "null"]},
+        "type": {"type": "string"},
+        "reply-to": {"type": "string"},
+        "in": {"type": "string"},
+    },
+    "required": ["amount"],
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments", "truth"),
+    [
+        ('amount <= 100 && currency == "EUR"', {"amount": 100, "currency": "EUR"}, True),
+        ('amount <= 100 && currency == "EUR"', {"amount": 100.01, "currency": "EUR"}, False),
+        ("args.amount <= 100", {"amount": 99}, True),
+        ('args["reply-to"].endsWith("@example.org")', {"reply-to": "a@example.org"}, True),
+        ("has(args.amount) && args.amount > 1", {}, False),
+        ("amount == 100", {"amount": 100.0}, True),
+        ('tags.exists(tag, tag == "vip")', {"tags": ["vip"]}, True),
+        ('note == null || note == ""', {"note": None}, True),
+        ('currency == "欧元"', {"currency": "欧元"}, True),
+        ('currency.matches("^E[A-Z]R$")', {"currency": "EUR"}, True),
+        ("args.args == 1", {"args": 1}, True),
+        ('args.type == "x" && args["in"] == "y"', {"type": "x", "in": "y"}, True),
+        ("args.items[1].price > 5", {"items": [{}, {"price": 6}]}, True),
+    ],
+)
+def test_a_condition_speaks_of_the_arguments(condition, arguments, truth):
+    assert holds(condition, arguments) is truth
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments", "why"),
+    [
+        ("amount <= 100", {}, "amount"),
+        ("amount <= 100", {"amount": "12"}, "overload"),
+        ("amount <= 100", {"amount": None}, "overload"),
+        ("args.amount <= 100", {}, "amount"),
+        ("amount", {"amount": 1}, "it is int, not true or false"),
+        ("amount", {"amount": None}, "it is null, not true or false"),
+        ("amount > 1", {"amount": 10**30}, "out of range"),
+        ("amount / 0 > 1", {"amount": 1}, "divide by zero"),
+        ("currency.size() > 0", {"currency": "\ud800"}, "."),
+        ('currency.matches("(")', {"currency": "x"}, "regular expression"),
+        ("amount <=", {"amount": 1}, "line 1, column 10"),
+        ("now() > 1", {}, "now"),
+        ('type == "x"', {"type": "x"}, "overload"),
+        ("", {}, "empty"),
+    ],
+)
+def test_what_is_neither_true_nor_false_is_an_error_with_its_reason(condition, arguments, why):
+    with pytest.raises(ConditionError, match=why):
+        holds(condition, arguments)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'amount <= 100 && currency == "EUR"',
+        "amount > 0.5 && amount < 10 && count >= 2.5",
+        "double(amount) * 1.19 > 100.0",
+        "amount in [1, 2, 5]",
+        'args.type == "x" && args["in"] == "y"',
+        "has(args.note) && args.note != null",
+        'tags.all(tag, tag.startsWith("a"))',
+        '"args.unknown" == currency // args.unknown',
+        "type(args.note) == string",
+    ],
+)
+def test_what_fits_the_tools_schema_can_be_saved(condition):
+    assert check(condition, SCHEMA) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "line", "column", "message"),
+    [
+        ("amount <=", 1, 10, "Syntax error"),
+        ("amount <= 100\n  && currency = 'EUR'", 2, 15, "Syntax error"),
+        ("amuont <= 100", 1, 1, "undeclared reference to 'amuont'"),
+        ("true || args.amuont <= 100", 1, 14, "no argument 'amuont'"),
+        ("true || args[ 'amuont'] <= 100", 1, 15, "no argument 'amuont'"),
+        ("amount <= 'a'", 1, 8, "no matching overload"),
+        ("amount * 1.19 > 100.0", 1, 8, "no matching overload"),
+        ("tags.exists(tag, tag == 1)", 1, 22, "no matching overload"),
+        ("count + 1", 1, 1, "it is int, not true or false"),
+        ("now() > timestamp('2030-01-01T00:00:00Z')", 1, 4, "undeclared reference to 'now'"),
+        ('currency.matches("(")', 1, 18, "invalid regular expression"),
+        ('currency.matches("a(?=b)")', 1, 18, "invalid regular expression"),
+        ("type == 'x'", 1, 6, "no matching overload"),
+        ("  ", 1, 1, "empty"),
+        ("'\ud800' == currency", 1, 2, "surrogate"),
+        ("currency.matches( // here\n 'a' ", 2, 6, "Syntax error"),
+        ('currency.matches("\\q")', 1, 18, "Syntax error"),
+        ("true || " * 200 + "true", 1, MAX_LENGTH + 1, "longer than"),
+        ("(" * 50 + "true" + ")" * 50, 1, 1, "recursion limit"),
+    ],
+)
+def test_what_is_wrong_with_a_condition_is_said_with_its_place(condition, line, column, message):
+    problems = check(condition, SCHEMA)
+    assert problems
+    assert (problems[0].line, problems[0].column) == (line, column)
+    assert message in problems[0].message
+
+
+def test_without_a_schema_names_and_types_are_left_open_but_not_syntax_or_functions():
+    assert check("anything.at.all > 1") == []
+    assert check("anything >")[0].column == 11
+    assert "undeclared reference to 'now'" in check("now() > 1")[0].message
+
+
+def test_a_tool_that_takes_further_arguments_may_be_asked_about_them():
+    assert check("args.further == 1", SCHEMA | {"additionalProperties": True}) == []
+
+
+def test_each_problem_is_reported_once_and_in_the_order_of_the_text():
+    problems = check("amount <= 'a' || amuont", SCHEMA)
+    assert [(problem.line, problem.column) for problem in problems] == [(1, 8), (1, 18)]
+
+
+def test_a_smuggled_argument_changes_nothing_a_condition_reads():
+    smuggled = {"amount": 1000, "args": {"amount": 1}, "args.amount": 1, "size": 1, "int": 1, "double": 1}
+    assert holds("args.amount > 100 && amount > 100 && int(amount) > 100", smuggled)
+    assert holds("type(amount) == int", smuggled)
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments"),
+    [
+        ('text.matches("^(a+)+$")', {"text": "a" * 50_000 + "!"}),
+        ('text.matches("(.*)(.*)(.*)(.*)(.*)b")', {"text": "a" * 50_000}),
+        ("xs.all(a, xs.all(b, xs.all(c, a + b + c >= 0)))", {"xs": list(range(300))}),
+    ],
+)
+def test_no_condition_takes_long_whatever_the_arguments(condition, arguments):
+    start = time.perf_counter()
+    try:
+        holds(condition, arguments)
+    except ConditionError as failure:
+        assert "budget" in str(failure)
+    assert time.perf_counter() - start < 1
+
+
+def test_a_condition_that_comes_out_as_null_takes_no_reference_to_none_away():
+    before = sys.getrefcount(None)
+    for _ in range(5000):
+        with pytest.raises(ConditionError):
+            holds("amount", {"amount": None})
+    assert sys.getrefcount(None) > before - 1000

@@ -1,0 +1,234 @@
+"""The order of policy, one sentence at a time. Every combination is in test_policy_truth_table."""
+
+from dataclasses import replace
+
+import pytest
+
+from policy.evaluate import Binding, Boundary, GrantView, Rule, RuleSet, ToolInfo, bind, evaluate
+from tests.unit.policy_cases import KEY, asked, case
+
+MAIL_NEEDS_APPROVAL = {"effect": "require_approval", "capability": "mail"}
+
+
+def decide(given, **changes):
+    return evaluate(*asked(given, **changes))
+
+
+def with_rules(*rules, **changes):
+    context, tool, arguments = asked(case(**changes))
+    return evaluate(replace(context, rules=RuleSet(rules)), tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "rule"),
+    [
+        (
+            {"delegated": {"allowed": None, "denied": ("send_email",)}},
+            "delegated_denied",
+            "the delegated permissions deny it",
+        ),
+        (
+            {"delegated": {"allowed": ("read",), "denied": ()}},
+            "delegated_not_allowed",
+            "the delegated permissions do not include it",
+        ),
+        ({"membership": None}, "no_membership", "the user has no active membership"),
+        (
+            {"membership": {"allowed": None, "denied": ("send_email",)}},
+            "boundary_denied",
+            "the user's boundary denies it",
+        ),
+        (
+            {"membership": {"allowed": (), "denied": ()}},
+            "boundary_not_allowed",
+            "the user's boundary does not include it",
+        ),
+        ({"role_denied": ("send_email",)}, "role_denied", "the role denies it"),
+        ({"role_allowed": ("read",)}, "role_not_allowed", "the role's list does not include it"),
+        ({"rules": ({"effect": "deny", "capability": "mail", "name": "No mail"},)}, "rule_deny", "No mail"),
+        ({"rules": ({"effect": "deny", "capability": "mail"},)}, "rule_deny", "rul_0"),
+    ],
+)
+def test_a_denial_says_which_rule_denied(changes, reason, rule):
+    decision = decide(case(**changes))
+    assert decision.effect == "deny"
+    assert decision.reason_code == reason
+    assert decision.message == f"Tool 'send_email' is denied by policy: {rule}"
+    assert not decision.unlockable
+
+
+def test_the_layers_are_asked_in_order_and_the_first_refusal_is_the_reason():
+    refused = {"allowed": (), "denied": ()}
+    everywhere = case(delegated=refused, membership=refused, role_allowed=())
+    assert decide(everywhere).reason_code == "delegated_not_allowed"
+    assert decide({**everywhere, "delegated": None}).reason_code == "boundary_not_allowed"
+    assert decide({**everywhere, "delegated": None}, boundary=Boundary()).reason_code == "role_not_allowed"
+
+
+def test_a_high_risk_tool_on_the_roles_list_needs_no_approval():
+    assert decide(case(risk="high", role_allowed=("send_email",))).effect == "allow"
+
+
+def test_a_high_risk_tool_that_no_list_names_needs_one():
+    decision = decide(case(risk="high"))
+    assert decision.effect == "require_approval"
+    assert decision.message == "Tool 'send_email' requires approval: its risk is high"
+    assert decision.unlockable
+
+
+def test_a_risk_nobody_has_heard_of_counts_as_high():
+    assert decide(case(risk="catastrophic")).effect == "require_approval"
+
+
+def test_a_rule_may_ask_although_the_role_allows():
+    given = case(role_allowed=("send_email",), rules=(MAIL_NEEDS_APPROVAL,))
+    assert decide(given).message == "Tool 'send_email' requires approval: rul_0"
+
+
+def test_a_rule_that_allows_does_not_lift_what_the_risk_asks_for():
+    rules = ({"effect": "allow", "tool": "send_email", "role": "rol_1"},)
+    assert decide(case(risk="high", rules=rules)).effect == "require_approval"
+
+
+def test_without_a_rule_every_capability_is_allowed():
+    assert decide(case()).effect == "allow"
+
+
+def test_tool_names_in_lists_match_exactly_and_are_no_patterns():
+    assert decide(case(role_allowed=("send_*",))).effect == "deny"
+    assert decide(case(role_allowed=("Send_Email",))).effect == "deny"
+    assert decide(case(role_denied=("send_*", "send_email "))).effect == "allow"
+
+
+def test_a_rule_about_a_tool_holds_for_a_tool_without_capabilities():
+    rules = ({"effect": "require_human", "tool": "send_email"},)
+    assert decide(case(capabilities=(), rules=rules)).effect == "require_human"
+
+
+def test_a_more_specific_rule_may_loosen_what_a_wider_one_asks():
+    rules = (MAIL_NEEDS_APPROVAL | {"organization": "org_1"}, {"effect": "allow", "tool": "send_email"})
+    assert decide(case(rules=rules)).effect == "require_approval", "a scope outweighs naming the tool"
+    rules = (MAIL_NEEDS_APPROVAL | {"organization": "org_1"}, {**rules[1], "role": "rol_1"})
+    assert decide(case(rules=rules)).effect == "allow"
+
+
+def test_no_specific_rule_loosens_a_deny():
+    rules = (
+        {"effect": "deny", "capability": "mail", "organization": "org_1"},
+        {"effect": "allow", "tool": "send_email", "role": "rol_1"},
+    )
+    assert decide(case(rules=rules)).effect == "deny"
+
+
+def test_rules_of_another_organization_are_never_heard():
+    rules = ({"effect": "deny", "capability": "mail", "organization": "org_2"},)
+    assert decide(case(rules=rules)).effect == "allow"
+
+
+def test_a_condition_that_cannot_be_evaluated_denies_and_says_why():
+    decision = decide(case(rules=({"effect": "allow", "capability": "mail", "condition": "broken"},)))
+    assert decision.effect == "deny"
+    assert decision.reason_code == "rule_condition_error"
+    assert "missing" in decision.message
+
+
+def test_a_shadow_rule_is_reported_and_decides_nothing_even_when_it_fails():
+    rules = (
+        {"effect": "deny", "capability": "mail", "shadow": True},
+        {"effect": "allow", "capability": "mail", "condition": "broken", "shadow": True},
+        {"effect": "deny", "capability": "mail", "condition": "false", "shadow": True},
+    )
+    decision = decide(case(rules=rules))
+    assert decision.effect == "allow"
+    assert decision.reason_code == "risk_default"
+    assert [(seen.rule_id, seen.effect, seen.error is None) for seen in decision.shadowed] == [
+        ("rul_0", "deny", True),
+        ("rul_1", "allow", False),
+    ]
+
+
+def test_what_two_capabilities_ask_for_holds_together():
+    mail = Rule("rul_mail", "require_approval", "mail", timeout=60, on_expiry="cancel_run", deciders_needed=3)
+    pay = Rule("rul_pay", "require_human", "pay", timeout=600)
+    decision = with_rules(mail, pay, capabilities=("mail", "pay"))
+    assert decision.effect == "require_human"
+    assert (decision.rule_id, decision.capability) == ("rul_pay", "pay")
+    assert decision.matched == ("rul_pay", "rul_mail")
+    assert (decision.timeout, decision.on_expiry, decision.deciders_needed) == (60, "cancel_run", 3)
+
+
+def test_the_rules_terms_hold_where_the_risk_asks_too():
+    decision = with_rules(Rule("rul_mail", "require_approval", "mail", timeout=60), risk="high")
+    assert (decision.rule_id, decision.timeout) == ("rul_mail", 60)
+
+
+def test_among_equal_rules_the_harder_terms_decide():
+    one = Rule("rul_a", "require_approval", "mail", deciders_needed=1)
+    two = Rule("rul_b", "require_approval", "mail", deciders_needed=2)
+    assert with_rules(one, two).deciders_needed == with_rules(two, one).deciders_needed == 2
+
+
+def test_an_approval_of_this_call_lets_it_through_and_uses_no_grant():
+    decision = decide(case(rules=(MAIL_NEEDS_APPROVAL,), approved_by="service", granted=True))
+    assert (decision.effect, decision.reason_code, decision.grant_id) == ("allow", "approved", None)
+
+
+def test_an_approval_of_other_arguments_does_not():
+    given = case(rules=(MAIL_NEEDS_APPROVAL,), approved_by="person")
+    assert decide(given, idempotency_key=f"{KEY}-edited").effect == "require_approval"
+    assert decide(given, idempotency_key=None).effect == "require_approval"
+
+
+def test_a_grant_names_itself_where_it_lets_a_call_through():
+    decision = decide(case(rules=(MAIL_NEEDS_APPROVAL,), granted=True))
+    assert (decision.effect, decision.reason_code, decision.grant_id) == ("allow", "granted", "gra_1")
+    assert decision.matched == ("rul_0", "gra_1")
+
+
+@pytest.mark.parametrize(
+    ("grant", "covers"),
+    [
+        (GrantView("gra", "send_email"), True),
+        (GrantView("gra", "send_emai"), False),
+        (GrantView("gra", "send_*"), False),
+        (GrantView("gra", "send_email", {"amount": 100}), True),
+        (GrantView("gra", "send_email", {"amount": 99}), False),
+        (GrantView("gra", "send_email", {}), False),
+        (GrantView("gra", "send_email", {"amount": True}), False),
+        (GrantView("gra", "send_email", condition="amount <= 100"), True),
+        (GrantView("gra", "send_email", condition="amount < 100"), False),
+        (GrantView("gra", "send_email", condition="missing < 100"), False),
+        (GrantView("gra", "send_email", organization="org_1", project="prj_1"), True),
+        (GrantView("gra", "send_email", project="prj_2"), False),
+        (GrantView("gra", "send_email", role="rol_2"), False),
+    ],
+)
+def test_a_grant_covers_its_tool_arguments_and_scope_only(grant, covers):
+    decision = decide(case(rules=(MAIL_NEEDS_APPROVAL,)), grants=(grant,))
+    assert decision.allowed is covers
+
+
+def test_a_grant_made_for_a_call_without_arguments_covers_no_other():
+    given = case(risk="high")
+    context, tool, _ = asked(given, grants=(GrantView("gra", "send_email", {}),))
+    assert evaluate(context, tool, {}).allowed
+    assert not evaluate(context, tool, {"to": "anyone"}).allowed
+
+
+def test_bindings_are_where_a_pattern_gives_a_tool_its_capabilities():
+    bindings = [Binding("mail_*", "send_email"), Binding("mail_send", "external"), Binding("*", "logged")]
+    assert bind(ToolInfo("mail_send", capabilities=("write",)), bindings).capabilities == (
+        "external",
+        "logged",
+        "send_email",
+        "write",
+    )
+    assert bind(ToolInfo("email_send"), bindings).capabilities == ("logged",)
+    assert bind(ToolInfo("a"), [Binding("?", "x"), Binding("[a]", "x")]).capabilities == ()
+
+
+def test_a_rule_about_nothing_or_with_an_unknown_effect_is_refused():
+    with pytest.raises(ValueError, match="neither a capability nor a tool"):
+        Rule("rul", "deny")
+    with pytest.raises(ValueError, match="unknown effect"):
+        Rule("rul", "forbid", tool="x")
