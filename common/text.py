@@ -158,4 +158,4 @@ def _stem(word: str) -> str:
     if not word.isascii() or not word[0].isalpha():
         return word
     with _stemming:
-        return _stemmer.stemWord(word)
+        return str(_stemmer.stemWord(word))

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from common.db import row, rows
 
 TTL = 300  # seconds, at most; a change of any group shows at once through the project's version
 KEPT_PROJECTS = 500
@@ -77,10 +77,8 @@ _kept: OrderedDict[str, tuple[int, float, tuple[GroupWithRoles, ...]]] = Ordered
 
 def version(project_id: str) -> int:
     """A number that grows whenever a group, member or role of the project changes."""
-    with connection.cursor() as cursor:
-        cursor.execute(VERSION, [project_id])
-        row = cursor.fetchone()
-    return row[0] if row else 0
+    found = row(VERSION, [project_id])
+    return found[0] if found else 0
 
 
 def list_groups_with_roles(project_id: str) -> tuple[GroupWithRoles, ...]:
@@ -102,17 +100,14 @@ def find_group(project_id: str, group_id: str) -> GroupWithRoles | None:
 
 
 def _load(project_id: str) -> tuple[GroupWithRoles, ...]:
-    with connection.cursor() as cursor:
-        cursor.execute(GROUPS_WITH_ROLES, [project_id])
-        rows = cursor.fetchall()
     heads: dict[str, tuple[Any, ...]] = {}
     seats: dict[str, list[Seat]] = {}
-    for row in rows:
-        heads[row[0]] = row[:5]
-        seats.setdefault(row[0], [])
-        if row[5]:
-            agent, ordinal, is_lead, role_id, role, description = row[5:]
-            seats[row[0]].append(Seat(agent, ordinal, is_lead, role_id, role, description))
+    for found in rows(GROUPS_WITH_ROLES, [project_id]):
+        heads[found[0]] = found[:5]
+        seats.setdefault(found[0], [])
+        if found[5]:
+            agent, ordinal, is_lead, role_id, role, description = found[5:]
+            seats[found[0]].append(Seat(agent, ordinal, is_lead, role_id, role, description))
     return tuple(
         GroupWithRoles(id, name, description, tuple(capabilities), max_rounds, tuple(seats[id]))
         for id, name, description, capabilities, max_rounds in heads.values()

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from common.canonical import digest
 from groups.catalog import GroupWithRoles, list_groups_with_roles, version
@@ -91,30 +92,40 @@ def router(project_id: str, groups: dict[str, GroupWithRoles]) -> Router:
 
 
 def learn(
-    organization_id: str, group_id: str, goal: str, *, fits: bool = True, source_run_id: str | None = None, by=None
+    organization_id: str,
+    group_id: str,
+    goal: str,
+    *,
+    fits: bool = True,
+    source_run_id: str | None = None,
+    by: Any = None,
 ) -> None:
     """Keep a goal as an example for, or against, a group. A person's word replaces what a run taught."""
     goal = goal.strip()[:MAX_LEARNED]
     if not goal:
         return
-    values = {
+    values: dict[str, Any] = {
         "organization_id": organization_id,
         "goal": goal,
         "kind": ExampleKind.FITS if fits else ExampleKind.MISFIT,
         "source_run_id": source_run_id,
         "corrected_by": by,
     }
-    key = {"group_id": group_id, "goal_hash": digest(goal.casefold())}
+    key: dict[str, Any] = {"group_id": group_id, "goal_hash": digest(goal.casefold())}
     if by is None:
         RoutingExample.objects.bulk_create([RoutingExample(**key, **values)], ignore_conflicts=True)
     else:
         RoutingExample.objects.update_or_create(**key, defaults=values)
-    _routers.clear()
+        _routers.clear()  # a person looks at what their word has changed
 
 
-def _with_examples(groups: dict[str, GroupWithRoles]):
+def _with_examples(groups: dict[str, GroupWithRoles]) -> list[tuple[GroupWithRoles, dict[str, list[str]]]]:
     goals: dict[str, dict[str, list[str]]] = {group_id: {"fits": [], "misfit": []} for group_id in groups}
-    rows = RoutingExample.objects.filter(group_id__in=groups).order_by("-id").values_list("group_id", "kind", "goal")
+    rows = (
+        RoutingExample.objects.filter(group_id__in=groups)
+        .order_by("-id")
+        .values_list("group_id", "kind", "goal")
+    )
     for group_id, kind, goal in rows[: EXAMPLES_A_GROUP * len(groups)]:
         goals[group_id][kind].append(goal)
     return [(groups[group_id], goals[group_id]) for group_id in groups]

@@ -6,8 +6,7 @@ The rules are compiled once a process and kept until the organization's policy v
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from django.db import connection
-
+from common.db import row
 from groups.models import Role
 from policy.models import CapabilityRule, Grant, ToolBinding
 from policy.ruleset import Rule, RuleSet
@@ -68,12 +67,10 @@ _books: OrderedDict[str, Book] = OrderedDict()
 
 def standing(organization_id: str, user_id: int, project_id: str) -> Standing:
     """Read live, for each decision: taking a right away works at the next call (design 5)."""
-    with connection.cursor() as cursor:
-        cursor.execute(STANDING, [user_id, organization_id])
-        row = cursor.fetchone()
-    if row is None:
+    found = row(STANDING, [user_id, organization_id])
+    if found is None:
         return Standing(None, "", 0)
-    active, allowed, denied, kind, projects, version = row
+    active, allowed, denied, kind, projects, version = found
     if not active or (projects is not None and project_id not in projects):
         return Standing(None, kind or "", version)
     return Standing(Boundary(_maybe(allowed), tuple(denied)), kind, version)
@@ -110,7 +107,9 @@ def live_grants(organization_id: str, project_id: str, tool: str) -> tuple[Grant
 
 
 def _load(organization_id: str, version: int) -> Book:
-    rules = CapabilityRule.objects.filter(organization_id=organization_id, active=True).select_related("capability")
+    rules = CapabilityRule.objects.filter(organization_id=organization_id, active=True).select_related(
+        "capability"
+    )
     bindings = ToolBinding.objects.filter(organization_id=organization_id).select_related("capability")
     roles = Role.objects.filter(organization_id=organization_id)
     return Book(

@@ -166,7 +166,11 @@ def settle(session: "Session", call: Call) -> None:
     log = session.log
     assert log is not None  # noqa: S101
     if call.outcome == WaitOutcome.APPROVED:
-        payload = {"call_id": call.call_id, "by": call.payload.get("by"), "approval": call.payload.get("approval")}
+        payload = {
+            "call_id": call.call_id,
+            "by": call.payload.get("by"),
+            "approval": call.payload.get("approval"),
+        }
         if call.payload.get("arguments") is not None:
             payload["arguments"] = call.payload["arguments"]
         session.append(EventType.TOOL_APPROVED, payload, agent=call.agent)

@@ -85,13 +85,15 @@ def start_one(session: Session, gate: GateOnDemand, call: Call) -> Ready | Child
     """One call: refused, stopped for a decision, done at once, or ready to be run outside."""
     log = _log(session)
     if call.problem:
-        return refuse(session, call, Refused("INVALID_ARGUMENTS", call.problem))
+        refuse(session, call, Refused("INVALID_ARGUMENTS", call.problem))
+        return None
     agent = agent_of(session, gate, call)
     arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
     approved = approvals.satisfied(session.run_id, call, arguments)
     said = gate().admit(agent, call.tool, arguments, (session.run_id, call.call_id), approved.effects)
     if isinstance(said, Refused):
-        return refuse(session, call, said)
+        refuse(session, call, said)
+        return None
     if isinstance(said, Stopped):
         approvals.request(session, call, said, superseding=approved.approval_id)
         return None
@@ -156,18 +158,22 @@ def record_answer(
     """Put a tool's answer into the log and the ledger."""
     call = session.state.calls[ready.call_id]
     if isinstance(answer, Done):
-        return succeed(session, call, answer)
+        succeed(session, call, answer)
+        return None
     if isinstance(answer, Failed):
-        return fail(session, call, answer)
+        fail(session, call, answer)
+        return None
     if isinstance(answer, WaitFor):
-        return wait_for(session, call, answer)
+        wait_for(session, call, answer)
+        return None
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
     authority = (gate_.authority(agent), gate_.standing.boundary)
     spawned = escalate.spawn(_log(session), session.state, call, answer, authority, row_id)
     session.absorb()
     if isinstance(spawned, Failed):
-        return fail(session, call, spawned)
+        fail(session, call, spawned)
+        return None
     ledger.set_status(_log(session), call.call_id, CallStatus.WAITING)
     return Child(spawned)
 
@@ -222,9 +228,7 @@ def wait_for_timer(session: Session, payload: dict[str, Any], agent: str, second
     log = _log(session)
     key = f"retry-{log.last_seq + 1}"
     session.append(EventType.MODEL_RETRIED, {**payload, "correlation_key": key}, agent=agent)
-    waits.open_wait(
-        log, waits.NewWait(WaitKind.TIMER, key, expires_at=log.now + timedelta(seconds=seconds))
-    )
+    waits.open_wait(log, waits.NewWait(WaitKind.TIMER, key, expires_at=log.now + timedelta(seconds=seconds)))
     session.absorb()
 
 
@@ -232,20 +236,24 @@ def settle(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
     """What the call waited for has come."""
     if call.wait_kind == WaitKind.CHILD:
         words = {name: call.payload[name] for name in ("success", "result", "error") if name in call.payload}
-        return succeed(session, call, Done(words))
+        succeed(session, call, Done(words))
+        return None
     if call.wait_kind == WaitKind.APPROVAL:
-        return approvals.settle(session, call)
+        approvals.settle(session, call)
+        return None
     if call.outcome != WaitOutcome.COMPLETED:
-        return fail(
+        fail(
             session,
             call,
             Failed("WAIT_EXPIRED", f"Nobody answered '{call.tool}' in time."),
             EventType.TOOL_EXPIRED,
             CallStatus.EXPIRED,
         )
+        return None
     if call.wait_kind == WaitKind.REVIEW:
         return reviewed(session, gate, call)
-    return succeed(session, call, Done(call.payload))
+    succeed(session, call, Done(call.payload))
+    return None
 
 
 def reviewed(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
@@ -254,12 +262,15 @@ def reviewed(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
     if outcome == "retry":
         return start(session, gate, call)
     if outcome == "succeeded":
-        return succeed(session, call, Done(call.payload.get("result")))
-    return fail(session, call, Failed("TOOL_FAILED", call.payload.get("message") or "The call did not succeed."))
+        succeed(session, call, Done(call.payload.get("result")))
+        return None
+    message = call.payload.get("message") or "The call did not succeed."
+    fail(session, call, Failed("TOOL_FAILED", message))
+    return None
 
 
 def recover(session: Session, gate: GateOnDemand, calls: tuple[Call, ...]) -> Outcome:
-    """Calls a dead worker had begun: the harmless ones run again with the same key, the others wait for a person."""
+    """Calls a dead worker had begun: harmless ones run again with the same key, others wait for a person."""
     again = []
     for call in calls:
         ready = readmitted(session, gate, call)
@@ -346,5 +357,3 @@ def member_of(session: Session, call: Call) -> Member:
 def _log(session: Session) -> RunLog:
     assert session.log is not None  # noqa: S101
     return session.log
-
-

@@ -90,7 +90,7 @@ def advance(taken: Taken, may_pass: bool = True) -> Taken | None:
 def _loop(session: Session, may_pass: bool) -> Taken | None:
     done: Any = None
     while True:
-        slow = quick(session) if done is None else None
+        slow: Slow | None = quick(session) if done is None else None
         if slow is None:
             slow = transact(session, done, may_pass)
             time.sleep(session.cache.pop("sleep", 0))
@@ -243,4 +243,3 @@ def work(session: Session, todo: Perform) -> list[tuple[dispatch.Ready, Answer]]
     with ThreadPoolExecutor(min(CONCURRENT_TOOLS, len(todo.calls))) as pool:
         answers = pool.map(lambda ready: perform(ready.admitted, ready.context), todo.calls)
         return list(zip(todo.calls, answers, strict=True))
-

@@ -1,13 +1,10 @@
 """The ToolCall rows: written beside the events, in the same transaction."""
 
-from dataclasses import dataclass
 from typing import Any
-
-from django.db import connection
-from psycopg.types.json import Jsonb
 
 from common import ids
 from common.canonical import canonical, digest
+from common.db import execute, jsonb, row
 from runs.choices import CallStatus
 from runs.log import RunLog
 from runs.state import Call
@@ -31,65 +28,39 @@ STATUS = "UPDATE runs_toolcall SET status = %s WHERE run_id = %s AND call_id = %
 EVIDENCE = "UPDATE runs_toolcall SET evidence = %s WHERE run_id = %s AND call_id = %s AND ended_at IS NULL"
 
 
-@dataclass(frozen=True)
-class Result:
-    """A result as an event carries it."""
-
-    payload: dict[str, Any]
-
-
-def open_call(
-    log: RunLog, call: Call, arguments: dict[str, Any], key: str, status: CallStatus
-) -> str:
+def open_call(log: RunLog, call: Call, arguments: dict[str, Any], key: str, status: CallStatus) -> str:
     """The call's row, made or brought up to date; returns its id."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            OPEN,
-            [
-                ids.call_id(),
-                log.organization_id,
-                log.id,
-                call.call_id,
-                call.agent,
-                call.tool[:64],
-                Jsonb(call.arguments),
-                Jsonb(arguments),
-                digest(call.tool, canonical(call.arguments)),
-                key,
-                status.value,
-                log.attempt,
-                log.now,
-            ],
-        )
-        row: tuple[str] = cursor.fetchone()
-    return row[0]
+    values = [
+        ids.call_id(),
+        log.organization_id,
+        log.id,
+        call.call_id,
+        call.agent,
+        call.tool[:64],
+        jsonb(call.arguments),
+        jsonb(arguments),
+        digest(call.tool, canonical(call.arguments)),
+        key,
+        status.value,
+        log.attempt,
+        log.now,
+    ]
+    row_id: str = row(OPEN, values)[0]
+    return row_id
 
 
 def close_call(log: RunLog, call_id: str, status: CallStatus, result: Any = None, error: Any = None) -> None:
     """What became of the call."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            CLOSE,
-            [
-                status.value,
-                None if result is None else Jsonb(result),
-                None if error is None else Jsonb(error),
-                log.now,
-                log.id,
-                call_id,
-            ],
-        )
+    execute(CLOSE, [status.value, jsonb(result), jsonb(error), log.now, log.id, call_id])
 
 
 def set_status(log: RunLog, call_id: str, status: CallStatus) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(STATUS, [status.value, log.id, call_id])
+    execute(STATUS, [status.value, log.id, call_id])
 
 
 def leave_evidence(run_id: str, call_id: str, found: dict[str, Any]) -> None:
     """What a worker that lost its run learnt of an effect: kept beside the log, never in it."""
-    with connection.cursor() as cursor:
-        cursor.execute(EVIDENCE, [Jsonb(found), run_id, call_id])
+    execute(EVIDENCE, [jsonb(found), run_id, call_id])
 
 
 def in_event(result: Any) -> dict[str, Any]:

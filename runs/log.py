@@ -4,16 +4,14 @@ Raw SQL lives here because a step's cost is this file: the lock and the fence ar
 the events and the row's new state another.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from django.db import connection
-from psycopg.types.json import Jsonb
-
 from common.canonical import digest, normalise
-from runs.choices import TERMINAL, TRANSITIONS, Driver, EventType, RunStatus
+from common.db import execute, from_json, jsonb, row, rows
+from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 
 PAYLOAD_VERSION = 1
 
@@ -23,14 +21,21 @@ SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, 
 FROM runs_run WHERE id = %s FOR NO KEY UPDATE
 """
 
-COLUMNS = (
-    "id organization_id project_id user_id parent_run_id root_id depth kind driver status "
-    "attempt last_seq last_digest deadline waiting_reason now"
-).split()
+READ = """
+SELECT seq, type, agent, payload, created_at FROM runs_runevent
+WHERE run_id = %s AND seq > %s ORDER BY seq
+"""
+
+IN_ORDER = "SELECT id FROM runs_run WHERE id = ANY(%s) ORDER BY depth, id"
+
+COLUMNS = tuple(
+    "id organization_id project_id user_id parent_run_id root_id depth kind driver status attempt "  # noqa: SIM905
+    "last_seq last_digest deadline waiting_reason now".split()
+)
 
 SETTABLE = frozenset(
-    "status waiting_reason output error usage attempt crashes lease_expires_at queued_at started_at "
-    "ended_at deadline".split()
+    "status waiting_reason output error usage attempt crashes lease_expires_at queued_at "  # noqa: SIM905
+    "started_at ended_at deadline".split()
 )
 
 
@@ -83,12 +88,10 @@ class RunLog:
     @classmethod
     def lock(cls, run_id: str) -> Self:
         """Lock the run's row for this transaction. Raises RunGone."""
-        with connection.cursor() as cursor:
-            cursor.execute(LOCK, [run_id])
-            row = cursor.fetchone()
-        if row is None:
+        found = row(LOCK, [run_id])
+        if found is None:
             raise RunGone(run_id)
-        return cls(**dict(zip(COLUMNS, row, strict=True)))
+        return cls(**dict(zip(COLUMNS, found, strict=True)))
 
     def check_fence(self, attempt: int) -> None:
         """Raises Fenced unless the worker that claimed it as `attempt` still holds the run."""
@@ -135,27 +138,26 @@ class RunLog:
         """Write what was appended and changed. Does nothing when there is nothing."""
         if not self.appended and not self.changes:
             return
-        rows: list[Any] = []
+        values: list[Any] = []
         for event in self.appended:
             self.last_digest = chain(self.last_digest, event)
-            rows += [
+            values += [
                 self.organization_id,
                 self.id,
                 event.seq,
                 event.type,
                 event.agent,
-                Jsonb(event.payload),
+                jsonb(event.payload),
                 event.created_at,
                 self.last_digest,
             ]
         columns = {"last_seq": self.last_seq, "last_digest": self.last_digest, **self.changes}
         assignments = ", ".join(f"{name} = %s" for name in columns)
-        values = [Jsonb(v) if isinstance(v, dict | list) else v for v in columns.values()]
+        set_to = [jsonb(v) if isinstance(v, dict | list) else v for v in columns.values()]
         update = f"UPDATE runs_run SET {assignments} WHERE id = %s"  # noqa: S608 - names from SETTABLE
-        if rows:
+        if values:
             update = f"WITH added AS ({insert_events(len(self.appended))}) {update}"
-        with connection.cursor() as cursor:
-            cursor.execute(update, [*rows, *values, self.id])
+        execute(update, [*values, *set_to, self.id])
         self.appended, self.changes = [], {}
 
 
@@ -163,7 +165,7 @@ def insert_events(count: int) -> str:
     """The INSERT of `count` events, eight values each."""
     values = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * count)
     return (
-        "INSERT INTO runs_runevent "
+        "INSERT INTO runs_runevent "  # noqa: S608 - placeholders only
         f"(organization_id, run_id, seq, type, agent, payload, created_at, digest) VALUES {values}"
     )
 
@@ -182,34 +184,18 @@ def chain(previous: str, event: Event) -> str:
 
 def read(run_id: str, after: int = 0) -> list[Event]:
     """The run's events with seq > `after`, in order."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT seq, type, agent, payload, created_at FROM runs_runevent "
-            "WHERE run_id = %s AND seq > %s ORDER BY seq",
-            [run_id, after],
-        )
-        return [Event(seq, type, agent, _json(payload), at) for seq, type, agent, payload, at in cursor]
+    return [
+        Event(seq, type, agent, from_json(payload), at)
+        for seq, type, agent, payload, at in rows(READ, [run_id, after])
+    ]
 
 
 def lock_in_order(run_ids: Iterable[str]) -> list[RunLog]:
     """Lock several runs, ancestors first (design 4, Lock order). Missing ones are left out."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM runs_run WHERE id = ANY(%s) ORDER BY depth, id", [list(run_ids)])
-        ordered: Sequence[tuple[str]] = cursor.fetchall()
     logs = []
-    for (run_id,) in ordered:
+    for (run_id,) in rows(IN_ORDER, [list(run_ids)]):
         try:
             logs.append(RunLog.lock(run_id))
         except RunGone:  # deleted between the two statements
             continue
     return logs
-
-
-def is_external(log: RunLog) -> bool:
-    return log.driver == Driver.EXTERNAL
-
-
-def _json(value: Any) -> Any:
-    import json
-
-    return json.loads(value) if isinstance(value, str) else value

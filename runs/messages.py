@@ -6,7 +6,9 @@ from runs.choices import MessageType
 from runs.state import Member
 
 TAG = re.compile(r"^\s*\**(TASK|PROPOSAL|EVIDENCE|DECISION|STATUS)\**\s*[:：]", re.IGNORECASE)
-SECTION = re.compile(r"^\s*[-*\s]*\**(DECISION|EVIDENCE|TODO|EVIDENCES|TODOS)\**\s*[:：]\s*(.*)$", re.IGNORECASE)
+SECTION = re.compile(
+    r"^\s*[-*\s]*\**(DECISION|EVIDENCE|TODO|EVIDENCES|TODOS)\**\s*[:：]\s*(.*)$", re.IGNORECASE
+)
 
 
 def message_type(content: str, speaker: Member, is_group: bool, has_calls: bool) -> str:
@@ -30,7 +32,7 @@ def sections(content: str) -> dict[str, list[str]]:
     for line in content.splitlines():
         opened = SECTION.match(line)
         if opened:
-            current = found[opened.group(1).upper().rstrip("S")]
+            current = found[opened.group(1).upper()]
             current.append(opened.group(2))
         elif current is not None:
             current[-1] = f"{current[-1]}\n{line}"

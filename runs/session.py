@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from common.db import from_json, row
 from runs import log as run_log
 from runs.actions.cancel import lock_parent
 from runs.choices import EventType
@@ -48,15 +49,15 @@ class Session:
     @classmethod
     def load(cls, run_id: str, attempt: int) -> "Session":
         """Read a claimed run's facts and fold its log."""
-        with connection.cursor() as cursor:
-            cursor.execute(FACTS, [run_id])
-            row = list(cursor.fetchone())
-        row[9] = run_log._json(row[9])
-        return cls(run_id, attempt, *row, state=fold(run_log.read(run_id)))
+        facts = list(row(FACTS, [run_id]))
+        facts[9] = from_json(facts[9])
+        session = cls(run_id, attempt, *facts)
+        fold(run_log.read(run_id), session.state)
+        return session
 
     @contextmanager
     def step(self, lock_parent_too: bool = False) -> Iterator[RunLog]:
-        """One transaction of this claim: the run's row locked, the fence checked, the state brought up to date.
+        """One transaction of this claim: the row locked, the fence checked, the state up to date.
 
         Raises Fenced when another worker holds the run now or it has ended. What was appended is
         written when the block ends well; when it raises, the state is folded again.

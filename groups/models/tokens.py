@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -22,7 +23,9 @@ def hash_secret(secret: str) -> str:
 
 
 class TokenManager(models.Manager["Token"]):
-    def issue(self, organization: Organization, user, name: str = "", **fields) -> tuple["Token", str]:
+    def issue(
+        self, organization: Organization, user: Any, name: str = "", **fields: Any
+    ) -> tuple["Token", str]:
         """A new token and its secret `dpt_…`, which is not kept and cannot be shown again."""
         secret = f"dpt_{secrets.token_urlsafe(SECRET_BYTES)}"
         token = self.create(

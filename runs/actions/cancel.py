@@ -1,7 +1,8 @@
 """Cancel a run and everything below it."""
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from common.db import execute, row, rows
 from runs.actions import finish, waits
 from runs.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
 from runs.log import RunGone, RunLog
@@ -52,12 +53,10 @@ def cancel(run_id: str, by: str = "", reason: str = "") -> None:
 
 def lock_parent(run_id: str) -> RunLog | None:
     """Lock the run's parent, which must come first; None for a root. Raises RunGone."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT parent_run_id FROM runs_run WHERE id = %s", [run_id])
-        row = cursor.fetchone()
-    if row is None:
+    found = row("SELECT parent_run_id FROM runs_run WHERE id = %s", [run_id])
+    if found is None:
         raise RunGone(run_id)
-    return RunLog.lock(row[0]) if row[0] else None
+    return RunLog.lock(found[0]) if found[0] else None
 
 
 def cancel_locked(log: RunLog, parent: RunLog | None, message: str) -> None:
@@ -70,9 +69,7 @@ def cancel_below(run_id: str, message: str) -> None:
     """Cancel the active descendants. Nothing new can appear: spawning needs its parent's lock."""
     level = [run_id]
     while level:
-        with connection.cursor() as cursor:
-            cursor.execute(CHILDREN, [level, sorted(ACTIVE)])
-            level = [child_id for (child_id,) in cursor]
+        level = [child_id for (child_id,) in rows(CHILDREN, [level, sorted(ACTIVE)])]
         for child_id in level:
             child = RunLog.lock(child_id)
             if not child.ended:
@@ -88,7 +85,6 @@ def _end_one(log: RunLog, parent: RunLog | None, message: str) -> None:
 
 def close_open(run_id: str, reason: str) -> None:
     """No wait, approval or unstarted call of an ended run stays open."""
-    with connection.cursor() as cursor:
-        cursor.execute(CANCEL_CALLS, [CallStatus.CANCELLED.value, run_id])
-        cursor.execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
-        cursor.execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])
+    execute(CANCEL_CALLS, [CallStatus.CANCELLED.value, run_id])
+    execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
+    execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])

@@ -13,7 +13,10 @@ from runs.models import Approval
 
 
 class DecisionRefused(Exception):
-    """The decision cannot be taken. `code`: NOT_ENTITLED, HUMAN_ONLY, OWN_RUN, ALREADY_DECIDED, EXPIRED, REASON_MISSING."""
+    """The decision cannot be taken.
+
+    `code`: NOT_ENTITLED, HUMAN_ONLY, OWN_RUN, ALREADY_DECIDED, EXPIRED, REASON_MISSING.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -21,7 +24,7 @@ class DecisionRefused(Exception):
 
 
 def approve(approval_id: str, by: Any, reason: str = "") -> Approval:
-    """Let the call run as asked for. The same decision again answers as the first did. Raises DecisionRefused."""
+    """Let the call run as asked for; the same decision again answers alike. Raises DecisionRefused."""
     return _decide(approval_id, by, ApprovalStatus.APPROVED, WaitOutcome.APPROVED, reason)
 
 
@@ -32,13 +35,13 @@ def reject(approval_id: str, by: Any, reason: str) -> Approval:
     return _decide(approval_id, by, ApprovalStatus.REJECTED, WaitOutcome.REJECTED, reason.strip())
 
 
-def _decide(
-    approval_id: str, by: Any, status: ApprovalStatus, outcome: WaitOutcome, reason: str
-) -> Approval:
+def _decide(approval_id: str, by: Any, status: ApprovalStatus, outcome: WaitOutcome, reason: str) -> Approval:
     with transaction.atomic():
         run_id = Approval.objects.values_list("run_id", flat=True).get(pk=approval_id)
         log = RunLog.lock(run_id)
-        approval = Approval.objects.select_for_update(no_key=True).select_related("run__project").get(pk=approval_id)
+        approval = (
+            Approval.objects.select_for_update(no_key=True).select_related("run__project").get(pk=approval_id)
+        )
         human = entitled(approval, by)
         if approval.status != ApprovalStatus.PENDING:
             return _again(approval, status)
@@ -66,7 +69,9 @@ def _again(approval: Approval, status: ApprovalStatus) -> Approval:
 
 def entitled(approval: Approval, by: Any) -> bool:
     """Whether `by` decides as a person. Raises DecisionRefused when they may not decide at all (design 5)."""
-    membership = Membership.objects.filter(organization_id=approval.organization_id, user=by, active=True).first()
+    membership = Membership.objects.filter(
+        organization_id=approval.organization_id, user=by, active=True
+    ).first()
     sees = membership is not None and membership.sees_project(approval.run.project_id)
     if not sees or not by.has_perm("runs.decide_approval"):
         raise DecisionRefused("NOT_ENTITLED", "You may not decide approvals of this project.")

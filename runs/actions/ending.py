@@ -1,5 +1,7 @@
 """How a run that Deputy drives ends: complete with what it leaves behind, or fail."""
 
+from datetime import timedelta
+
 from groups import routing
 from groups.models import Project
 from memory.deposit import GroupResult, deposit, remember_outcome
@@ -7,14 +9,18 @@ from memory.scope import Scope
 from runs import messages
 from runs.actions import cancel, finish
 from runs.choices import EventType, MessageType, RunKind, RunStatus
+from runs.clocks import stood_still
 from runs.log import RunLog
 from runs.next_step import Fail
 from runs.session import Session
 
 
 def past_deadline(log: RunLog) -> Fail | None:
-    """The wall clock budget, by the database's clock. Time spent waiting for people has moved the deadline."""
+    """The wall clock budget, by the database's clock; waiting for people does not use it up."""
     if log.deadline is None or log.now < log.deadline:
+        return None
+    waited, _ = stood_still(log.id)
+    if log.now < log.deadline + timedelta(seconds=waited):
         return None
     return Fail("BUDGET_SECONDS", "The run used up its budget of time.")
 

@@ -16,7 +16,9 @@ from runs.tools.base import Failed, Spawn
 ESCALATE = "escalate_to_group"
 
 
-def spawn(log: RunLog, state: State, call: Call, wanted: Spawn, authority: Any, tool_call_id: str) -> str | Failed:
+def spawn(
+    log: RunLog, state: State, call: Call, wanted: Spawn, authority: Any, tool_call_id: str
+) -> str | Failed:
     """Create the child and the parent's wait. The parent's row is locked and fenced.
 
     Returns the child's id, or Failed when a budget does not allow it.

@@ -1,7 +1,8 @@
 """A person says something to a run: an answer it waits for, or a word in between."""
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from common.db import rows
 from runs.actions import waits
 from runs.actions.signal import Delivered, SignalRefused
 from runs.choices import EventType, MessageType, WaitKind, WaitOutcome
@@ -48,10 +49,10 @@ def message(run_id: str, content: str, author: str, correlation_key: str = "") -
 
 def question(run_id: str, correlation_key: str) -> str | None:
     """The open question this answers; None when the run asks nothing. Raises SignalRefused."""
-    with connection.cursor() as cursor:
-        cursor.execute(OPEN_INPUTS, [run_id, WaitKind.INPUT.value])
-        open_keys = [key for (key,) in cursor]
+    open_keys: list[str] = [key for (key,) in rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value])]
     if correlation_key and correlation_key not in open_keys:
         listed = ", ".join(open_keys) or "none"
-        raise SignalRefused("NO_SUCH_WAIT", f"No open question has the key '{correlation_key}'; open: {listed}.")
+        raise SignalRefused(
+            "NO_SUCH_WAIT", f"No open question has the key '{correlation_key}'; open: {listed}."
+        )
     return correlation_key or (open_keys[0] if open_keys else None)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
-from psycopg.types.json import Jsonb
+from django.db import transaction
 
 from common import ids
 from common.canonical import normalise
+from common.db import execute, from_json, jsonb, row
 from runs.actions import waits
 from runs.choices import WaitKind, WaitOutcome
 from runs.log import RunLog
@@ -18,7 +18,8 @@ FIND = """
 SELECT resolved_at, outcome, payload FROM runs_wait WHERE run_id = %s AND correlation_key = %s
 """
 KEEP = """
-INSERT INTO runs_wait (id, organization_id, run_id, kind, correlation_key, resolved_at, outcome, payload, created_at)
+INSERT INTO runs_wait
+    (id, organization_id, run_id, kind, correlation_key, resolved_at, outcome, payload, created_at)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 
@@ -50,9 +51,7 @@ def signal(run_id: str, correlation_key: str, payload: Any = None) -> Delivered:
     payload = normalise(payload)
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        with connection.cursor() as cursor:
-            cursor.execute(FIND, [run_id, correlation_key])
-            found = cursor.fetchone()
+        found = row(FIND, [run_id, correlation_key])
         if found and found[0] is not None:
             return _again(correlation_key, payload, found[2])
         if log.ended:
@@ -67,27 +66,21 @@ def signal(run_id: str, correlation_key: str, payload: Any = None) -> Delivered:
 
 
 def _again(correlation_key: str, payload: Any, before: Any) -> Delivered:
-    import json
-
-    known = json.loads(before) if isinstance(before, str) else before
-    if known != payload:
+    if from_json(before) != payload:
         raise SignalRefused("SIGNAL_DIFFERS", f"'{correlation_key}' was resolved with another payload.")
     return Delivered("duplicate")
 
 
 def _keep(log: RunLog, correlation_key: str, payload: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            KEEP,
-            [
-                ids.wait_id(),
-                log.organization_id,
-                log.id,
-                WaitKind.SIGNAL.value,
-                correlation_key,
-                log.now,
-                WaitOutcome.COMPLETED.value,
-                None if payload is None else Jsonb(payload),
-                log.now,
-            ],
-        )
+    values = [
+        ids.wait_id(),
+        log.organization_id,
+        log.id,
+        WaitKind.SIGNAL.value,
+        correlation_key,
+        log.now,
+        WaitOutcome.COMPLETED.value,
+        jsonb(payload),
+        log.now,
+    ]
+    execute(KEEP, values)

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
-from psycopg.types.json import Jsonb
+from django.db import transaction
 
 from common import ids
+from common.db import execute, jsonb
 from groups.models import AgentInstance, Membership, Project, Role
 from runs import queue
 from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
@@ -161,19 +161,15 @@ def default_budgets() -> dict[str, int]:
 def create(new: NewRun) -> str:
     """Insert the run and its first two events. Must be inside a transaction; enqueues nothing."""
     run_id = ids.run_id()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            INSERT,
-            {
-                **{name: getattr(new, name) for name in _PLAIN},
-                "id": run_id,
-                "root_id": new.root_id or run_id,
-                "status": RunStatus.PENDING.value,
-                "delegated_permissions": _json(new.delegated_permissions),
-                "budgets": Jsonb(new.budgets),
-                "usage": Jsonb({}),
-            },
-        )
+    values = {name: getattr(new, name) for name in _PLAIN} | {
+        "id": run_id,
+        "root_id": new.root_id or run_id,
+        "status": RunStatus.PENDING.value,
+        "delegated_permissions": jsonb(new.delegated_permissions),
+        "budgets": jsonb(new.budgets),
+        "usage": jsonb({}),
+    }
+    execute(INSERT, values)
     log = RunLog.lock(run_id)
     deadline = new.deadline or log.now + timedelta(seconds=settings.RUN_SECONDS)
     log.set(deadline=deadline)
@@ -193,10 +189,10 @@ def create(new: NewRun) -> str:
     return run_id
 
 
-_PLAIN = (
-    "organization_id project_id user_id parent_run_id depth kind driver group_id agent_instance_id "
-    "role_id session_key goal context deadline"
-).split()
+_PLAIN = tuple(
+    "organization_id project_id user_id parent_run_id depth kind driver group_id agent_instance_id "  # noqa: SIM905
+    "role_id session_key goal context deadline".split()
+)
 
 
 def _created(new: NewRun) -> dict[str, Any]:
@@ -215,7 +211,3 @@ def _created(new: NewRun) -> dict[str, Any]:
         "delegated_permissions": new.delegated_permissions,
         **new.snapshot,
     }
-
-
-def _json(value: Any) -> Any:
-    return None if value is None else Jsonb(value)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-from psycopg.types.json import Jsonb
-
 from common import ids
 from common.canonical import normalise
+from common.db import execute, from_json, jsonb, row
 from runs import queue
 from runs.choices import Driver, EventType, RunStatus, WaitKind
 from runs.log import RunLog
@@ -44,36 +42,27 @@ def open_wait(log: RunLog, wait: NewWait) -> None:
 
     The event that says what the run waits for must stand in the log before this is called.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            OPEN,
-            [
-                ids.wait_id(),
-                log.organization_id,
-                log.id,
-                wait.kind.value,
-                wait.correlation_key,
-                wait.child_run_id,
-                wait.tool_call_id,
-                wait.expires_at,
-                log.now,
-            ],
-        )
-        resolved_at, outcome, payload = cursor.fetchone()
+    values = [
+        ids.wait_id(),
+        log.organization_id,
+        log.id,
+        wait.kind.value,
+        wait.correlation_key,
+        wait.child_run_id,
+        wait.tool_call_id,
+        wait.expires_at,
+        log.now,
+    ]
+    resolved_at, outcome, payload = row(OPEN, values)
     if resolved_at is not None:
-        append_completed(log, wait.correlation_key, outcome, payload)
+        append_completed(log, wait.correlation_key, outcome, from_json(payload))
 
 
 def resolve(log: RunLog, correlation_key: str, outcome: str, payload: Any = None) -> bool:
     """Resolve an open wait of a locked run and wake the run. False when it was resolved before."""
     payload = normalise(payload)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            RESOLVE,
-            [log.now, outcome, None if payload is None else Jsonb(payload), log.id, correlation_key],
-        )
-        if cursor.rowcount != 1:
-            return False
+    if not execute(RESOLVE, [log.now, outcome, jsonb(payload), log.id, correlation_key]):
+        return False
     append_completed(log, correlation_key, outcome, payload)
     wake(log)
     return True

@@ -17,6 +17,7 @@ QUOTE_CHARACTERS = 320
 ENOUGH = 0.5  # share of the goal's terms a passage holds to answer it without a group
 GLANCE = 0.2  # below this a passage has too little to do with the goal to be quoted
 MAIL = re.compile(r"\b(e-?mail|mail|send|notify|inform)\b|发送|发邮件|邮件|通知|寄给", re.IGNORECASE)
+MESSAGE = re.compile(r"\b(e-?mail|mail)\s+\w|发邮件|发送邮件|邮件给", re.IGNORECASE)
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 
 WORDS = {
@@ -185,7 +186,10 @@ class Turn:
 
     def _wants_mail(self) -> bool:
         """A word for sending alone is not enough: an address, or a word that only fits a message."""
-        return bool(ADDRESS.search(self.goal) or re.search(r"\b(e-?mail|mail)\s+\w|发邮件|发送邮件|邮件给", self.goal, re.I))
+        return bool(
+            ADDRESS.search(self.goal)
+            or re.search(r"\b(e-?mail|mail)\s+\w|发邮件|发送邮件|邮件给", self.goal, re.I)
+        )
 
     def _answered(self) -> list[str]:
         answer = self._result("ask_user")
@@ -235,7 +239,9 @@ def _source(hit: dict[str, Any]) -> str:
 
 def _findings(content: str) -> list[str]:
     return [line.strip() for line in content.splitlines() if line.strip().startswith("- “")] or [
-        f"- {line[1].strip()}" for line in [content.split("EVIDENCE:", 1)] if len(line) > 1 and line[1].strip()
+        f"- {line[1].strip()}"
+        for line in [content.split("EVIDENCE:", 1)]
+        if len(line) > 1 and line[1].strip()
     ]
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from jsonschema import Draft202012Validator
 
 from common.canonical import NotJson, canonical, digest, normalise
+from common.db import execute
 from policy import book as policy_book
 from policy.delegation import authority
 from policy.evaluate import bind, evaluate
+from policy.ruleset import RuleSet
 from policy.terms import (
     AgentContext,
     Context,
@@ -156,7 +158,7 @@ class Gate:
         return [tool for tool in registry.all_tools().values() if self._listed(agent, tool)]
 
     def _listed(self, agent: AgentContext, tool: Tool) -> bool:
-        context = Context(agent=agent, boundary=self.standing.boundary, rules=policy_book.RuleSet())
+        context = Context(agent=agent, boundary=self.standing.boundary, rules=RuleSet())
         return evaluate(context, ToolInfo(tool.name, tool.risk_level), {}).effect != "deny"  # type: ignore[arg-type]
 
 
@@ -178,11 +180,9 @@ def perform(admitted: Admitted, context: ToolContext) -> Answer:
 def _in_savepoint(admitted: Admitted, context: ToolContext) -> Answer:
     """Inside the step's transaction: what a failing tool wrote goes, the step stays."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
+        execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
         answer = _checked(admitted.tool.function(context, **admitted.arguments))
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL statement_timeout = DEFAULT")
+        execute("SET LOCAL statement_timeout = DEFAULT")
         return answer
 
 
@@ -206,7 +206,8 @@ def check_arguments(tool: Tool, arguments: dict[str, Any]) -> Refused | None:
         return None
     found = [{"path": "/" + "/".join(map(str, e.absolute_path)), "problem": e.message[:300]} for e in errors]
     told = "; ".join(f"{item['path']}: {item['problem']}" for item in found[:MAX_PROBLEMS])
-    return Refused("INVALID_ARGUMENTS", f"Arguments of '{tool.name}' do not fit its schema: {told}", None, {"errors": found})
+    message = f"Arguments of '{tool.name}' do not fit its schema: {told}"
+    return Refused("INVALID_ARGUMENTS", message, None, {"errors": found})
 
 
 @lru_cache(maxsize=512)

@@ -13,7 +13,7 @@ from runs.tools.registry import tool
     supports_parallel=True,
     transactional=True,
 )
-def ask_user(run: ToolContext, *, question: Annotated[str, "The question, in the user's language"]) -> WaitFor:
+def ask_user(run: ToolContext, *, question: Annotated[str, "In the user's language"]) -> WaitFor:
     """Wait for a message."""
     if not question.strip():
         raise ToolError("The question is empty.", "QUESTION_EMPTY")

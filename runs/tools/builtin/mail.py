@@ -23,9 +23,7 @@ MAX_RECIPIENTS = 50
 def send_email(
     run: ToolContext,
     *,
-    to: Annotated[
-        list[str], "The recipients' addresses", {"minItems": 1, "maxItems": MAX_RECIPIENTS}
-    ],
+    to: Annotated[list[str], "The recipients' addresses", {"minItems": 1, "maxItems": MAX_RECIPIENTS}],
     subject: Annotated[str, "The subject line", {"maxLength": 500}],
     body: Annotated[str, "The text"],
 ) -> dict[str, Any]:
@@ -42,5 +40,7 @@ def send_email(
     try:
         sent = mail.send()
     except OSError as error:
-        raise ToolError(f"The mail server could not be used: {type(error).__name__}.", "MAIL_FAILED") from error
+        raise ToolError(
+            f"The mail server could not be used: {type(error).__name__}.", "MAIL_FAILED"
+        ) from error
     return {"sent": sent, "to": to, "message_id": message_id}

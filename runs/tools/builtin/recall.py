@@ -9,7 +9,7 @@ from runs.choices import EventType, RunKind
 from runs.tools.base import Done, ToolContext, ToolError
 from runs.tools.registry import tool
 
-MAX_CONTENT = 20_000  # characters
+SIZE = {"minLength": 1, "maxLength": 20_000}  # characters
 
 
 @tool(
@@ -49,7 +49,7 @@ def memory_search(
 def memory_write(
     run: ToolContext,
     *,
-    content: Annotated[str, "What to remember, in one or a few sentences", {"minLength": 1, "maxLength": MAX_CONTENT}],
+    content: Annotated[str, "What to remember, in one or a few sentences", SIZE],
     pa_preference: Annotated[bool, "Whether this is a preference of the user"] = False,
     category: Annotated[str, "A word to sort it by", {"maxLength": 100}] = "",
 ) -> Done:
@@ -81,8 +81,10 @@ def memory_write(
 def blackboard_write(
     run: ToolContext,
     *,
-    content: Annotated[str, "What the group should know", {"minLength": 1, "maxLength": MAX_CONTENT}],
-    type: Annotated[Literal["core", "episodic"], "core: a conclusion; episodic: something on the way"] = "episodic",
+    content: Annotated[str, "What the group should know", SIZE],
+    type: Annotated[
+        Literal["core", "episodic"], "core: a conclusion; episodic: something on the way"
+    ] = "episodic",
     memory_type: Annotated[
         Literal["PROPOSAL", "EVIDENCE", "TODO", "DECISION"], "What kind of entry an episodic one is"
     ] = "EVIDENCE",

@@ -1,0 +1,38 @@
+"""Small helpers for raw SQL."""
+
+import json
+from typing import Any
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+
+def jsonb(value: Any) -> Any:
+    """`value` as a JSONB parameter; None stays NULL."""
+    return None if value is None else Jsonb(value)
+
+
+def from_json(value: Any) -> Any:
+    """A JSONB column read by a raw cursor, which Django leaves as text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def rows(sql: str, parameters: Any = ()) -> list[Any]:
+    """All rows of a query."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return list(cursor.fetchall())
+
+
+def row(sql: str, parameters: Any = ()) -> Any:
+    """The first row of a query, or None."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchone()
+
+
+def execute(sql: str, parameters: Any = ()) -> int:
+    """Run a statement; returns how many rows it touched."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return int(cursor.rowcount)

@@ -1,0 +1,80 @@
+"""The world of a test."""
+
+import factory
+from django.contrib.auth import get_user_model
+from factory.django import DjangoModelFactory
+
+from groups import models
+
+
+class UserFactory(DjangoModelFactory):
+    class Meta:
+        model = get_user_model()
+
+    username = factory.Sequence(lambda n: f"user{n}")
+
+
+class OrganizationFactory(DjangoModelFactory):
+    class Meta:
+        model = models.Organization
+
+    slug = factory.Sequence(lambda n: f"org{n}")
+    name = factory.LazyAttribute(lambda o: o.slug.title())
+
+
+class ProjectFactory(DjangoModelFactory):
+    class Meta:
+        model = models.Project
+
+    organization = factory.SubFactory(OrganizationFactory)
+    slug = factory.Sequence(lambda n: f"project{n}")
+    name = factory.LazyAttribute(lambda o: o.slug.title())
+
+
+class MembershipFactory(DjangoModelFactory):
+    class Meta:
+        model = models.Membership
+
+    organization = factory.SubFactory(OrganizationFactory)
+    user = factory.SubFactory(UserFactory)
+
+
+class RoleFactory(DjangoModelFactory):
+    class Meta:
+        model = models.Role
+
+    organization = factory.SubFactory(OrganizationFactory)
+    name = factory.Sequence(lambda n: f"role{n}")
+
+
+class AgentFactory(DjangoModelFactory):
+    class Meta:
+        model = models.AgentInstance
+
+    role = factory.SubFactory(RoleFactory)
+    organization = factory.SelfAttribute("role.organization")
+
+
+class GroupFactory(DjangoModelFactory):
+    class Meta:
+        model = models.Group
+
+    project = factory.SubFactory(ProjectFactory)
+    organization = factory.SelfAttribute("project.organization")
+    name = factory.Sequence(lambda n: f"group{n}")
+    max_rounds = 3
+
+
+class MemberFactory(DjangoModelFactory):
+    """A seat with a role of its own: MemberFactory(group=g, role__name="analyst", ordinal=1)."""
+
+    class Meta:
+        model = models.GroupMember
+
+    group = factory.SubFactory(GroupFactory)
+    organization = factory.SelfAttribute("group.organization")
+    role = factory.SubFactory(RoleFactory, organization=factory.SelfAttribute("..organization"))
+    agent_instance = factory.SubFactory(
+        AgentFactory, role=factory.SelfAttribute("..role"), name=factory.SelfAttribute("role.name")
+    )
+    ordinal = factory.Sequence(lambda n: n % 1000)

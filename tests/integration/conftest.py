@@ -1,0 +1,43 @@
+"""Fixtures of tests that use the database."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from runs import executor
+from runs.actions.start import start
+from runs.models import Run
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.scripted import Scripted
+
+
+@pytest.fixture
+def world(db):
+    """An organization with a project, a member, and a group of a researcher, an analyst and a lead."""
+    project = ProjectFactory(name="Atlas")
+    membership = MembershipFactory(organization=project.organization, user__username="mia")
+    group = GroupFactory(project=project, name="Market", description="Competitor and market analysis")
+    for ordinal, role in enumerate(("researcher", "analyst", "lead")):
+        MemberFactory(group=group, role__name=role, ordinal=ordinal, is_lead=role == "lead")
+    return SimpleNamespace(
+        organization=project.organization,
+        project=project,
+        user=membership.user,
+        membership=membership,
+        group=group,
+    )
+
+
+@pytest.fixture
+def ask(world):
+    """Start a run of mia's agent with a play and drive it, batons and all; returns the run."""
+
+    def _ask(play, goal="What do our competitors charge?", drive=True, **fields):
+        Scripted.play = staticmethod(play)
+        Scripted.asked = []
+        run_id = start(user=world.user, project=world.project, goal=goal, **fields)
+        if drive:
+            executor.run(run_id)
+        return Run.objects.get(pk=run_id)
+
+    return _ask

@@ -1,0 +1,52 @@
+"""The main path: a personal agent escalates, waits, and goes on with the group's result."""
+
+import pytest
+
+from runs.models import Run, RunEvent, ToolCall, Wait
+from tests.scripted import by_role, call, in_order, say
+
+pytestmark = pytest.mark.django_db
+
+
+def types(run):
+    return list(RunEvent.objects.filter(run=run).order_by("seq").values_list("type", flat=True))
+
+
+def test_a_personal_agent_answers_alone(ask):
+    run = ask(in_order(say("Nothing to escalate.")))
+
+    assert (run.status, run.output) == ("completed", "Nothing to escalate.")
+    assert types(run) == ["run.created", "message.created", "run.started", "message.created", "run.completed"]
+
+
+def test_it_escalates_and_answers_with_the_groups_result(ask, world):
+    run = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "Compare prices"})), say("They charge 5.")],
+            researcher=[say("EVIDENCE: Rival A charges 5.")],
+            analyst=[say("PROPOSAL: Match it.")],
+            lead=[say("DECISION: Charge 5.")],
+        )
+    )
+
+    child = Run.objects.get(parent_run=run)
+    assert (run.status, run.output) == ("completed", "They charge 5.")
+    assert (child.status, child.output, child.group, child.depth) == (
+        "completed",
+        "DECISION: Charge 5.",
+        world.group,
+        1,
+    )
+    result = ToolCall.objects.get(run=run).result
+    assert result == {"success": True, "result": "DECISION: Charge 5."}
+    assert Wait.objects.get(run=run).outcome == "completed"
+    assert types(run)[-8:] == [
+        "tool.called",
+        "child.created",
+        "run.waiting",
+        "wait.completed",
+        "run.resumed",
+        "tool.completed",
+        "message.created",
+        "run.completed",
+    ]
