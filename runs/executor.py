@@ -104,7 +104,7 @@ def _loop(session: Session, may_pass: bool) -> Taken | None:
 def quick(session: Session) -> Speak | None:
     """The next step when it needs no transaction of its own: the model is to be asked, as the log stands."""
     step = next_step(session.state)
-    return step if isinstance(step, Speak) else None
+    return step if isinstance(step, Speak) and not session.past_deadline else None
 
 
 def transact(session: Session, done: Any, may_pass: bool) -> Slow:

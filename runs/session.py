@@ -16,7 +16,7 @@ from runs.state import State, apply, fold
 
 FACTS = """
 SELECT organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, group_id, session_key,
-       delegated_permissions, created_at
+       delegated_permissions, created_at, clock_timestamp() >= deadline
 FROM runs_run WHERE id = %s
 """
 
@@ -41,6 +41,7 @@ class Session:
     session_key: str
     delegated: dict[str, Any] | None
     created_at: Any
+    past_deadline: bool
     state: State = field(default_factory=State)
     log: RunLog | None = None
     parent: RunLog | None = None

@@ -91,6 +91,6 @@ def over_budget(log: RunLog, state: State) -> Failed | None:
 
 
 def share_of_tokens(state: State) -> int:
-    """What is left, in equal parts for the escalations of this reply that are still to come."""
-    asked = [call for call in state.unfinished("asked") if call.tool == ESCALATE]
-    return max(1, state.tokens_left // max(1, len(asked)))
+    """What is left, in equal parts for this escalation and those of the same reply still to come."""
+    to_come = [call for call in state.unfinished("asked") if call.tool == ESCALATE]
+    return max(1, state.tokens_left // (1 + len(to_come)))
