@@ -1,0 +1,329 @@
+"""How well a goal suits each group: words only, no model, no database.
+
+A group is one weighted vector of terms: what it says of itself (name, description, capabilities,
+roles) plus each goal that went well in it (Rocchio's method). A goal's score is its cosine with that
+vector, less the more it is like one goal that a person took away from the group. docs/routing.md has
+what else was tried.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from common.text import terms
+
+GOAL_LIMIT = 8_000  # characters of a goal that are read; what is wanted stands at its beginning
+FITS = 0.5  # a score from which on a group fits; see Router._threshold
+
+# Chosen on one half of the public sets, reported on the other (docs/routing.md).
+_NAME, _DESCRIPTION, _CAPABILITY, _ROLE = 1.0, 1.0, 1.0, 0.5  # what one occurrence counts
+_PROFILE = 2.0  # what a group says of itself weighs as much as two past goals
+_CORRECTION = 2.0  # how quickly the memory of a goal taken away fades with likeness: likeness to this power
+_PIVOT = 0.7  # how fully a long description is scaled down to a short one
+_BALANCE = 0.8  # how fully a group with many examples is scaled down to one with few
+_PIECE_IN_PROFILE, _PIECE_IN_EXAMPLE = 0.5, 0.3  # four letters of a word, against the word
+_PAIR = 0.5  # two words in a row, against one word
+_COMMON = 0.3  # a function word where a group describes itself
+# Times log2 of the number of groups: by chance alone the best of many looks better than the best of few.
+_USUAL_THRESHOLD = 0.05
+_USUAL_WORTH = 20  # examples' worth of trust in that number
+_CALIBRATION = 300  # examples the threshold is found from
+_EXPLAINED = 3  # groups, from the best, whose `matched` is filled
+_WORDS_SHOWN = 6
+
+_UNKNOWN_CHARACTER = 0.5
+_FIRST_HAN = "\u3400"
+_PIECE = "~"  # first letter of the feature for a piece of a word
+
+# Words that say how a thing is asked, not what. In descriptions they match by accident; in past goals
+# ("how do I …") they are evidence like any other.
+_FUNCTION_WORDS = frozenset(
+    terms(
+        "a about after again all also am an and any are as at be because been before being but by can "
+        "could did do does doing don't for from further had has have having he her here hers him his "
+        "how i i'd i'll i'm i've if in into is isn't it its just let like may me might mine more most "
+        "my need no nor not now of off on once one only or other our ours out over own please shall she "
+        "should so some such than thank thanks that the their theirs them then there these they this "
+        "those through to too under until up us very want was we were what when where whether which "
+        "while who whom whose why will with within without would yes you your yours"
+    )
+)
+_FUNCTION_CHARACTERS = frozenset(
+    "的了在是我你您他她它们有和就不也很到说要去会着没这那哪吗呢吧啊呀嘛么什怎请帮给能可以想下再还被把对与及或等让从为个些一"
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A group as routing sees it. Candidates stand in the order in which their groups were made."""
+
+    id: str
+    name: str = ""
+    description: str = ""
+    capabilities: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()  # names and descriptions of the members' roles
+    examples: tuple[str, ...] = ()  # past goals that went well here
+    against: tuple[str, ...] = ()  # goals that a person took from here to another group
+
+
+@dataclass(frozen=True)
+class Score:
+    """A group's score for a goal, 0 to 1. `fits`: 0.5 or more.
+
+    `matched`, for the best few: the goal's words that spoke for the group, the strongest first, and for
+    the best one in quotation marks its past goal that is most like this one.
+    """
+
+    id: str
+    score: float
+    fits: bool
+    matched: tuple[str, ...] = ()
+
+
+Vector = dict[str, float]
+
+
+class Router:
+    """Scores goals against `candidates`. Built once, asked often; build it anew when a group changes."""
+
+    def __init__(self, candidates: Iterable[Candidate]):
+        self._candidates = tuple(candidates)
+        profiles = [_profile(candidate) for candidate in self._candidates]
+        examples = [[_features(text) for text in candidate.examples] for candidate in self._candidates]
+        self._weigh_terms(profiles, examples)
+        self._profiles = [self._weighted(bag, _PIECE_IN_PROFILE, _COMMON) for bag in profiles]
+        self._examples = [[_unit(self._example(bag)) for bag in bags] for bags in examples]
+        self._index()
+        self._threshold = self._calibrated()
+
+    def score(self, goal: str) -> list[Score]:
+        """All candidates, best first; equals in their own order, so that no match at all gives the first."""
+        asked = self._weighted(_features(goal))
+        raw = self._corrected(self._raw(asked), asked)
+        order = sorted(range(len(raw)), key=lambda i: -raw[i])
+        words = _surface(goal) if order and raw[order[0]] > 0 else {}
+        return [
+            self._score(i, raw[i], self._matched(i, asked, words, rank == 0) if rank < _EXPLAINED else ())
+            for rank, i in enumerate(order)
+        ]
+
+    def _score(self, i: int, raw: float, matched: tuple[str, ...]) -> Score:
+        """The cosine, bent so that the threshold lies at 0.5 whatever the groups."""
+        value = raw / (raw + self._threshold) if raw > 0 else 0.0
+        return Score(self._candidates[i].id, value, value >= FITS, matched)
+
+    def _weigh_terms(self, profiles: list[Counter[str]], examples: list[list[Counter[str]]]) -> None:
+        """A term's weight: rare among the groups, and rare among their texts (geometric mean)."""
+        groups: Counter[str] = Counter()
+        texts: Counter[str] = Counter()
+        for profile, bags in zip(profiles, examples, strict=True):
+            groups.update(set(profile).union(*bags))
+            for bag in (profile, *bags):
+                texts.update(bag.keys())
+        total = len(profiles) + sum(map(len, examples))
+
+        def weight(among_groups: int, among_texts: int) -> float:
+            return math.sqrt(_rarity(among_groups, len(profiles)) * _rarity(among_texts, total))
+
+        self._weights = {term: weight(count, texts[term]) for term, count in groups.items()}
+        self._unknown = weight(0, 0)
+
+    def _weighted(self, bag: Counter[str], piece: float = 1.0, common: float = 1.0) -> Vector:
+        """A bag as weights. Terms no group has keep the greatest weight: they speak against all of them."""
+        weights, unknown = self._weights, self._unknown
+        return {
+            term: _damped(count) * weights.get(term, unknown) * _share(term, piece, common)
+            for term, count in bag.items()
+        }
+
+    def _example(self, bag: Counter[str]) -> Vector:
+        return self._weighted(bag, _PIECE_IN_EXAMPLE)
+
+    def _index(self) -> None:
+        """The groups' vectors, turned round: for each term who has it, and how much."""
+        lengths = [_length(profile) for profile in self._profiles]
+        usual = sum(lengths) / len(lengths) if lengths else 1.0
+        vectors, sizes = [], []
+        for profile, length, examples in zip(self._profiles, lengths, self._examples, strict=True):
+            # The pivot may favour a long description in scoring, not in how examples are balanced.
+            sizes.append(_length(_sum([(profile, _PROFILE / length), *((v, 1.0) for v in examples)])))
+            pivot = _PROFILE / (length**_PIVOT * usual ** (1 - _PIVOT))
+            vectors.append(_sum([(profile, pivot), *((v, 1.0) for v in examples)]))
+        usual = sum(sizes) / len(sizes) if sizes else 1.0
+        self._scales = [size**_BALANCE * usual ** (1 - _BALANCE) for size in sizes]
+        self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for i, vector in enumerate(vectors):
+            for term, weight in vector.items():
+                self._postings[term].append((i, weight / self._scales[i]))
+        self._corrections: dict[str, list[tuple[tuple[int, int], float]]] = defaultdict(list)
+        for i, candidate in enumerate(self._candidates):
+            for j, text in enumerate(candidate.against):
+                for term, weight in _unit(self._weighted(_features(text))).items():
+                    self._corrections[term].append(((i, j), weight))
+
+    def _raw(self, asked: Vector) -> list[float]:
+        totals = [0.0] * len(self._candidates)
+        for term, weight in asked.items():
+            for i, other in self._postings.get(term, ()):
+                totals[i] += weight * other
+        length = self._asked_length(asked)
+        return [total / length for total in totals]
+
+    def _corrected(self, raw: list[float], asked: Vector) -> list[float]:
+        """Each correction speaks alone, to goals like it: summed into the group's vector they drown what
+        the group is for (measured: docs/routing.md). The very goal again scores nothing."""
+        if not self._corrections:
+            return raw
+        likeness: dict[tuple[int, int], float] = defaultdict(float)
+        for term, weight in _unit(asked).items():
+            for correction, other in self._corrections.get(term, ()):
+                likeness[correction] += weight * other
+        kept = [1.0] * len(raw)
+        for (i, _), like in likeness.items():
+            kept[i] = min(kept[i], max(0.0, 1 - like**_CORRECTION))
+        return [value * share if share > 1e-9 else 0.0 for value, share in zip(raw, kept, strict=True)]
+
+    def _asked_length(self, asked: Vector) -> float:
+        """How much the goal says, in words: unknown ones count in full, function words little.
+
+        Most pairs of Chinese characters are no words, so that an unknown pair says nothing, and an unknown
+        character is half a word.
+        """
+        total = 0.0
+        for term, weight in asked.items():
+            if term[0] == _PIECE or " " in term:
+                continue
+            if term not in self._weights and term[0] >= _FIRST_HAN:
+                if len(term) == 2:
+                    continue
+                weight *= _UNKNOWN_CHARACTER
+            total += (weight * _share(term, 1.0, _COMMON)) ** 2
+        return math.sqrt(total) or 1.0
+
+    def _calibrated(self) -> float:
+        """The raw score that best parts goals that belong to a group from goals that belong to none.
+
+        Each example (of a sample) is asked twice as if it were new: once with its own group, less what it
+        gave the group itself, and once as if that group did not exist.
+        """
+        belongs, strange = [], []
+        for i, text in self._sample():
+            asked = self._weighted(_features(text))
+            raw = self._raw(asked)
+            itself = _unit(self._example(_features(text)))
+            given = sum(weight * itself.get(term, 0.0) for term, weight in asked.items())
+            own = raw[i] - given / self._scales[i] / self._asked_length(asked)
+            others = max((value for j, value in enumerate(raw) if j != i), default=0.0)
+            belongs.append(max(own, others))
+            strange.append(others)
+        usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
+        found = _best_cut(belongs, strange)
+        return (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
+
+    def _sample(self) -> list[tuple[int, str]]:
+        if len(self._candidates) < 2:
+            return []
+        pairs = [(i, text) for i, candidate in enumerate(self._candidates) for text in candidate.examples]
+        return pairs[:: len(pairs) // _CALIBRATION + 1]
+
+    def _matched(self, i: int, asked: Vector, words: dict[str, str], best: bool) -> tuple[str, ...]:
+        spoke = [
+            (weight * other, term)
+            for term, weight in asked.items()
+            if term in words
+            for j, other in self._postings.get(term, ())
+            if j == i and other > 0
+        ]
+        shown = list(dict.fromkeys(words[term] for _, term in sorted(spoke, key=lambda pair: -pair[0])))
+        shown = [word for word in shown if not any(word != other and word in other for other in shown)]
+        return (*shown[:_WORDS_SHOWN], *(self._nearest(i, asked) if best else ()))
+
+    def _nearest(self, i: int, asked: Vector) -> list[str]:
+        likeness = [sum(asked.get(term, 0.0) * x for term, x in v.items()) for v in self._examples[i]]
+        if not likeness or max(likeness) <= 0:
+            return []
+        return [f"“{self._candidates[i].examples[likeness.index(max(likeness))]}”"]
+
+
+def _profile(candidate: Candidate) -> Counter[str]:
+    bag: Counter[str] = Counter()
+    fields = ((candidate.name,), _NAME), ((candidate.description,), _DESCRIPTION)
+    fields += (candidate.capabilities, _CAPABILITY), (candidate.roles, _ROLE)
+    for texts, worth in fields:
+        for text in texts:
+            for feature, count in _features(text).items():
+                bag[feature] += count * worth
+    return bag
+
+
+def _features(text: str) -> Counter[str]:
+    """Terms, pairs of neighbouring words, and pieces of words (four letters): `recommendation` meets
+    `recommended` where the stems do not."""
+    found = terms(text[:GOAL_LIMIT])
+    bag: Counter[str] = Counter(found)
+    for one, other in pairwise(found):
+        bag[f"{one} {other}"] += _PAIR
+    for term in found:
+        if term.isascii() and len(term) > 1:
+            edged = f"<{term}>"
+            bag.update(_PIECE + edged[i : i + 4] for i in range(len(edged) - 3))
+    return bag
+
+
+def _surface(goal: str) -> dict[str, str]:
+    """For each term of the goal the word as it was written."""
+    found: dict[str, str] = {}
+    for word in goal[:GOAL_LIMIT].split():
+        bare = word.strip(".,;:!?\"'()[]{}<>“”‘’。，；：！？（）《》「」、")
+        for term in terms(bare):
+            found.setdefault(term, bare if bare.isascii() else term)
+    return {term: word for term, word in found.items() if not _is_common(term)}
+
+
+def _is_common(term: str) -> bool:
+    return term in _FUNCTION_WORDS or _FUNCTION_CHARACTERS.issuperset(term)
+
+
+def _share(term: str, piece: float, common: float) -> float:
+    if term[0] == _PIECE:
+        return piece
+    return common if common != 1.0 and _is_common(term) else 1.0
+
+
+def _rarity(count: int, total: int) -> float:
+    return math.log(1 + (total + 1.5 - count) / (count + 0.5))
+
+
+def _damped(count: float) -> float:
+    return 1 + math.log(count) if count > 1 else count
+
+
+def _length(vector: Vector) -> float:
+    return math.sqrt(sum(x * x for x in vector.values())) or 1.0
+
+
+def _unit(vector: Vector) -> Vector:
+    length = _length(vector)
+    return {term: x / length for term, x in vector.items()}
+
+
+def _sum(parts: Sequence[tuple[Vector, float]]) -> Vector:
+    total: dict[str, float] = defaultdict(float)
+    for vector, factor in parts:
+        for term, x in vector.items():
+            total[term] += x * factor
+    return total
+
+
+def _best_cut(belongs: list[float], strange: list[float]) -> float:
+    """The cut with the most of `belongs` at or above it and of `strange` below; 0 for empty lists."""
+    steps = sorted([(x, 1) for x in belongs] + [(x, -1) for x in strange])
+    best, at, gain, below = 0.0, 0.0, 0, 0.0
+    for x, kind in steps:
+        if gain > best and x > below:
+            best, at = gain, (below + x) / 2
+        gain -= kind
+        below = x
+    return at
