@@ -1,5 +1,6 @@
 """Finding memories: the tiers of a person's agent and of a group (000, 2.1), in one statement."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -27,7 +28,7 @@ CANDIDATES = 2_000  # of one scope, whatever the counts said
 
 @dataclass(frozen=True)
 class Hit:
-    """A memory found: where (tier), how well (score: comparable within one tier), what, and from which run."""
+    """A memory found: in which tier, how well (scores compare within one tier), from which run."""
 
     id: str
     tier: int
@@ -144,10 +145,6 @@ def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit
 
 def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:
     tier, score, id, content, type, metadata, source_run_id, created_at = row
-    if isinstance(metadata, str):
-        import json
-
-        metadata = json.loads(metadata)
     return Hit(
         id,
         tier,
@@ -155,7 +152,7 @@ def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:
         content,
         snippet(content, marked),
         type,
-        metadata,
+        json.loads(metadata),
         source_run_id,
         created_at,
     )

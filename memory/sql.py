@@ -19,7 +19,9 @@ WITH gone AS (
     FROM gone JOIN memory_memory AS memory ON memory.id = gone.memory_id
 ), terms AS (
     INSERT INTO memory_termcount AS old (scope_key, term, memories)
-    SELECT %(scope_key)s, lexeme, count(*) FROM written CROSS JOIN unnest(written.search_vector) GROUP BY lexeme
+    SELECT %(scope_key)s, lexeme, count(*)
+    FROM written CROSS JOIN unnest(written.search_vector)
+    GROUP BY lexeme
     ON CONFLICT (scope_key, term) DO UPDATE SET memories = old.memories + excluded.memories
 ), size AS (
     INSERT INTO memory_scopesize AS old (scope_key, memories, terms)

@@ -34,7 +34,7 @@ def fold(scope_key: UUID) -> int:
             if not cursor.fetchone()[0]:
                 return counted
             cursor.execute(sql.FOLD, {"scope_key": scope_key, "batch": BATCH})
-            (batch,) = cursor.fetchone()
+            batch = int(cursor.fetchone()[0])
         counted += batch
         if batch < BATCH:
             return counted

@@ -26,7 +26,7 @@ def quoted(term: str) -> str:
     return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-class TermVectorField(SearchVectorField):
+class TermVectorField(SearchVectorField):  # type: ignore[type-arg]
     """The terms of `content`. PostgreSQL's own parser knows no Chinese, so they come from common.text."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
@@ -36,7 +36,7 @@ class TermVectorField(SearchVectorField):
         return "%s::tsvector"
 
 
-class LengthField(models.PositiveIntegerField):
+class LengthField(models.PositiveIntegerField):  # type: ignore[type-arg]
     """How many terms `content` has; BM25 holds a long text's matches for less."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> int:
@@ -53,5 +53,5 @@ class ScopeKey(models.Func):
     )
     output_field = models.UUIDField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, *args: Any, **kwargs: Any) -> tuple[str, tuple[str | int, ...]]:
         return self.template, ()
