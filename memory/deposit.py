@@ -1,0 +1,137 @@
+"""What a group leaves behind: its episodic entries, and the project's new knowledge (000, 3)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from memory import statistics
+from memory.models import Memory, MemoryStatus, MemoryType
+from memory.scope import Scope
+from memory.write import MOST_CHARACTERS
+
+OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """A completed group run, as plain data. `review`: its knowledge waits for a curator."""
+
+    run_id: str
+    organization_id: str
+    project_id: str
+    group_id: str
+    output: str | None = None
+    decisions: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    todos: tuple[str, ...] = ()
+    review: bool = False
+
+
+def deposit(result: GroupResult) -> list[str]:
+    """Write the group's episodic entries and the project's knowledge; returns the new knowledge's ids.
+
+    Inside the transaction that completes the group run (ruling 25). A redelivery adds nothing and
+    returns []: each entry is unique on its run and its original. Whether something like it is known
+    already is asked later (memory.duplicates).
+    """
+    known = list(Memory.objects.filter(source_run_id=result.run_id, organization_id=result.organization_id))
+    there = {memory.original for memory in known}
+    episodic = [memory for memory in _episodic(result) if memory.original not in there]
+    archival = [memory for memory in _archival(result, known + episodic) if memory.original not in there]
+    Memory.objects.bulk_create([*episodic, *archival], ignore_conflicts=True)
+    for memory in archival[:1]:
+        statistics.fold_sometimes(memory)
+    return [memory.id for memory in archival]
+
+
+def remember_outcome(run_id: str, scope: Scope, goal: str, outcome: str) -> Memory | None:
+    """A completed personal run's goal and outcome, for its person's next tasks in this project.
+
+    None if this run's is there already, or if the run has no person or project to remember it for.
+    """
+    if scope.user_id is None or scope.project_id is None:
+        return None
+    if Memory.objects.filter(source_run_id=run_id, original=OUTPUT).exists():
+        return None
+    own = Scope(scope.organization_id, user_id=scope.user_id, project_id=scope.project_id)
+    memory = Memory(
+        **_columns(own),
+        type=MemoryType.EPISODIC,
+        content=_text(f"Goal: {goal}\nOutcome: {outcome}"),
+        metadata={"source": "run_outcome", "source_run_id": run_id},
+        source_run_id=run_id,
+        original=OUTPUT,
+    )
+    memory.save(force_insert=True)
+    statistics.fold_sometimes(memory)
+    return memory
+
+
+def _episodic(result: GroupResult) -> Iterable[Memory]:
+    """DECISION, EVIDENCE and TODO at {organization, project, group}, each once."""
+    board = Scope(result.organization_id, project_id=result.project_id, group_id=result.group_id)
+    kinds = {"DECISION": result.decisions, "EVIDENCE": result.evidence, "TODO": result.todos}
+    for kind, contents in kinds.items():
+        for content in dict.fromkeys(text for text in map(_text, contents) if text):
+            yield Memory(
+                **_columns(board),
+                type=MemoryType.EPISODIC,
+                content=content,
+                metadata={"memory_type": kind, "source_run_id": result.run_id},
+                source_run_id=result.run_id,
+                original=f"{kind}:{sha256(content.encode()).hexdigest()[:40]}",
+            )
+
+
+def _archival(result: GroupResult, of_run: list[Memory]) -> Iterable[Memory]:
+    """The run's decisions and its blackboard's conclusions, then its output, without the group."""
+    said = set()
+    for memory in of_run:
+        if _concludes(memory, result.group_id) and memory.content not in said:
+            said.add(memory.content)
+            yield _knowledge(result, memory.content, memory.id, "group_run", original_memory_id=memory.id)
+    if output := _text(result.output or ""):
+        yield _knowledge(result, f"Group Run Result: {output}", OUTPUT, "group_run_output")
+
+
+def _concludes(memory: Memory, group_id: str) -> bool:
+    if memory.group_id != group_id or memory.status != MemoryStatus.ACTIVE:
+        return False
+    decision = memory.type == MemoryType.EPISODIC and memory.metadata.get("memory_type") == "DECISION"
+    return decision or memory.type == MemoryType.CORE
+
+
+def _knowledge(result: GroupResult, content: str, original: str, source: str, **lineage: str) -> Memory:
+    stamped: dict[str, Any] = {
+        "source": source,
+        "source_run_id": result.run_id,
+        **lineage,
+        "deposited_at": datetime.now(UTC).isoformat(),
+    }
+    return Memory(
+        **_columns(Scope(result.organization_id, project_id=result.project_id)),
+        type=MemoryType.ARCHIVAL,
+        content=content,
+        metadata=stamped,
+        status=MemoryStatus.PENDING_REVIEW if result.review else MemoryStatus.ACTIVE,
+        source_run_id=result.run_id,
+        original=original,
+    )
+
+
+def _columns(scope: Scope) -> dict[str, Any]:
+    return {
+        "organization_id": scope.organization_id,
+        "user_id": scope.user_id,
+        "project_id": scope.project_id,
+        "group_id": scope.group_id,
+        "agent_instance_id": scope.agent_instance_id,
+    }
+
+
+def _text(text: str) -> str:
+    """What a model said, as the database can keep it: a strange character must not fail the run's end."""
+    text = text.replace("\x00", "").encode(errors="replace").decode()
+    return text.strip()[:MOST_CHARACTERS]

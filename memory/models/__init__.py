@@ -1,0 +1,14 @@
+"""What is known: memories, their history, and the counts that search weighs terms with."""
+
+from memory.models.memories import Memory, MemoryRevision, MemoryStatus, MemoryType
+from memory.models.statistics import PendingMemory, ScopeSize, TermCount
+
+__all__ = [
+    "Memory",
+    "MemoryRevision",
+    "MemoryStatus",
+    "MemoryType",
+    "PendingMemory",
+    "ScopeSize",
+    "TermCount",
+]

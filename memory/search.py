@@ -1,0 +1,158 @@
+"""Finding memories: the tiers of a person's agent and of a group (000, 2.1), in one statement."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from math import ceil
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from common.text import terms
+from memory import sql
+from memory.errors import MemoryRefused
+from memory.models import MemoryType
+from memory.models.columns import quoted
+from memory.scope import PREFERENCE, Scope
+from memory.snippet import snippet
+
+MOST = 50
+MOST_TERMS = 64  # of one question; the first ones
+# Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
+REACH = 600  # memories that the rarest terms may bring in
+PAIRS = 4  # of the next terms, two together bring in a memory
+CANDIDATES = 2_000  # of one scope, whatever the counts said
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory found: in which tier, how well (scores compare within one tier), from which run."""
+
+    id: str
+    tier: int
+    score: float
+    content: str
+    snippet: str
+    type: str
+    metadata: dict[str, Any]
+    source_run_id: str | None
+    created_at: datetime
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"created_at": self.created_at.isoformat()}
+
+
+class Tier(NamedTuple):
+    number: int
+    quota: int
+    keys: Sequence[UUID]
+
+
+def memory_search(query: str, scope: Scope, *, type: str | None = None, limit: int = 10) -> list[Hit]:
+    """The best memories of exactly `scope`, of one type or of all. Raises MemoryRefused."""
+    check(query, limit)
+    if type is not None and type not in MemoryType.values:
+        raise MemoryRefused("invalid_type", f"type is one of {', '.join(MemoryType.values)}")
+    kinds = [type] if type is not None else list(MemoryType.values)
+    if MemoryType.CORE in kinds:
+        kinds.append(PREFERENCE)
+    return _search(query, scope, [Tier(1, limit, [scope.key(kind) for kind in kinds])], limit)
+
+
+def memory_search_pa(query: str, scope: Scope, limit: int = 10) -> list[Hit]:
+    """What a person's agent may know: preferences, knowledge, the person's past tasks (000, 2.1).
+
+    Quotas are ceilings; the sum is cut at `limit` in the order of the tiers (ruling 24). A tier whose
+    person, project or agent the scope does not name is left out. Raises MemoryRefused.
+    """
+    check(query, limit)
+    organization, user = scope.organization_id, scope.user_id
+    project, agent = scope.project_id, scope.agent_instance_id
+    tiers = [Tier(2, ceil(0.4 * limit), _knowledge(organization, project))]
+    if user is not None and agent is not None:
+        own = Scope(organization, user_id=user, agent_instance_id=agent)
+        tiers.append(Tier(1, ceil(0.3 * limit), [own.key(PREFERENCE)]))
+    if user is not None and project is not None:
+        past = Scope(organization, user_id=user, project_id=project)
+        tiers.append(Tier(3, ceil(0.3 * limit), [past.key(MemoryType.EPISODIC)]))
+    return _search(query, scope, tiers, limit)
+
+
+def memory_search_tiered(query: str, scope: Scope, limit: int = 10) -> list[Hit]:
+    """What a group may know: its blackboard, the project's core, the speaking agent's own, knowledge.
+
+    The blackboard gets half of `limit`, the others a third of the rest each, at least one; cut at
+    `limit` in the order of the tiers. Raises MemoryRefused.
+    """
+    check(query, limit)
+    organization, project = scope.organization_id, scope.project_id
+    half = ceil(limit / 2)
+    third = max(1, ceil((limit - half) / 3))
+    tiers = [Tier(4, third, _knowledge(organization, project))]
+    if project is not None and scope.group_id is not None:
+        board = Scope(organization, project_id=project, group_id=scope.group_id)
+        tiers.append(Tier(1, half, [board.key(MemoryType.CORE), board.key(MemoryType.EPISODIC)]))
+    if project is not None:
+        tiers.append(Tier(2, third, [Scope(organization, project_id=project).key(MemoryType.CORE)]))
+    if project is not None and scope.agent_instance_id is not None:
+        own = Scope(organization, project_id=project, agent_instance_id=scope.agent_instance_id)
+        tiers.append(Tier(3, third, [own.key(MemoryType.EPISODIC)]))
+    return _search(query, scope, tiers, limit)
+
+
+def check(query: str, limit: int) -> None:
+    """Refuse what finds nothing or everything."""
+    if not isinstance(query, str) or not query.strip():
+        raise MemoryRefused("empty_query", "the query is empty")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
+        raise MemoryRefused("invalid_limit", f"limit is a whole number from 1 to {MOST}")
+
+
+def _knowledge(organization: str, project: str | None) -> list[UUID]:
+    """The organization's knowledge and this project's, never another project's (ruling 20)."""
+    scopes = [Scope(organization)]
+    if project is not None:
+        scopes.append(Scope(organization, project_id=project))
+    return [scope.key(MemoryType.ARCHIVAL) for scope in scopes]
+
+
+def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]:
+    wanted = list(dict.fromkeys(terms(query)))[:MOST_TERMS]
+    if not wanted:
+        return []
+    places = [(tier.number, tier.quota, key) for tier in tiers for key in tier.keys]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            sql.SEARCH,
+            {
+                "tiers": [number for number, _, _ in places],
+                "quotas": [quota for _, quota, _ in places],
+                "keys": [key for _, _, key in places],
+                "terms": wanted,
+                "quoted": [quoted(term) for term in wanted],
+                "organization": scope.organization_id,
+                "reach": REACH,
+                "pairs": PAIRS,
+                "most": CANDIDATES,
+            },
+        )
+        rows = cursor.fetchall()[:limit]
+    marked = frozenset(wanted)
+    return [_hit(row, marked) for row in rows]
+
+
+def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:
+    tier, score, id, content, type, metadata, source_run_id, created_at = row
+    return Hit(
+        id,
+        tier,
+        round(score, 4),
+        content,
+        snippet(content, marked),
+        type,
+        json.loads(metadata),
+        source_run_id,
+        created_at,
+    )

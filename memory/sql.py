@@ -1,0 +1,142 @@
+"""Memory's raw SQL. It stands here because Django's query builder cannot say it in one round trip.
+
+Search is BM25 in one statement, for all tiers at once. Ranking every memory that shares a word with the
+question is slow (common words match a large part of a scope); so candidates come from the question's
+rarest terms, through the index, and only they are weighed.
+"""
+
+TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, 0))"
+
+LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
+
+FOLD = """
+WITH gone AS (
+    DELETE FROM memory_pendingmemory WHERE memory_id = ANY (ARRAY(
+        SELECT memory_id FROM memory_pendingmemory WHERE scope_key = %(scope_key)s LIMIT %(batch)s))
+    RETURNING memory_id
+), written AS (
+    SELECT memory.search_vector, memory.length
+    FROM gone JOIN memory_memory AS memory ON memory.id = gone.memory_id
+), terms AS (
+    INSERT INTO memory_termcount AS old (scope_key, term, memories)
+    SELECT %(scope_key)s, lexeme, count(*)
+    FROM written CROSS JOIN unnest(written.search_vector)
+    GROUP BY lexeme
+    ON CONFLICT (scope_key, term) DO UPDATE SET memories = old.memories + excluded.memories
+), size AS (
+    INSERT INTO memory_scopesize AS old (scope_key, memories, terms)
+    SELECT %(scope_key)s, count(*), sum(length) FROM written HAVING count(*) > 0
+    ON CONFLICT (scope_key) DO UPDATE
+        SET memories = old.memories + excluded.memories, terms = old.terms + excluded.terms
+)
+SELECT count(*) FROM gone
+"""
+
+# Parameters: tiers, quotas, keys (parallel: a tier is a list of scope keys), terms, quoted (parallel),
+# organization, reach, pairs, most. What each step does:
+#
+#   uncounted   what the counts do not know yet (memory.statistics)
+#   weighted    each term's inverse document frequency in each tier, from the rarest to the commonest
+#   wanted      the candidates: every memory with one of the rarest terms, as long as these together
+#               reach no more than `reach` memories; and those with two of the next `pairs` terms
+#   plan        the weights for ts_rank, which knows none of its own for a query's terms: a term's idf in
+#               31 steps is a sum of powers of two, and each power ranks the terms that have it. ts_rank
+#               counts a term's occurrences as 1 + 1/4 + 1/9 + …, which is BM25's saturation at k1 = 0.64
+#   found       the candidates with their scores; long texts are held for less
+SEARCH = """
+WITH place AS MATERIALIZED (
+    SELECT * FROM unnest(%(tiers)s::int[], %(quotas)s::int[], %(keys)s::uuid[]) AS place (tier, quota, key)
+), term AS MATERIALIZED (
+    SELECT * FROM unnest(%(terms)s::text[], %(quoted)s::text[]) AS term (term, quoted)
+), uncounted AS MATERIALIZED (
+    SELECT place.tier, memory.search_vector, memory.length
+    FROM place
+    CROSS JOIN LATERAL (
+        SELECT memory_id FROM memory_pendingmemory WHERE scope_key = place.key LIMIT 256
+    ) AS pending
+    JOIN memory_memory AS memory ON memory.id = pending.memory_id
+), size AS MATERIALIZED (
+    SELECT tier, sum(memories)::float AS memories,
+        greatest(sum(terms)::float / greatest(sum(memories), 1), 1) AS usual_length
+    FROM (
+        SELECT place.tier, memories, terms FROM place JOIN memory_scopesize ON scope_key = place.key
+        UNION ALL SELECT tier, count(*), sum(length) FROM uncounted GROUP BY tier
+    ) AS sizes
+    GROUP BY tier
+), counted AS (
+    SELECT tier, term, sum(memories)::float AS memories
+    FROM (
+        SELECT place.tier, count.term, count.memories
+        FROM place CROSS JOIN term
+        JOIN memory_termcount AS count ON count.scope_key = place.key AND count.term = term.term
+        UNION ALL
+        SELECT tier, term, count(*) FROM uncounted JOIN term ON search_vector @@ quoted::tsquery GROUP BY 1, 2
+    ) AS counts
+    GROUP BY tier, term
+), weighted AS MATERIALIZED (
+    SELECT tier, quoted, size.memories AS all_memories, usual_length,
+        coalesce(counted.memories, 0) AS memories,
+        ln(1 + (greatest(size.memories - coalesce(counted.memories, 0), 0) + 0.5)
+            / (coalesce(counted.memories, 0) + 0.5)) AS idf,
+        sum(coalesce(counted.memories, 0)) OVER nearest AS reach,
+        row_number() OVER nearest AS ordinal
+    FROM size CROSS JOIN term LEFT JOIN counted USING (tier, term)
+    WINDOW nearest AS (PARTITION BY tier ORDER BY coalesce(counted.memories, 0), term)
+), common AS (
+    SELECT tier, quoted, memories, row_number() OVER (PARTITION BY tier ORDER BY ordinal) AS ordinal
+    FROM weighted WHERE reach > %(reach)s AND all_memories > %(reach)s
+), wanted AS (
+    SELECT tier, string_agg(alternative, ' | ')::tsquery AS terms
+    FROM (
+        SELECT tier, quoted AS alternative FROM weighted
+        WHERE reach <= %(reach)s OR all_memories <= %(reach)s OR ordinal = 1
+        UNION ALL
+        SELECT one.tier, '(' || one.quoted || '&' || other.quoted || ')'
+        FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
+        WHERE other.ordinal <= %(pairs)s
+    ) AS alternatives
+    GROUP BY tier
+), plan AS MATERIALIZED (
+    SELECT tier, usual_length, max(step) AS step,
+        string_agg(quoted, '|') FILTER (WHERE level & 1 > 0)::tsquery AS ones,
+        count(*) FILTER (WHERE level & 1 > 0) AS number_of_ones,
+        string_agg(quoted, '|') FILTER (WHERE level & 2 > 0)::tsquery AS twos,
+        count(*) FILTER (WHERE level & 2 > 0) AS number_of_twos,
+        string_agg(quoted, '|') FILTER (WHERE level & 4 > 0)::tsquery AS fours,
+        count(*) FILTER (WHERE level & 4 > 0) AS number_of_fours,
+        string_agg(quoted, '|') FILTER (WHERE level & 8 > 0)::tsquery AS eights,
+        count(*) FILTER (WHERE level & 8 > 0) AS number_of_eights,
+        string_agg(quoted, '|') FILTER (WHERE level & 16 > 0)::tsquery AS sixteens,
+        count(*) FILTER (WHERE level & 16 > 0) AS number_of_sixteens
+    FROM (
+        SELECT *, greatest(round(idf / step), 1)::int AS level
+        FROM (SELECT *, max(idf) OVER (PARTITION BY tier) / 31 AS step FROM weighted) AS stepped
+    ) AS levelled
+    GROUP BY tier, usual_length
+), found AS (
+    SELECT place.tier, place.quota, memory.id, memory.importance, (
+            coalesce(ts_rank(search_vector, ones) * number_of_ones, 0)
+            + coalesce(ts_rank(search_vector, twos) * number_of_twos * 2, 0)
+            + coalesce(ts_rank(search_vector, fours) * number_of_fours * 4, 0)
+            + coalesce(ts_rank(search_vector, eights) * number_of_eights * 8, 0)
+            + coalesce(ts_rank(search_vector, sixteens) * number_of_sixteens * 16, 0)
+        ) * step * 16.45 / (1 + 0.64 * (0.6 + 0.4 * length / usual_length)) AS score
+    FROM place JOIN plan USING (tier) JOIN wanted USING (tier)
+    CROSS JOIN LATERAL (
+        SELECT id, importance, length, search_vector
+        FROM memory_memory
+        WHERE status = 'active' AND scope_key = place.key AND search_vector @@ wanted.terms
+            AND organization_id = %(organization)s
+            AND (expires_at IS NULL OR expires_at > clock_timestamp())
+        LIMIT %(most)s
+    ) AS memory
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
+    FROM found
+)
+SELECT ranked.tier, ranked.score, memory.id, memory.content, memory.type, memory.metadata,
+    memory.source_run_id, memory.created_at
+FROM ranked JOIN memory_memory AS memory ON memory.id = ranked.id
+WHERE ranked.rank <= ranked.quota
+ORDER BY ranked.tier, ranked.rank
+"""

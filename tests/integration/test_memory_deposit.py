@@ -1,0 +1,127 @@
+"""What a group's run leaves behind."""
+
+import pytest
+
+from memory.deposit import GroupResult, deposit, remember_outcome
+from memory.models import Memory
+from memory.search import memory_search_pa, memory_search_tiered
+from memory.write import memory_write
+from tests.memory_world import Place, place
+
+pytestmark = pytest.mark.django_db
+
+RUN = "run_00000000000000000000000001"
+
+
+@pytest.fixture
+def here() -> Place:
+    return place("here")
+
+
+def result(here: Place, **fields) -> GroupResult:
+    return GroupResult(RUN, here.organization.id, here.project.id, here.group.id, **fields)
+
+
+def archival():
+    return Memory.objects.filter(type="archival").order_by("id")
+
+
+def test_decisions_conclusions_and_the_output_become_the_projects_knowledge(here):
+    memory_write("The market is saturated", here.board, type="core", source_run_id=RUN)
+    written = deposit(
+        result(
+            here,
+            output="We enter the market in May",
+            decisions=("Enter in May",),
+            evidence=("Three rivals left",),
+            todos=("Hire a lead",),
+        )
+    )
+
+    assert [memory.id for memory in archival()] == sorted(written)
+    assert {memory.content: memory.metadata["source"] for memory in archival()} == {
+        "Enter in May": "group_run",
+        "The market is saturated": "group_run",
+        "Group Run Result: We enter the market in May": "group_run_output",
+    }
+    for memory in archival():
+        assert memory.scope == here.project_wide
+        assert memory.metadata["source_run_id"] == memory.source_run_id == RUN
+        assert memory.metadata["deposited_at"]
+    decision = archival().get(content="Enter in May")
+    assert Memory.objects.get(id=decision.metadata["original_memory_id"]).scope == here.board
+
+
+def test_decision_evidence_and_todo_are_episodic_on_the_blackboard(here):
+    deposit(result(here, decisions=("D",), evidence=("E",), todos=("T",)))
+    entries = Memory.objects.filter(type="episodic")
+    assert {(entry.metadata["memory_type"], entry.content) for entry in entries} == {
+        ("DECISION", "D"),
+        ("EVIDENCE", "E"),
+        ("TODO", "T"),
+    }
+    assert {entry.scope for entry in entries} == {here.board}
+
+
+def test_the_next_question_finds_what_a_group_decided_and_from_which_run(here):
+    deposit(result(here, decisions=("The launch of Atlas is on the third of May",)))
+    (hit,) = memory_search_pa("When does Atlas launch?", here.personal)
+    assert (hit.tier, hit.source_run_id) == (2, RUN)
+
+
+def test_a_redelivery_adds_nothing(here):
+    first = deposit(result(here, output="Done", decisions=("D",), todos=("T",)))
+    before = set(Memory.objects.values_list("id", flat=True))
+    assert len(first) == 2
+    assert deposit(result(here, output="Done", decisions=("D",), todos=("T",))) == []
+    assert set(Memory.objects.values_list("id", flat=True)) == before
+
+
+def test_only_what_this_run_wrote_is_deposited(here):
+    memory_write("Of an earlier run", here.board, type="core", source_run_id="run_0")
+    memory_write(
+        "Of an earlier run",
+        here.board,
+        type="episodic",
+        metadata={"memory_type": "DECISION"},
+        source_run_id="run_0",
+    )
+    memory_write("A note", here.board, type="episodic", source_run_id=RUN)
+    assert deposit(result(here)) == []
+
+
+def test_a_decision_an_agent_wrote_during_the_run_is_deposited_once(here):
+    memory_write("D", here.board, type="episodic", metadata={"memory_type": "DECISION"}, source_run_id=RUN)
+    deposit(result(here, decisions=("D", "D")))
+    assert [memory.content for memory in archival()] == ["D"]
+
+
+@pytest.mark.parametrize("output", [None, "", " \n"])
+def test_a_run_without_output_deposits_none(here, output):
+    assert deposit(result(here, output=output)) == []
+
+
+def test_strange_characters_do_not_fail_the_end_of_a_run(here):
+    deposit(result(here, output="a\x00b\ud800c"))
+    assert archival().get().content == "Group Run Result: ab?c"
+
+
+def test_under_review_no_search_sees_a_deposit(here):
+    deposit(result(here, output="Atlas launches in May", review=True))
+    assert archival().get().status == "pending_review"
+    assert memory_search_pa("Atlas", here.personal) == []
+    assert memory_search_tiered("Atlas", here.in_group) == []
+
+
+def test_a_personal_runs_outcome_is_found_by_its_persons_next_task(here):
+    memory = remember_outcome(RUN, here.personal, "Compare rivals", "Two are ahead of us")
+    assert memory.scope == here.history
+    assert remember_outcome(RUN, here.personal, "Compare rivals", "Two are ahead of us") is None
+    (hit,) = memory_search_pa("who are our rivals", here.personal)
+    assert (hit.tier, hit.content) == (3, "Goal: Compare rivals\nOutcome: Two are ahead of us")
+
+
+def test_a_deposit_costs_two_statements(here, django_assert_num_queries, monkeypatch):
+    monkeypatch.setattr("memory.statistics.FOLD_ONE_IN", 10**9)
+    with django_assert_num_queries(2):
+        deposit(result(here, output="Done", decisions=("D",), evidence=("E",)))

@@ -1,0 +1,175 @@
+"""Who finds what, in which tier."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from memory.errors import MemoryRefused
+from memory.models import MemoryStatus
+from memory.scope import PREFERENCE, Scope
+from memory.search import memory_search, memory_search_pa, memory_search_tiered
+from memory.write import memory_write
+from tests.memory_world import Place, place
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def here() -> Place:
+    return place("here")
+
+
+def contents(hits):
+    return [hit.content for hit in hits]
+
+
+def prefer(here: Place, content: str):
+    return memory_write(content, here.preferences, type="core", metadata={"pa_preference": True})
+
+
+def test_a_personal_agent_finds_preferences_then_knowledge_then_history(here):
+    memory_write("The quarterly report was sent to finance", here.history, type="episodic")
+    memory_write("A report names its sources", here.organization_wide, type="archival")
+    memory_write("Report numbers come from the ledger", here.project_wide, type="archival")
+    prefer(here, "Prefers a concise report")
+
+    hits = memory_search_pa("write the report", here.personal)
+
+    assert [hit.tier for hit in hits] == [1, 2, 2, 3]
+    assert hits[0].content == "Prefers a concise report"
+
+
+def test_the_work_of_groups_does_not_pollute_what_a_personal_agent_finds(here):
+    memory_write("report draft on the blackboard", here.board, type="core")
+    memory_write("report decision", here.board, type="episodic")
+    memory_write("report of the expert", here.expert_own, type="episodic")
+    memory_write("report of the project's core", here.project_wide, type="core")
+    memory_write("unmarked core report", here.preferences, type="core")
+
+    assert memory_search_pa("report", here.personal) == []
+
+
+def test_a_group_finds_its_blackboard_first_and_no_preferences(here):
+    prefer(here, "Prefers a concise report")
+    memory_write("report for the person", here.history, type="episodic")
+    memory_write("report knowledge", here.project_wide, type="archival")
+    memory_write("report of the expert", here.expert_own, type="episodic")
+    memory_write("report rule of the project", here.project_wide, type="core")
+    memory_write("report decision", here.board, type="episodic")
+    other_board = Scope(here.organization.id, project_id=here.project.id, group_id=here.other_group.id)
+    memory_write("report of another group", other_board, type="core")
+
+    hits = memory_search_tiered("report", here.in_group)
+
+    assert [(hit.tier, hit.content) for hit in hits] == [
+        (1, "report decision"),
+        (2, "report rule of the project"),
+        (3, "report of the expert"),
+        (4, "report knowledge"),
+    ]
+
+
+def test_tier_quotas_are_ceilings_cut_at_the_limit(here):
+    for number in range(8):
+        prefer(here, f"report preference {number}")
+        memory_write(f"report knowledge {number}", here.project_wide, type="archival")
+        memory_write(f"report task {number}", here.history, type="episodic")
+
+    assert [hit.tier for hit in memory_search_pa("report", here.personal)] == [1] * 3 + [2] * 4 + [3] * 3
+    assert [hit.tier for hit in memory_search_pa("report", here.personal, 5)] == [1, 1, 2, 2, 3]
+    assert [hit.tier for hit in memory_search_pa("report", here.personal, 1)] == [1]
+
+
+def test_a_search_asks_the_database_once(here, django_assert_num_queries):
+    prefer(here, "report")
+    with django_assert_num_queries(1):
+        memory_search_pa("report", here.personal)
+    with django_assert_num_queries(1):
+        memory_search_tiered("report", here.in_group)
+
+
+def test_flat_search_is_of_exactly_one_scope(here):
+    memory_write("report of the project", here.project_wide, type="archival")
+    memory_write("report of the organization", here.organization_wide, type="archival")
+    memory_write("report core", here.project_wide, type="core")
+
+    assert set(contents(memory_search("report", here.project_wide))) == {
+        "report of the project",
+        "report core",
+    }
+    assert contents(memory_search("report", here.project_wide, type="archival")) == ["report of the project"]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How do we reimburse travellers?", "Travel is reimbursed within ten days."),
+        ("竞品分析由谁负责？", "竞品分析的负责人是王敏。"),
+        ("競品分析由誰負責？", "竞品分析的负责人是王敏。"),
+        ("Atlas 的报价 deadline 是什么时候", "Atlas 项目报价 deadline 是周五。"),
+    ],
+)
+def test_questions_are_found_in_english_and_chinese(here, question, found):
+    for content in (
+        "Travel is reimbursed within ten days.",
+        "竞品分析的负责人是王敏。",
+        "Atlas 项目报价 deadline 是周五。",
+        "The cafeteria opens at noon.",
+        "会议室需要提前预订。",
+    ):
+        memory_write(content, here.project_wide, type="archival")
+
+    assert memory_search_pa(question, here.personal)[0].content == found
+
+
+def test_a_hit_marks_what_matched_and_says_where_it_came_from(here):
+    memory = memory_write(
+        "先看竞品分析，then the Reports.", here.project_wide, type="archival", source_run_id="run_1"
+    )
+    hit = memory_search_pa("竞品 report", here.personal)[0]
+
+    assert hit.snippet == "先看**竞品**分析，then the **Reports**."
+    assert (hit.id, hit.source_run_id) == (memory.id, "run_1")
+    assert hit.as_dict()["created_at"].startswith(str(timezone.now().year))
+
+
+def test_what_is_not_active_or_has_expired_is_not_found(here):
+    for status in set(MemoryStatus.values) - {"active"}:
+        memory = memory_write(f"report {status}", here.project_wide, type="archival")
+        memory.status = status
+        memory.save()
+    past = timezone.now() - timedelta(seconds=1)
+    memory_write("report expired", here.project_wide, type="archival", expires_at=past)
+
+    assert memory_search_pa("report", here.personal) == []
+
+
+@pytest.mark.parametrize("limit", [0, 51, -1, True, 1.5])
+def test_a_limit_outside_1_to_50_is_refused(here, limit):
+    with pytest.raises(MemoryRefused) as refused:
+        memory_search_pa("report", here.personal, limit)
+    assert refused.value.code == "invalid_limit"
+
+
+@pytest.mark.parametrize("query", ["", "  \n"])
+def test_an_empty_query_is_refused(here, query):
+    for search in (memory_search, memory_search_pa, memory_search_tiered):
+        with pytest.raises(MemoryRefused) as refused:
+            search(query, here.personal)
+        assert refused.value.code == "empty_query"
+
+
+@pytest.mark.parametrize("query", ["'", "\\", "a' | 'b", "!!!", "report & !x", "%s {} \x00", "😀"])
+def test_no_query_breaks_the_statement(here, query):
+    memory_write("report \\ ' a b", here.project_wide, type="archival")
+    memory_search_pa(query, here.personal)
+
+
+def test_python_and_the_database_agree_on_every_scope_key(here):
+    preference = prefer(here, "a")
+    core = memory_write("b", here.preferences, type="core")
+    board = memory_write("c", here.board, type="episodic")
+    assert preference.scope_key == here.preferences.key(PREFERENCE)
+    assert core.scope_key == here.preferences.key("core")
+    assert board.scope_key == here.board.key("episodic")
