@@ -1,0 +1,35 @@
+# Deputy's commands. `make help` lists them. ARGS goes to pytest, BENCH names a benchmark.
+
+SHELL := /bin/sh
+VENV := .venv/bin/python
+# the first Python that is new enough, or the newest words to say that there is none
+PYTHON = $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; done; echo none)
+INSTALL = $(if $(filter none,$(PYTHON)),@echo "deputy: Python 3.11 or newer is needed and not on the PATH." >&2; exit 1,@$(PYTHON) -m launch.install)
+
+.PHONY: help run test test-slow bench lint
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name words; do printf '%-10s %s\n' "$$name" "$$words"; done
+
+run:  ## start Deputy: PostgreSQL, web and workers; the first time installs what it needs
+	$(INSTALL)
+	@exec $(VENV) -m launch.run
+
+test:  ## every check and all tests, on a database of their own (ARGS="-k word" for some tests)
+	$(INSTALL) --dev
+	@exec $(VENV) -m launch.check $(ARGS)
+
+test-slow:  ## the long proofs
+	$(INSTALL) --dev
+	@exec $(VENV) -m launch.check --slow $(ARGS)
+
+lint:  ## style and types
+	$(INSTALL) --dev
+	@exec $(VENV) -m launch.check --lint
+
+bench:  ## one figure: BENCH=name runs benchmarks/name.py
+	$(INSTALL) --dev
+	@test -n "$(BENCH)" || { echo "deputy: BENCH=name says which: $$(cd benchmarks && ls *.py | sed 's/\.py$$//;/^_/d' | tr '\n' ' ')" >&2; exit 1; }
+	@exec $(VENV) -m benchmarks.$(BENCH) $(ARGS)

@@ -1,0 +1,109 @@
+"""Settings read from environment variables: a bad one is refused at start, by name, in one line.
+
+Nothing here echoes a value: it may be a secret pasted into the wrong variable.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+TRUE = ("1", "true", "yes", "on")
+FALSE = ("0", "false", "no", "off")
+
+
+class BadSetting(Exception):
+    """An environment variable cannot be used; the message names it and says what is accepted."""
+
+
+def text(name: str, default: str) -> str:
+    """The variable's value without surrounding blanks; unset or empty means `default`."""
+    return os.environ.get(name, "").strip() or default
+
+
+def whole_number(name: str, default: int, *, least: int = 1, most: int | None = None) -> int:
+    """A whole number between `least` and `most`. Raises BadSetting."""
+    value = text(name, str(default))
+    accepted = f"a whole number of at least {least}" + (f" and at most {most}" if most is not None else "")
+    if not (value.isascii() and value.isdigit()):
+        raise BadSetting(f"{name} is not a whole number; it takes {accepted}.")
+    number = int(value[:20])
+    if number < least or (most is not None and number > most):
+        raise BadSetting(f"{name} is out of range; it takes {accepted}.")
+    return number
+
+
+def flag(name: str, default: bool) -> bool:
+    """A yes or no. Raises BadSetting."""
+    value = text(name, str(default)).lower()
+    if value not in TRUE + FALSE:
+        raise BadSetting(f"{name} is neither yes nor no; it takes one of {', '.join(TRUE + FALSE)}.")
+    return value in TRUE
+
+
+def names(name: str, default: Sequence[str]) -> list[str]:
+    """A comma-separated list without empty entries. Raises BadSetting for a list of nothing."""
+    value = text(name, ",".join(default))
+    entries = [entry.strip() for entry in value.split(",") if entry.strip()]
+    if default and not entries:
+        raise BadSetting(f"{name} names nothing; it takes names separated by commas.")
+    if any(any(mark in entry for mark in " /'\"") for entry in entries):
+        raise BadSetting(f"{name} has an entry with a blank, slash or quote; it takes bare names and commas.")
+    return entries
+
+
+def origins(name: str) -> list[str]:
+    """A comma-separated list of origins (`https://host`). Raises BadSetting."""
+    entries = [entry.strip() for entry in text(name, "").split(",") if entry.strip()]
+    for entry in entries:
+        parts = urlsplit(entry)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
+            raise BadSetting(f"{name} has an entry that is no origin; it takes https://host and commas.")
+    return [entry.rstrip("/") for entry in entries]
+
+
+def host() -> str:
+    """HOST: the address or name `make run` listens on."""
+    value = text("HOST", "127.0.0.1")
+    if any(mark in value for mark in " /,'\"@") or "://" in value:
+        raise BadSetting("HOST is not a host; it takes one address or name, such as 127.0.0.1 or 0.0.0.0.")
+    return value.strip("[]")
+
+
+def port() -> int:
+    """PORT: where `make run` listens."""
+    return whole_number("PORT", 8000, least=1, most=65535)
+
+
+def database(url: str) -> dict[str, Any]:
+    """Django's description of a PostgreSQL URL; a socket folder may be the host, percent-encoded.
+
+    Raises BadSetting for anything that is not PostgreSQL.
+    """
+    from environ import Env  # third-party; this module is also read before packages are in use
+
+    accepted = "it takes postgresql://user:password@host:port/name"
+    try:
+        scheme = urlsplit(url).scheme
+        described = dict(Env.db_url_config(url)) if scheme in ("postgres", "postgresql") else {}
+    except ValueError:  # a bad port, or brackets that do not close
+        described = {}
+    if not described.get("NAME"):
+        raise BadSetting(f"DATABASE_URL is not the URL of a PostgreSQL database; {accepted}.")
+    described["HOST"] = unquote(str(described.get("HOST") or ""))
+    return described
+
+
+def email(url: str) -> dict[str, Any]:
+    """Django's e-mail settings of an EMAIL_URL. Raises BadSetting."""
+    from environ import Env
+
+    try:
+        if urlsplit(url).scheme not in Env.EMAIL_SCHEMES:
+            raise ValueError
+        return dict(Env.email_url_config(url))
+    except (ValueError, KeyError):
+        raise BadSetting(
+            "EMAIL_URL is not an e-mail URL; it takes smtp+tls://user:password@host:587, consolemail:// "
+            "or filemail:///folder."
+        ) from None

@@ -1,0 +1,202 @@
+"""Django's settings for Deputy. Every value that differs between installations is a variable.
+
+DATABASE_URL     postgresql://user:password@host:port/name; unset: the embedded PostgreSQL of DEPUTY_HOME
+DEPUTY_HOME      where Deputy keeps its secret, its embedded database and written e-mail (.deputy)
+SECRET_KEY       unset: generated once and kept in DEPUTY_HOME
+HOST, PORT       where `make run` listens (127.0.0.1, 8000)
+ALLOWED_HOSTS    names the server answers to (localhost, 127.0.0.1, [::1] and HOST)
+BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies, HSTS
+CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
+DEBUG            yes only while developing
+EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
+DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
+WORKERS          processes that carry runs (2)
+
+Deputy's own limits follow at the end of this file.
+"""
+
+import warnings
+from pathlib import Path
+
+from config import env
+from launch import postgres
+from launch.home import home, secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEPUTY_HOME = home()
+
+DEBUG = env.flag("DEBUG", False)
+SECRET_KEY = env.text("SECRET_KEY", "") or secret_key()
+if len(SECRET_KEY) < 32 and not DEBUG:
+    raise env.BadSetting("SECRET_KEY is too short; it takes at least 32 characters; unset, one is made.")
+
+HOST = env.host()
+PORT = env.port()
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
+if HOST not in ("0.0.0.0", "::", "::1", *ALLOWED_HOSTS):  # noqa: S104  (compared, not bound)
+    ALLOWED_HOSTS.append(f"[{HOST}]" if ":" in HOST else HOST)
+
+# Applications, each above what it may import
+
+INSTALLED_APPS = [
+    "runs",
+    "memory",
+    "policy",
+    "groups",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "django_q",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+WSGI_APPLICATION = "config.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# Database: manage.py and config/asgi.py start the embedded server before they read this
+
+DATABASES = {
+    "default": {
+        **env.database(env.text("DATABASE_URL", "") or postgres.url(DEPUTY_HOME)),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,  # without, one dropped connection stops a worker for good
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# The queue: django-q2 on the same database, so that a message commits with the step that sends it
+
+WORKERS = env.whole_number("WORKERS", 2, most=64)
+Q_CLUSTER = {
+    "name": "deputy",
+    "label": "Queue",
+    "orm": "default",
+    "workers": WORKERS,
+    "queue_limit": WORKERS,  # a message's lease starts when it is fetched: fetch no more than can start
+    "poll": 0.2,
+    "timeout": 300,
+    "retry": 600,  # covers the wait in a worker's queue and the timeout
+    "save_limit": -1,
+    "catch_up": False,
+    "ack_failures": True,  # what failed is the run's to retry, not the queue's
+}
+
+# People
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{validator}"}
+    for validator in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "admin:login"
+
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
+BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
+if BEHIND_HTTPS and not DEBUG:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes come past the proxy
+    SECURE_HSTS_SECONDS = 31_536_000
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+
+# Language and time
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# Static files: served by Deputy itself, straight from the packages unless `collectstatic` has run
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+warnings.filterwarnings("ignore", message="No directory at: .*staticfiles")
+# whitenoise hands ASGI a plain file iterator; its files are small and read once
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
+
+# REST API
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Deputy",
+    "DESCRIPTION": "The control plane for an organisation's agents.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# E-mail: written to files until EMAIL_URL says where to send it
+
+EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_FILE_PATH = str(DEPUTY_HOME / "outbox")
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
+if email_url := env.text("EMAIL_URL", ""):
+    globals().update(env.email(email_url))
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        **{app: {"level": "INFO"} for app in ("runs", "memory", "policy", "groups")},
+    },
+}
+
+# Deputy's own limits
+
+DEPUTY_MODEL = env.text("DEPUTY_MODEL", "local")
+RUN_STEPS = env.whole_number("RUN_STEPS", 25)  # model replies of one run
+RUN_DEPTH = env.whole_number("RUN_DEPTH", 5)  # levels of delegation
+RUN_CHILDREN = env.whole_number("RUN_CHILDREN", 20)  # runs one run may start
+RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
+RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
+CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
+LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)

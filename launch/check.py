@@ -1,0 +1,67 @@
+"""`make test`, `make lint` and `make test-slow`: every check, on one PostgreSQL of its own.
+
+    python -m launch.check [--lint | --slow] [pytest's arguments]
+
+The database is an embedded server in a temporary folder, or the one DATABASE_URL names. Arguments for
+pytest mean that somebody looks at single tests: then pytest runs alone. It runs last in any case, even
+when a check before it has failed, so that its closing line is the last one.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from launch import postgres
+from launch.errors import one_line
+from launch.home import PROJECT
+
+LINT = (
+    ("-m", "ruff", "check", "--quiet", "."),
+    ("-m", "ruff", "format", "--check", "--quiet", "."),
+    ("-m", "mypy", "--no-error-summary", "."),
+)
+MIGRATIONS = ("manage.py", "makemigrations", "--check", "--dry-run")
+
+
+def main() -> None:
+    """Exit status 0 only if everything passed."""
+    arguments = sys.argv[1:]
+    with one_line():
+        if arguments[:1] == ["--lint"]:
+            sys.exit(1 if failing(LINT, dict(os.environ)) else 0)
+        sys.exit(test(arguments))
+
+
+def test(arguments: list[str]) -> int:
+    """Lint and pytest on one server. Returns the exit status."""
+    slow = arguments[:1] == ["--slow"]
+    chosen = arguments[1:] if slow else arguments
+    signal.signal(signal.SIGINT, lambda *_: None)  # pytest gets it too, and says what it has done so far
+    environment = dict(os.environ)
+    server = None
+    if not environment.get("DATABASE_URL", "").strip():
+        folder = postgres.temporary_home()
+        server = postgres.ensure(folder, durable=False, temporary=True)
+        environment |= {"DEPUTY_HOME": str(folder), "DATABASE_URL": postgres.url(folder)}
+    failed = [] if chosen or slow else failing((*LINT, MIGRATIONS), environment)
+    if failed:
+        print(f"\nFAILED, see above: {', '.join(failed)}. The tests run all the same.\n", flush=True)
+    status = run(("-m", "pytest", "-m", "slow" if slow else "not slow", *chosen), environment)
+    if server is not None:
+        server.leave()
+    return status or (1 if failed else 0)
+
+
+def failing(steps: Sequence[Sequence[str]], environment: dict[str, str]) -> list[str]:
+    """Run each step; returns the names of those that failed."""
+    return [" ".join(step[1:3]) for step in steps if run(step, environment) != 0]
+
+
+def run(step: Sequence[str], environment: dict[str, str]) -> int:
+    return subprocess.run([sys.executable, *step], cwd=PROJECT, env=environment).returncode
+
+
+if __name__ == "__main__":
+    main()

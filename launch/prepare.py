@@ -1,0 +1,80 @@
+"""Bring the database up to date: migrations, and the demo in a database that knows nobody yet.
+
+A process of its own, so that the supervisor stays small and free of Django.
+"""
+
+import io
+import os
+import sys
+from contextlib import redirect_stdout
+
+from config.env import flag
+from launch.binaries import OLDEST
+from launch.errors import LaunchError, one_line
+from launch.home import make_home, write_private
+
+ACCOUNTS = "demo.txt"  # what the demo said on its first run: names, passwords, tokens
+
+
+def main() -> None:
+    """Migrate, load the demo once, say what was done."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    with one_line():
+        import django
+
+        from launch import postgres
+
+        postgres.ensure()
+        django.setup()
+        check_database()
+        if applied := migrate():
+            print(f"deputy: database ready, {applied} migrations applied")
+        if flag("DEMO", True):
+            load_demo()
+
+
+def check_database() -> None:
+    """Raises LaunchError where the database cannot be reached or is too old."""
+    from django.db import OperationalError, connection
+
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW server_version_num")
+            version = int(cursor.fetchone()[0]) // 10_000
+    except OperationalError as error:
+        reason = " ".join(str(error).split())
+        raise LaunchError(f"the database of DATABASE_URL cannot be used: {reason}") from None
+    if version < OLDEST:
+        raise LaunchError(f"the database is PostgreSQL {version}; Deputy needs {OLDEST} or newer.")
+
+
+def migrate() -> int:
+    """Apply what is missing; returns how many migrations that were."""
+    from django.core.management import call_command
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        call_command("migrate", interactive=False, verbosity=0)
+    return len(plan)
+
+
+def load_demo() -> None:
+    """Load the demo, all of it or nothing, into a database without any user."""
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command, get_commands
+    from django.db import transaction
+
+    if "demo" not in get_commands() or get_user_model().objects.exists():
+        return
+    said = io.StringIO()
+    with transaction.atomic(), redirect_stdout(said):
+        call_command("demo", stdout=said)
+    write_private(make_home() / ACCOUNTS, said.getvalue())
+    sys.stdout.write(said.getvalue())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""The tests' PostgreSQL: one embedded server a session, in a folder that goes with it."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+
+from launch import place, postgres
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[postgres.Server | None]:
+    """The running server; None where DATABASE_URL names one. It stops however the session ends."""
+    home = getattr(settings, "TEST_HOME", None)
+    if home is None:
+        yield None
+        return
+    server = postgres.ensure(home, durable=False, temporary=True)
+    yield server
+    from django.db import connections
+
+    connections.close_all()
+    server.leave()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(database_server: postgres.Server | None) -> None:
+    """pytest-django asks for this before it connects."""
+
+
+def pytest_unconfigure() -> None:
+    """Remove the folder of a session in which no test asked the database."""
+    if settings.configured and (home := getattr(settings, "TEST_HOME", None)) is not None:
+        place.remove(home)
