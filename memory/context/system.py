@@ -118,8 +118,12 @@ class ContextSystem:
 
     def find_source(self, source: str) -> PageCopy | None:
         """The page that came from there, wherever it stands by now."""
-        page = self._pages().filter(source=source).select_related("parent").first()
-        return _page_copy(page) if page else None
+        return self.by_source([source]).get(source)
+
+    def by_source(self, sources: Sequence[str]) -> dict[str, PageCopy]:
+        """Those of the pages that are there, by where they came from."""
+        pages = self._pages().filter(source__in=sources).exclude(source="").select_related("parent")
+        return {page.source: _page_copy(page) for page in pages}
 
     def visible(self) -> list[PageCopy]:
         """Roots and what expanded pages hold, in one query that walks nothing else."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from . import changes
+from . import changes, checks
 from .changes import Change, check_order
 from .copies import PageCopy, SegmentCopy, number_of, segment_of
 from .models import PageKind, SegmentPermission, SegmentType, Visibility
@@ -57,14 +57,24 @@ class Tree:
         name: str,
         description: str = "",
         detail: str = "",
-        visibility: str = Visibility.EXPANDED,
+        visibility: Visibility = Visibility.EXPANDED,
         source: str = "",
     ) -> str:
         """The index of the new page, the last of its parent's."""
         segment = self.segments[segment_of(parent)]
         index = f"{segment.segment_id}-{segment.next_index}"
         position = len(self._children[parent])
-        page = PageCopy(index, kind, parent, position, name, description, detail, visibility, source=source)
+        page = PageCopy(
+            index,
+            kind.value,
+            parent,
+            position,
+            checks.name(name),
+            checks.text(description, "description"),
+            checks.text(detail, "detail"),
+            visibility.value,
+            source=source,
+        )
         self.apply({**changes.creation(page), "seq": self.version + 1})
         return index
 
