@@ -112,7 +112,7 @@ class AgentContext:
 
     def move_page(self, source: str, target: str, position: int | None = None) -> Change:
         """The change's `to` is the page's index from now on: it differs in another segment."""
-        with self.__system.writing():
+        with self.__system.writing(source, target):
             self.check_permission(source, "movePage")
             self.check_permission(target, "movePage")
             return self.__system.move_page_internal(source, target, position)
@@ -132,7 +132,7 @@ class AgentContext:
         self, name: str, description: str, parent_index: str, children: Sequence[str] = ()
     ) -> Change:
         """`children` are moved under the new page, in their order; each must be movable (ruling 29)."""
-        with self.__system.writing():
+        with self.__system.writing(parent_index, *children):
             self.check_permission(parent_index, "createPage")
             for child in children:
                 self.check_permission(child, "movePage")

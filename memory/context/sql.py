@@ -62,6 +62,24 @@ UPDATE memory_page page
  WHERE page.id = numbered.id
 """  # noqa: S608
 
+# One statement for the page, the siblings it leaves, those it comes among, and both parents' counts: the
+# ORM needs five. Only siblings whose place changes are touched (`..._from` to `..._to`). A root's parent
+# is null: IS TRUE keeps it out of the sums.
+LEAVES = "((parent_id = %(before)s AND position > %(at)s) IS TRUE)::int"
+MOVE = f"""
+UPDATE memory_page
+   SET parent_id = CASE WHEN id = %(page)s THEN %(above)s ELSE parent_id END,
+       position = CASE WHEN id = %(page)s THEN %(to)s
+                  ELSE position - {LEAVES}
+                     + ((parent_id = %(above)s AND position - {LEAVES} >= %(to)s) IS TRUE)::int
+                  END,
+       child_count = child_count - (id = %(before)s)::int + (id = %(above)s)::int
+ WHERE id IN (%(page)s, %(before)s, %(above)s)
+    OR (parent_id = %(before)s AND position BETWEEN %(left_from)s AND %(left_to)s)
+    OR (parent_id = %(above)s AND position BETWEEN %(right_from)s AND %(right_to)s)
+"""  # noqa: S608
+LAST = 2**31 - 1  # no position is higher
+
 # The nearest first; the page itself is not among them.
 ANCESTORS = """
 WITH RECURSIVE chain AS (

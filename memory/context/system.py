@@ -298,7 +298,7 @@ class ContextSystem:
         page, above = self._row(source), self._contents(target)
         if page.parent_id is None:
             raise InvalidOperation(f"page {source} is a root and cannot be moved")
-        if page.pk == above.pk or page.pk in sql.column(sql.ANCESTORS, page=above.pk):
+        if page.pk == above.pk or (page.child_count and self._is_inside(above, page)):
             raise InvalidOperation(f"page {source} cannot be moved under itself: {target} is inside it")
         room = above.child_count - (1 if page.parent_id == above.pk else 0)
         change: Change = {
@@ -315,11 +315,17 @@ class ContextSystem:
             change["count"] = sql.column(sql.COUNT_SUBTREE, page=page.pk)[0]
         return change
 
+    def _is_inside(self, inner: Page, outer: Page) -> bool:
+        return outer.pk in sql.column(sql.ANCESTORS, page=inner.pk)
+
     # Doing a change
 
     @contextmanager
-    def writing(self) -> Iterator[ContextView]:
-        """The view's row, locked until the transaction ends; whoever else writes waits here."""
+    def writing(self, *indexes: str) -> Iterator[ContextView]:
+        """The view's row, locked until the transaction ends; whoever else writes waits here.
+
+        The pages of these indexes, if they are there, are read at once.
+        """
         if self._locked is not None:
             yield self._locked
             return
@@ -333,6 +339,8 @@ class ContextSystem:
                 raise NotFound(f"view {self.view_id} not found")
             self._locked = view
             try:
+                if indexes:
+                    self._seen = {row.index: row for row in self._rows().filter(index__in=indexes)}
                 yield view
             finally:
                 self._locked = None
@@ -449,14 +457,22 @@ class ContextSystem:
         before = page.parent
         if before is None:
             raise InvalidOperation(f"page {page.index} is a root and cannot be moved")
+        at, to = page.position, change["position"]
+        left, right = (at + 1, sql.LAST), (to, sql.LAST)
         if before.pk == above.pk:
-            self._shift_between(above, page.position, change["position"])
-        else:
-            self._close_gap(before, page.position)
-            self._make_room(above, change["position"])
-            self._count(before, -1)
-            self._count(above, 1)
-        Page.objects.filter(pk=page.pk).update(parent=above, position=change["position"])
+            left = right = (min(at, to), max(at, to))
+        sql.change(
+            sql.MOVE,
+            page=page.pk,
+            before=before.pk,
+            above=above.pk,
+            at=at,
+            to=to,
+            left_from=left[0],
+            left_to=left[1],
+            right_from=right[0],
+            right_to=right[1],
+        )
         if change["to"] != change["index"]:
             self._reindex(page, above.segment, number_of(change["to"]), change["count"])
 
@@ -487,12 +503,6 @@ class ContextSystem:
     def _close_gap(self, above: Page, position: int) -> None:
         if position < above.child_count - 1:
             above.children.filter(position__gt=position).update(position=F("position") - 1)
-
-    def _shift_between(self, above: Page, old: int, new: int) -> None:
-        if old < new:
-            above.children.filter(position__gt=old, position__lte=new).update(position=F("position") - 1)
-        elif new < old:
-            above.children.filter(position__gte=new, position__lt=old).update(position=F("position") + 1)
 
     def _count(self, above: Page, more: int) -> None:
         Page.objects.filter(pk=above.pk).update(child_count=F("child_count") + more)
@@ -527,12 +537,15 @@ class ContextSystem:
             raise segment_not_found(segment_id)
         return segment
 
+    def _rows(self) -> QuerySet[Page]:
+        """Pages with segment and parent, without their words."""
+        return self._pages().select_related("segment", "parent").defer("detail", "parent__detail")
+
     def _row(self, index: str) -> Page:
-        """The page with its segment and parent, without its words; read once while the view is locked."""
+        """One of them; read once while the view is locked."""
         page = self._seen.get(index)
         if page is None:
-            rows = self._page(index).select_related("segment", "parent").defer("detail", "parent__detail")
-            page = rows.first()
+            page = self._rows().filter(index=index).first()
             if page is None:
                 raise page_not_found(index)
             if self._locked is not None:
