@@ -9,6 +9,7 @@ from .errors import InvalidOperation
 NAME_LENGTH = 200
 DETAIL_LENGTH = 1_000_000
 SEGMENT_ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
+INDEX = re.compile(r"[a-z][a-z0-9_]{0,31}-[0-9]{1,9}")
 
 
 def name(value: str) -> str:
@@ -36,6 +37,11 @@ def segment_id(value: str) -> str:
     if not SEGMENT_ID.fullmatch(value):
         raise InvalidOperation(f"{value!r} is not a segment id: lower-case letters, digits and _, at most 32")
     return value
+
+
+def is_index(value: object) -> bool:
+    """Whether a page could be called so; what could not is never asked of the database."""
+    return isinstance(value, str) and INDEX.fullmatch(value) is not None
 
 
 def place(position: int | None, count: int) -> int:

@@ -85,7 +85,7 @@ class ContextSystem:
         return _segment_copy(self._row(index).segment)
 
     def get_page(self, index: str) -> PageCopy:
-        page = self._pages().filter(index=index).select_related("parent").first()
+        page = self._page(index).select_related("parent").first()
         if page is None:
             raise page_not_found(index)
         return _page_copy(page)
@@ -114,7 +114,7 @@ class ContextSystem:
             return []
         matching = self._pages().filter(Q(name__icontains=words) | Q(description__icontains=words))
         ordered = matching.select_related("parent").order_by("segment__position", Length("index"), "index")
-        return [_page_copy(page) for page in ordered[:limit]]
+        return [_page_copy(page) for page in ordered[: max(limit, 0)]]
 
     def find_source(self, source: str) -> PageCopy | None:
         """The page that came from there, wherever it stands by now."""
@@ -340,7 +340,8 @@ class ContextSystem:
             self._locked = view
             try:
                 if indexes:
-                    self._seen = {row.index: row for row in self._rows().filter(index__in=indexes)}
+                    wanted = list(filter(checks.is_index, indexes))
+                    self._seen = {row.index: row for row in self._rows().filter(index__in=wanted)}
                 yield view
             finally:
                 self._locked = None
@@ -529,7 +530,7 @@ class ContextSystem:
         return Page.objects.filter(organization_id=self.organization_id, view_id=self.view_id)
 
     def _page(self, index: str) -> QuerySet[Page]:
-        return self._pages().filter(index=index)
+        return self._pages().filter(index=index) if checks.is_index(index) else self._pages().none()
 
     def _segment(self, segment_id: str) -> Segment:
         segment = self._segments().filter(segment_id=segment_id).first()
@@ -545,7 +546,7 @@ class ContextSystem:
         """One of them; read once while the view is locked."""
         page = self._seen.get(index)
         if page is None:
-            page = self._rows().filter(index=index).first()
+            page = self._rows().filter(index=index).first() if checks.is_index(index) else None
             if page is None:
                 raise page_not_found(index)
             if self._locked is not None:

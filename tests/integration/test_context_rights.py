@@ -166,6 +166,16 @@ def test_a_page_that_is_not_there_is_named(agent):
     assert refusal.value.code == "not_found"
 
 
+@pytest.mark.parametrize(
+    "index", ["", "usr", "usr-", "-0", "usr-0\x00", "\ud800", "usr-99999999999", None, 7]
+)
+def test_what_is_no_index_is_no_page(agent, index):
+    for operation in (agent.get_page, agent.expand_details, lambda page: agent.move_page(page, "usr-0")):
+        with pytest.raises(NotFound) as refusal:
+            operation(index)
+        assert str(refusal.value) == f"page {index} not found"
+
+
 def test_another_view_s_pages_are_not_there(system, agent):
     view = system
     other, _ = ContextSystem.open(view.organization_id, Project.objects.get().id, "run_2")
