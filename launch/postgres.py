@@ -144,16 +144,8 @@ def temporary_home() -> Path:
 
 def answers(where: Place, bin_folder: Path) -> bool:
     """Whether a server accepts connections at the place: asked of the server, not of a PID file."""
-    question: list[str | Path] = [
-        bin_folder / "pg_isready",
-        "-q",
-        "-h",
-        where.socket_folder,
-        "-p",
-        PORT,
-        "-t",
-        "5",
-    ]
+    question: list[str | Path] = [bin_folder / "pg_isready", "-q", "-h", where.socket_folder, "-p", PORT]
+    question += ["-U", DATABASE, "-d", DATABASE]
     return subprocess.run(question, env=clean_environment(), cwd="/").returncode == 0
 
 

@@ -33,6 +33,7 @@ WEB_PROCESSES = 2
 WORKER_COMMAND = ("manage.py", "qcluster")
 LONGEST_PAUSE = 30  # seconds before a child that keeps dying is started once more
 SETTLED = 30  # a child that lived this long starts over with short pauses
+GROUP_SECONDS = 2  # for what was killed to be gone
 LAST_RUN_SECONDS = 25  # what a killed supervisor left behind gets this long to end
 
 
@@ -83,14 +84,21 @@ class Child:
             if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return False
             self.kill()
-            self.process.wait()
         return True
 
     def kill(self) -> None:
-        """End the whole group at once."""
-        if self.process is not None and self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+        """End the whole group at once and wait until it is gone, with the locks it held."""
+        if self.process is None or self.process.returncode is not None:
+            return
+        group = self.process.pid
+        deadline = time.monotonic() + GROUP_SECONDS
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
+            os.killpg(group, signal.SIGKILL)
+            self.process.wait()
+            while time.monotonic() < deadline:
+                os.killpg(group, 0)
+                time.sleep(0.01)
+        self.process.wait()
 
     def pause(self) -> float:
         """Seconds to wait before the next start: 1, 2, 4 … after one death, two, three."""
@@ -156,9 +164,8 @@ class Supervisor:
         while not child.ended() and time.monotonic() < deadline and self.stops < 2:
             self._wait(0.1)
         if not child.ended():
-            say(f"{child.name} has not stopped; ending it")
+            say(f"{child.name}: not stopped yet, ended")
             child.kill()
-            child.process.wait()  # type: ignore[union-attr]
         self._drain(child)
 
     def _wait(self, seconds: float) -> None:
