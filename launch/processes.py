@@ -28,3 +28,29 @@ def follow_parent(with_signal: int = signal.SIGTERM) -> None:
     """The same for this very process."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
+
+
+class Make:
+    """The make whose recipe this is. Killed, or interrupted alone, it would leave the recipe running.
+
+    GNU make forwards SIGTERM. A SIGINT sent to it alone (not to the group, as Ctrl-C does) it keeps to
+    itself: it goes back to the default action and waits. That shows in its signal masks.
+    """
+
+    def __init__(self) -> None:
+        self.pid = os.getppid() if "MAKELEVEL" in os.environ else None
+        if self.pid is not None:
+            follow_parent(signal.SIGTERM)
+        self.listened = self._listens()
+
+    def interrupted(self) -> bool:
+        """Whether make has been told to stop since this object was made."""
+        return self.listened and not self._listens()
+
+    def _listens(self) -> bool:
+        try:
+            with open(f"/proc/{self.pid}/status") as status:
+                caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+        except (OSError, StopIteration):
+            return False
+        return bool(int(caught, 16) & 1 << (signal.SIGINT - 1))

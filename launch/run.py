@@ -23,7 +23,7 @@ from launch import locks, postgres
 from launch.errors import LaunchError, one_line
 from launch.home import PROJECT, make_home, secret_key
 from launch.prepare import ACCOUNTS
-from launch.processes import die_with_parent, follow_parent
+from launch.processes import Make, die_with_parent
 
 WEB_COMMAND = (
     *("-m", "gunicorn", "config.asgi:application", "-k", "asgi", "--log-level", "warning"),
@@ -109,10 +109,13 @@ class Child:
 class Supervisor:
     """Runs the children until it is told to stop."""
 
-    def __init__(self, children: Sequence[Child], server: postgres.Server | None, probe: "Probe") -> None:
+    def __init__(
+        self, children: Sequence[Child], server: postgres.Server | None, probe: "Probe", make: Make
+    ) -> None:
         self.children = children
         self.server = server
         self.probe = probe
+        self.make = make
         self.stops = 0
         self.width = max(len(child.name) for child in children)
         self.selector = selectors.DefaultSelector()
@@ -127,6 +130,8 @@ class Supervisor:
                 self._look_after(child)
             self._look_after_server()
             self._wait(0.5)
+            if self.make.interrupted():
+                break
         self._stop()
 
     def _look_after(self, child: Child) -> None:
@@ -264,8 +269,7 @@ class Probe:
 
 def supervise() -> None:
     """All of `make run`. Raises LaunchError and BadSetting before anything is left running."""
-    if "MAKELEVEL" in os.environ:
-        follow_parent(signal.SIGTERM)  # a killed make must not leave its recipe behind
+    make = Make()
     for number in STOPPING:
         signal.signal(number, _interrupt)
     host, port = env.host(), env.port()
@@ -281,7 +285,7 @@ def supervise() -> None:
             Child("web", web, patience=10, files=(listener.fileno(), family)),
             Child("workers", WORKER_COMMAND, patience=20, files=(family,)),
         ]
-        Supervisor(children, server, Probe(listener, host)).run()
+        Supervisor(children, server, Probe(listener, host), make).run()
     except KeyboardInterrupt:
         say("stopping")
     finally:
