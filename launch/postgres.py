@@ -125,7 +125,13 @@ def ensure(folder: Path | None = None, *, durable: bool = True, temporary: bool 
     server = _servers.get(folder)
     if server is None or server.hold is None:
         server = _servers[folder] = Server(folder, durable=durable, temporary=temporary)
-        server.start()
+        try:
+            server.start()
+        except BaseException:
+            server.leave()
+            if temporary:
+                place.remove(folder)
+            raise
     return server
 
 
@@ -188,6 +194,7 @@ def _run(where: Place, command: list[str | Path], said: str = "") -> None:
         stderr=subprocess.STDOUT,
         env=clean_environment(),
         cwd=where.folder,
+        start_new_session=True,  # Ctrl-C is for the program that asked
         **where.popen(),
     )
     if done.returncode:
