@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from launch import postgres
 from launch.errors import one_line
 from launch.home import PROJECT
+from launch.processes import die_with_parent
 
 LINT = (
     ("-m", "ruff", "check", "--quiet", "."),
@@ -75,7 +76,9 @@ def run(step: Sequence[str], environment: dict[str, str]) -> int:
     """A step's exit status; after Ctrl-C no further step starts."""
     if interrupt.seen:
         return 130
-    return subprocess.run([sys.executable, *step], cwd=PROJECT, env=environment).returncode
+    follow = die_with_parent(signal.SIGINT)
+    command = [sys.executable, *step]
+    return subprocess.run(command, cwd=PROJECT, env=environment, preexec_fn=follow).returncode
 
 
 if __name__ == "__main__":
