@@ -30,7 +30,7 @@ WEB_COMMAND = (
     *("--graceful-timeout", "5", "--no-control-socket"),
 )
 WEB_PROCESSES = 2
-WORKER_COMMAND = ("manage.py", "qcluster")
+WORKER_COMMAND = ("manage.py", "cluster")
 LONGEST_PAUSE = 30  # seconds before a child that keeps dying is started once more
 SETTLED = 30  # a child that lived this long starts over with short pauses
 LAST_RUN_SECONDS = 25  # what a killed supervisor left behind gets this long to end
