@@ -66,7 +66,6 @@ def ended(house: House) -> Callable[..., str]:
             found = status(run_id)
             return found if found in ENDED else None
 
-        logs = lambda: "\n".join([status(run_id), *(cluster.said()[-4000:] for cluster in house.clusters)])  # noqa: E731
-        return until(over, seconds, said=logs)
+        return until(over, seconds, said=lambda: house.report(run_id))
 
     return _ended

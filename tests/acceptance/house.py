@@ -83,6 +83,11 @@ class House:
     def settings(self) -> dict[str, Any]:
         return env.database(self.url)
 
+    def report(self, run_id: str) -> str:
+        """What a failed test shows."""
+        runs = [f"{r.depth} {r.status} {r.waiting_reason} {r.error} {r.output}" for r in tree(run_id)]
+        return "\n".join([*runs, *(cluster.said()[-4000:] for cluster in self.clusters)])
+
     def end_clusters(self) -> None:
         for cluster in self.clusters:
             cluster.end()

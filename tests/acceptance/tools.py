@@ -1,4 +1,4 @@
-"""Tools with an effect outside the database: each call is told to the witness (tests/acceptance/witness.py)."""
+"""Tools with an effect outside the database: each call is told to the witness."""
 
 import time
 import urllib.request
