@@ -30,7 +30,7 @@ WEB_COMMAND = (
     *("--graceful-timeout", "5", "--no-control-socket"),
 )
 WEB_PROCESSES = 2
-WORKER_COMMAND = ("manage.py", "qcluster")
+WORKER_COMMAND = ("manage.py", "cluster")
 LONGEST_PAUSE = 30  # seconds before a child that keeps dying is started once more
 SETTLED = 30  # a child that lived this long starts over with short pauses
 GROUP_SECONDS = 2  # for what was killed to be gone

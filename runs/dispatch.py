@@ -8,7 +8,7 @@ from django.db import transaction
 
 from common.canonical import NotJson, normalise
 from policy.terms import AgentContext, Effect
-from runs import approvals, ledger
+from runs import approvals, ledger, queue
 from runs.actions import escalate, waits
 from runs.choices import CallStatus, EventType, WaitKind, WaitOutcome
 from runs.log import RunLog
@@ -217,6 +217,7 @@ def wait_for_timer(session: Session, payload: dict[str, Any], agent: str, second
     key = f"retry-{log.last_seq + 1}"
     session.append(EventType.MODEL_RETRIED, {**payload, "correlation_key": key}, agent=agent)
     waits.open_wait(log, waits.NewWait(WaitKind.TIMER, key, expires_at=log.now + timedelta(seconds=seconds)))
+    queue.enqueue(session.run_id, delay=seconds)
     session.absorb()
 
 
