@@ -5,7 +5,9 @@ only: a peer runs this in its own environment, without Deputy's packages.
 """
 
 import json
+import resource
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -25,34 +27,46 @@ class Client(Protocol):
     def close(self) -> None: ...
 
 
-def serve(prepare: Callable[[str], None], make: Callable[[str], Client]) -> None:
-    """Do as the command line says: `prepare URL`, or `work URL WARM_UP ITEMS`.
+def serve(prepare: Callable[[str], None], **kinds: Callable[[str], Client]) -> None:
+    """Do as the command line says: `prepare URL`, or `KIND URL WARM_UP ITEMS` with one of `kinds`.
 
-    At work the harness reads a line when warm, gives the word with a line, and reads the results: start and
-    end on the system's monotonic clock and the milliseconds of each item.
+    A client says `ready` when warm, starts at the harness's word, tells its results (start and end on the
+    system's monotonic clock, the milliseconds of each item, what its process has grown by) and leaves at
+    another word.
     """
     said, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints stays out of the conversation
     if sys.argv[1] == "prepare":
         prepare(sys.argv[2])
         return
-    _, url, warm_up, items = sys.argv[1:]
-    client = make(url)
+    kind, url, warm_up, items = sys.argv[1:]
+    client = kinds[kind](url)
     for _ in range(int(warm_up)):
         client.item()
     client.execute(FLUSH)
     print("ready", file=said, flush=True)
     sys.stdin.readline()
-    result = timed(client, int(items))
+    print(json.dumps(timed(client, int(items))), file=said, flush=True)
+    sys.stdin.readline()
     client.close()
-    print(json.dumps(result), file=said, flush=True)
 
 
 def timed(client: Client, items: int) -> dict[str, Any]:
     times = []
+    memory, threads = peak_memory_kb(), threading.active_count()
     started = before = time.monotonic()
     for _ in range(items):
         client.item()
         now = time.monotonic()
         times.append((now - before) * 1000)
         before = now
-    return {"started": started, "ended": before, "times_ms": times}
+    return {
+        "started": started,
+        "ended": before,
+        "times_ms": times,
+        "threads": threading.active_count() - threads,
+        "memory_kb": peak_memory_kb() - memory,
+    }
+
+
+def peak_memory_kb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -148,4 +148,4 @@ def prepare(url: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(prepare, Floor)
+    serve(prepare, work=Floor)

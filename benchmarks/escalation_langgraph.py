@@ -79,4 +79,4 @@ def prepare(url: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(prepare, Graph)
+    serve(prepare, work=Graph)

@@ -28,6 +28,7 @@ from psycopg.conninfo import make_conninfo
 from launch import postgres
 from launch.home import PROJECT
 
+WARM_UP = 20  # items
 OURS, FLOOR = "ours", "floor"
 
 
@@ -38,6 +39,7 @@ class Subject:
     name: str
     module: str
     python: str = sys.executable
+    kind: str = "work"  # which of the module's clients
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ class Measured:
         """How far p50 lies apart between the repetitions, as a share of its median."""
         p50s = [figures.p50_ms for figures in self.repetitions]
         return (max(p50s) - min(p50s)) / self.figures.p50_ms
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Its figures, and what its clients held when all was done beside what they held before."""
+
+    figures: Figures
+    connections: int
+    threads: int
+    memory_kb: int
 
 
 @dataclass(frozen=True)
@@ -120,16 +132,22 @@ def count(admin_url: str, url: str) -> Counters:
 def alone(admin_url: str) -> None:
     """Wait until every client has left: the server has then counted all that they did."""
     deadline = time.monotonic() + 30
-    with psycopg.connect(admin_url, autocommit=True) as admin:
-        while time.monotonic() < deadline:
-            row = admin.execute(
-                "SELECT count(*) FROM pg_stat_activity "
-                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            ).fetchone()
-            if row == (0,):
-                return
-            time.sleep(0.02)
+    while time.monotonic() < deadline:
+        if connected(admin_url) == 0:
+            return
+        time.sleep(0.02)
     raise Failed("a client left a connection open")
+
+
+def connected(admin_url: str) -> int:
+    """How many connections the server has, this one not counted."""
+    with psycopg.connect(admin_url, autocommit=True) as admin:
+        row = admin.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def fsync_ms(folder: Path) -> float:
@@ -161,20 +179,30 @@ def prepare(subject: Subject, url: str) -> None:
         raise Failed(_last_words(done.stderr))
 
 
-def repeat(subject: Subject, admin_url: str, url: str, clients: int, items: int, warm_up: int) -> Figures:
+def repeat(
+    subject: Subject, admin_url: str, url: str, clients: int, items: int, warm_up: int = WARM_UP
+) -> Repetition:
     """`items` by each of `clients` at once, after each has warmed up. Raises Failed."""
     with contextlib.ExitStack() as stack:
         processes = [stack.enter_context(_client(subject, url, warm_up, items)) for _ in range(clients)]
         for process in processes:
             process.expect()
-        before = count(admin_url, url)
+        before, connections = count(admin_url, url), connected(admin_url)
         for process in processes:
             process.say("go")
         results = [json.loads(process.expect()) for process in processes]
+        connections = connected(admin_url) - connections
+        for process in processes:
+            process.say("leave")
     alone(admin_url)
     after = count(admin_url, url)
     # the statement that flushed the counters was counted with what it flushed: `before` holds it
-    return figures(results, after.commits - before.commits, after.wal_bytes - before.wal_bytes)
+    return Repetition(
+        figures(results, after.commits - before.commits, after.wal_bytes - before.wal_bytes),
+        connections,
+        sum(result["threads"] for result in results),
+        sum(result["memory_kb"] for result in results),
+    )
 
 
 def figures(results: Sequence[Mapping[str, Any]], commits: int, wal_bytes: int) -> Figures:
@@ -227,7 +255,7 @@ class Process:
 
 @contextlib.contextmanager
 def _client(subject: Subject, url: str, warm_up: int, items: int) -> Iterator[Process]:
-    command = [subject.python, "-m", subject.module, "work", url, str(warm_up), str(items)]
+    command = [subject.python, "-m", subject.module, subject.kind, url, str(warm_up), str(items)]
     with tempfile.TemporaryFile("w+") as errors:
         process = Process(command, url, errors)
         try:
@@ -256,7 +284,7 @@ def _last_words(errors: str) -> str:
 
 
 def measure(
-    subjects: Sequence[Subject], admin_url: str, clients: int, items: int, repetitions: int, warm_up: int = 20
+    subjects: Sequence[Subject], admin_url: str, clients: int, items: int, repetitions: int
 ) -> dict[str, Measured]:
     """Prepare and measure the subjects in turns; one that fails is left out, with its reason on stderr."""
     urls: dict[str, str] = {}
@@ -271,7 +299,7 @@ def measure(
             if subject.name in urls:
                 with left_out(subject.name):
                     url = urls[subject.name]
-                    runs[subject.name].append(repeat(subject, admin_url, url, clients, items, warm_up))
+                    runs[subject.name].append(repeat(subject, admin_url, url, clients, items).figures)
     return {name: Measured.of(done) for name, done in runs.items() if len(done) == repetitions}
 
 
@@ -311,7 +339,9 @@ def last_line(bench: str, told: Mapping[str, Any], **more: Any) -> str:
 
 def compare(bench: str, subjects: Callable[[argparse.Namespace], Sequence[Subject]], items: int) -> None:
     """Run a benchmark from the command line: one client, then eight; the table, then the JSON line."""
-    options = arguments(bench, items)
+    parser = arguments(bench, items)
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8])
+    options = parser.parse_args()
     chosen = subjects(options)
     told: dict[int, dict[str, Any]] = {}
     with server() as admin_url:
@@ -328,10 +358,9 @@ def compare(bench: str, subjects: Callable[[argparse.Namespace], Sequence[Subjec
     print(last_line(bench, told[first], **more))
 
 
-def arguments(bench: str, items: int) -> argparse.Namespace:
+def arguments(bench: str, items: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{bench}")
     parser.add_argument("--items", type=int, default=items, help="in each repetition, over all clients")
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--no-peers", action="store_true", help="measure Deputy and the floor only")
-    return parser.parse_args()
+    return parser

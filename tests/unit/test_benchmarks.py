@@ -35,15 +35,16 @@ def test_a_client_warms_up_waits_for_the_word_and_tells_each_items_time(
     monkeypatch.setattr("sys.argv", ["client", "work", "postgresql://here", "3", "5"])
     monkeypatch.setattr("sys.stdin", SimpleNamespace(readline=lambda: heard.append(fake.items)))
     monkeypatch.setattr("sys.stdout", client.sys.stdout)
-    client.serve(lambda url: None, lambda url: fake)
+    client.serve(lambda url: None, work=lambda url: fake)
     ready, told = capsys.readouterr().out.splitlines()
     result = json.loads(told)
     assert ready == "ready"
-    assert heard == [3]
+    assert heard == [3, 8]  # warm; done
     assert fake.items == 8
     assert fake.statements == [client.FLUSH]
     assert fake.closed
     assert len(result["times_ms"]) == 5
+    assert result["threads"] == 0
     assert result["ended"] - result["started"] == pytest.approx(sum(result["times_ms"]) / 1000)
 
 
@@ -109,7 +110,7 @@ def test_a_subject_that_fails_is_left_out_and_says_why(
 
     monkeypatch.setattr(harness, "database", lambda admin_url, name: name)
     monkeypatch.setattr(harness, "prepare", prepare)
-    monkeypatch.setattr(harness, "repeat", lambda *_: Figures(1, 2, 3, 4, 5))
+    monkeypatch.setattr(harness, "repeat", lambda *_: harness.Repetition(Figures(1, 2, 3, 4, 5), 0, 0, 0))
     subjects = [harness.Subject("broken", "x"), harness.Subject("floor", "y")]
     assert harness.measure(subjects, "admin", 1, 10, 3).keys() == {"floor"}
     assert "broken is left out: no such module" in capsys.readouterr().err
