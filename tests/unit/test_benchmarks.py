@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import client, harness
+from benchmarks import client, harness, parked
 from benchmarks.harness import Figures, Measured
 
 
@@ -114,6 +114,22 @@ def test_a_subject_that_fails_is_left_out_and_says_why(
     subjects = [harness.Subject("broken", "x"), harness.Subject("floor", "y")]
     assert harness.measure(subjects, "admin", 1, 10, 3).keys() == {"floor"}
     assert "broken is left out: no such module" in capsys.readouterr().err
+
+
+def test_parked_runs_are_told_in_bytes_each_and_by_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = iter([{"run": 8192, "wait": 8192}, {"run": 8192 + 50_000, "wait": 8192 + 10_000, "queue": 20}])
+    monkeypatch.setattr(harness, "database", lambda *_: "a database")
+    monkeypatch.setattr(harness, "prepare", lambda *_: None)
+    monkeypatch.setattr(
+        harness, "repeat", lambda *_, **__: harness.Repetition(Figures(1, 2, 3, 4, 5), 0, 1, 200)
+    )
+    monkeypatch.setattr(parked, "sizes", lambda url: next(looked))
+    told = parked.look(harness.Subject("ours", "x"), "admin", 100, 3)
+    assert told["bytes_per_run"] == 600
+    assert told["bytes_by_table"] == {"run": 500, "wait": 100}
+    assert (told["threads_held"], told["connections_held"], told["process_kb_per_run"]) == (1, 0, 2.0)
+    assert {"p50_ms", "p95_ms", "commits", "wal_bytes"} <= told.keys()
+    assert "run 500, wait 100" in parked.lines("ours", told)
 
 
 def test_a_client_that_dies_is_told_with_its_last_words() -> None:
