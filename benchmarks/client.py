@@ -22,7 +22,7 @@ class Client(Protocol):
         """One unit of work, committed when it returns."""
 
     def execute(self, sql: str) -> None:
-        """Run one statement, in a transaction of its own, on the connection that items use."""
+        """Run one statement, in a transaction of its own, on each connection that items use."""
 
     def close(self) -> None: ...
 

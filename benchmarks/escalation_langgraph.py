@@ -24,19 +24,26 @@ def said(content: str, *calls: str) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": list(calls)}
 
 
+def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
+    """As PostgresSaver.from_conn_string does."""
+    return psycopg.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
+
+
 class Graph:
-    """One connection, as PostgresSaver.from_conn_string would open it, shared with the tool."""
+    """A connection for the checkpoints, which are written from a thread, and one for the tool."""
 
     def __init__(self, url: str) -> None:
-        self._db = psycopg.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
+        self._db, self._tool = connect(url), connect(url)
         self._threads = (f"{os.getpid()}-{n}" for n in itertools.count())
         self._graph = self._parent().compile(checkpointer=PostgresSaver(self._db))
 
     def execute(self, sql: str) -> None:
         self._db.execute(sql)
+        self._tool.execute(sql)
 
     def close(self) -> None:
         self._db.close()
+        self._tool.close()
 
     def item(self) -> None:
         asked = {"messages": [{"role": "user", "content": GOAL}]}
@@ -64,7 +71,7 @@ class Graph:
 
     def _look_up(self, state: State) -> dict[str, Any]:
         """The model's reply and its tool in one node: the fewest checkpoints that keep the steps apart."""
-        row = self._db.execute("SELECT content FROM fact WHERE id = 1").fetchone()
+        row = self._tool.execute("SELECT content FROM fact WHERE id = 1").fetchone()
         assert row is not None
         result = {"role": "tool", "content": row["content"]}
         return {"messages": [said("Let me look that up.", "look_up"), result]}

@@ -12,6 +12,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ from launch import postgres
 from launch.home import PROJECT
 
 WARM_UP = 20  # items
+EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Exit|Interrupt|DoesNotExist|Refused)\b")
 OURS, FLOOR = "ours", "floor"
 
 
@@ -276,8 +278,10 @@ def environment(url: str) -> dict[str, str]:
 
 
 def _last_words(errors: str) -> str:
-    lines = [line for line in errors.strip().splitlines() if line.strip()]
-    return lines[-1] if lines else "no reason given"
+    """The exception of a traceback, which notes may follow, or else the last line."""
+    lines = [line for line in errors.splitlines() if line.strip()]
+    named = [line for line in lines if EXCEPTION.match(line)]
+    return (named or lines or ["no reason given"])[-1]
 
 
 # All repetitions, and what is told

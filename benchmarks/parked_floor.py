@@ -1,4 +1,4 @@
-"""The floor of a parked run: its row, its events up to the question, the wait; then the answer and the end."""
+"""A parked run's floor: its row, its events up to the question, its wait; then the answer and the end."""
 
 import itertools
 import os
@@ -50,10 +50,8 @@ class Wake(Floor):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        rows: list[Any] = self._db.execute(
-            "SELECT id FROM run WHERE status = 'waiting' ORDER BY id"
-        ).fetchall()
-        self._parked = iter([run for (run,) in rows])
+        waiting = self._db.execute("SELECT id FROM run WHERE status = 'waiting' ORDER BY id").fetchall()
+        self._parked = iter([run for (run,) in waiting])
 
     def item(self) -> None:
         run, db = next(self._parked), self._db

@@ -4,19 +4,17 @@ import itertools
 import os
 from typing import Any
 
-import psycopg
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
-from psycopg.rows import dict_row
 
 from benchmarks.client import serve
-from benchmarks.escalation_langgraph import ANSWER, GOAL, State, prepare, said
+from benchmarks.escalation_langgraph import ANSWER, GOAL, State, connect, prepare, said
 
 
 class Parked:
     def __init__(self, url: str) -> None:
-        self._db = psycopg.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
+        self._db = connect(url)
         graph = StateGraph(State)
         graph.add_node("decide", lambda state: {"messages": [said("For which region?", "ask_user")]})
         graph.add_node("ask", lambda state: {"messages": [{"role": "tool", "content": interrupt("Region?")}]})
