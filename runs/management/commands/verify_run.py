@@ -6,8 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from runs import verify
 from runs.models import Run
-from runs.verify import RunUnknown, Verdict, verify
+from runs.verify import RunUnknown, Verdict
 
 
 class Command(BaseCommand):
@@ -21,16 +22,16 @@ class Command(BaseCommand):
         if bool(options["runs"]) == options["all"]:
             raise CommandError("Name runs by their ids, or say --all.")
         every = Run.objects.order_by("pk").values_list("pk", flat=True).iterator()
-        broken = self.check(every if options["all"] else options["runs"], quiet=options["all"])
+        broken = self.verify(every if options["all"] else options["runs"], quiet=options["all"])
         if broken:
             sys.exit(1)
 
-    def check(self, run_ids: Iterable[str], quiet: bool) -> int:
+    def verify(self, run_ids: Iterable[str], quiet: bool) -> int:
         """Print what was found; returns how many runs are broken."""
         checked = broken = 0
         for run_id in run_ids:
             try:
-                verdict = verify(run_id)
+                verdict = verify.verify(run_id)
             except RunUnknown:
                 if quiet:  # deleted meanwhile
                     continue
