@@ -13,12 +13,12 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from common.db import execute, row, rows
+from policy.models.rules import OnExpiry
 from runs import queue
 from runs.actions import cancel, finish, waits
 from runs.choices import (
     ApprovalStatus,
     Driver,
-    EventType,
     RunStatus,
     WaitKind,
     WaitOutcome,
@@ -70,10 +70,7 @@ AGE = "SELECT EXTRACT(epoch FROM clock_timestamp() - created_at)::float8 FROM ru
 EXPIRE_APPROVAL = """
 UPDATE runs_approval SET status = %s, decided_at = %s
 WHERE run_id = %s AND correlation_key = %s AND status = 'pending'
-"""
-ON_EXPIRY = """
-SELECT payload->>'on_expiry' FROM runs_runevent
-WHERE run_id = %s AND type = %s AND payload->>'correlation_key' = %s
+RETURNING on_expiry
 """
 PUT_OFF = "UPDATE runs_wait SET expires_at = created_at + %s * interval '1 second' WHERE id = %s"
 
@@ -182,6 +179,7 @@ def expire_wait(wait_id: str, run_id: str) -> bool:
     """Resolve a wait whose time is over, unless its clock stood still meanwhile."""
     with transaction.atomic():
         try:
+            parent = cancel.lock_parent(run_id)
             log = RunLog.lock(run_id)
         except RunGone:
             return False
@@ -194,11 +192,12 @@ def expire_wait(wait_id: str, run_id: str) -> bool:
         if kind == WaitKind.TIMER:
             waits.resolve(log, key, WaitOutcome.COMPLETED.value)
         elif kind == WaitKind.APPROVAL:
-            expire_approval(log, key)
+            expire_approval(log, parent, key)
         else:
             waits.resolve(log, key, WaitOutcome.EXPIRED.value, {"ms": ms})
-        log.flush()
-        waits.enqueue_if_pending(log)
+        for touched in filter(None, (log, parent)):
+            touched.flush()
+            waits.enqueue_if_pending(touched)
         return True
 
 
@@ -222,11 +221,12 @@ def expire_child(log: RunLog, wait_id: str, key: str, child_id: str) -> bool:
     return True
 
 
-def expire_approval(log: RunLog, key: str) -> None:
+def expire_approval(log: RunLog, parent: RunLog | None, key: str) -> None:
     """Nobody decided in time: the call fails as expired, or the run is cancelled, as its rule says."""
-    execute(EXPIRE_APPROVAL, [ApprovalStatus.EXPIRED.value, log.now, log.id, key])
-    found = row(ON_EXPIRY, [log.id, EventType.TOOL_REQUIRES_APPROVAL.value, key])
-    waits.resolve(log, key, WaitOutcome.EXPIRED.value, {"on_expiry": found[0] if found else None})
+    found = row(EXPIRE_APPROVAL, [ApprovalStatus.EXPIRED.value, log.now, log.id, key])
+    waits.resolve(log, key, WaitOutcome.EXPIRED.value)
+    if found and found[0] == OnExpiry.CANCEL_RUN:
+        cancel.cancel_locked(log, parent, "Nobody decided about an approval in time.")
 
 
 def _ids(sql: str, parameters: list[Any]) -> list[str]:
