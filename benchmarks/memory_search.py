@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import random
+import re
 import statistics as numbers
 import sys
 import time
@@ -113,8 +114,9 @@ def vocabularies() -> tuple[Zipf, Zipf]:
     """200,000 English-looking words, 60,000 pairs of Chinese characters."""
     source = random.Random(7)
     syllables = [a + b for a in "bcdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "an", "er", "ist")]
-    common = (
-        "the of and to in a is that for it as was with be by on not he his but at are this have from".split()
+    common = re.findall(
+        r"\w+",
+        "the of and to in a is that for it as was with be by on not he his but at are this have from",
     )
     made = {"".join(source.choices(syllables, k=source.choice((2, 2, 3, 4)))) for _ in range(220_000)}
     characters = [chr(0x4E00 + n) for n in range(3_000)]
@@ -161,8 +163,8 @@ def load(here, there, count: int, planted: list[tuple[str, str]]) -> None:
         for name, _ in indexes:
             cursor.execute(f"DROP INDEX {name}")
         copy = (
-            "COPY memory_memory (id, organization_id, user_id, project_id, type, content, metadata, importance,"
-            " status, search_vector, length) FROM STDIN"
+            "COPY memory_memory (id, organization_id, user_id, project_id, type, content, metadata,"
+            " importance, status, search_vector, length) FROM STDIN"
         )
         with cursor.copy(copy) as out:
             for number in range(count):

@@ -75,7 +75,8 @@ WITH place AS MATERIALIZED (
     SELECT tier, term, sum(memories)::float AS memories
     FROM (
         SELECT place.tier, term.term, (
-            SELECT memories FROM memory_termcount AS known WHERE scope_key = place.key AND known.term = term.term
+            SELECT memories FROM memory_termcount AS known
+            WHERE scope_key = place.key AND known.term = term.term
         ) AS memories
         FROM place CROSS JOIN term
         UNION ALL

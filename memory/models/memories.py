@@ -31,6 +31,15 @@ IN_GROUP = Q(project__isnull=False, user=None, agent_instance=None)
 PREFERENCE = Q(metadata__contains={"pa_preference": True})
 
 
+class MemoryQuerySet(models.QuerySet["Memory"]):
+    def from_run(self, run_id: str) -> "MemoryQuerySet":
+        """What the run left behind, and what its duplicates joined."""
+        joined = Q(metadata__has_key="sources") & Q(
+            metadata__contains={"sources": [{"source_run_id": run_id}]}
+        )
+        return self.filter(Q(source_run_id=run_id) | joined)
+
+
 class Memory(Created):
     """One thing known, in exactly one scope; the columns that do not apply are null.
 
@@ -89,6 +98,8 @@ class Memory(Created):
     search_vector = TermVectorField(editable=False)
     length = LengthField(default=0, editable=False)
 
+    objects = MemoryQuerySet.as_manager()
+
     class Meta:
         verbose_name_plural = "memories"
         permissions = [("curate_memory", "Can approve, retract, merge and promote knowledge")]
@@ -108,6 +119,7 @@ class Memory(Created):
             models.Index(
                 fields=["expires_at"], name="memory_expiring", condition=Q(expires_at__isnull=False)
             ),
+            GinIndex(fields=["metadata"], name="memory_by_source", condition=Q(metadata__has_key="sources")),
             models.Index(fields=["user"], name="memory_of_user", condition=Q(user__isnull=False)),
             models.Index(fields=["group"], name="memory_of_group", condition=Q(group__isnull=False)),
         ]
