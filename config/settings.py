@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",

@@ -1,5 +1,6 @@
 """What two groups found out alike is known once, with two sources."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from django.db import transaction
@@ -33,11 +34,17 @@ def join_duplicates(memory_ids: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def alike(one: str, other: str) -> bool:
-    """Do two texts say the same: nearly the same terms, and the same numbers and negations?"""
-    first, second = _terms(one), _terms(other)
+    """Do two texts say the same?
+
+    One may have a few words more, in any order, but never another number, name or negation in a word's
+    place: "Ann leads" and "Bob leads" share nearly all their words and are two facts.
+    """
+    first, second = _words(one), _words(other)
     if not first or not second or _facts(first) != _facts(second):
         return False
-    return len(first & second) / len(first | second) >= ALIKE
+    if first - second and second - first:  # each has a word that the other lacks: replaced, not added
+        return False
+    return (first & second).total() / (first | second).total() >= ALIKE
 
 
 def _join(memory_id: str) -> str | None:
@@ -60,11 +67,16 @@ def _join(memory_id: str) -> str | None:
     return None
 
 
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(terms(text))
+def _words(text: str) -> Counter[str]:
+    """English stems and single Chinese characters: pairs change with every neighbour."""
+    return Counter(term for term in terms(text) if not (len(term) == 2 and term[0] > "\u2e7f"))
 
 
-def _facts(found: frozenset[str]) -> frozenset[str]:
-    return frozenset(
-        term for term in found if term in NEGATIONS or any(character.isdigit() for character in term)
+def _facts(words: Counter[str]) -> Counter[str]:
+    return Counter(
+        {
+            word: count
+            for word, count in words.items()
+            if word in NEGATIONS or any(character.isdigit() for character in word)
+        }
     )

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
+from groups.models import Membership, Project
 from memory.models.columns import LengthField, ScopeKey, TermVectorField
 from memory.scope import Scope
 
@@ -38,6 +39,25 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
             metadata__contains={"sources": [{"source_run_id": run_id}]}
         )
         return self.filter(Q(source_run_id=run_id) | joined)
+
+    def visible_to(self, user: Any) -> "MemoryQuerySet":
+        """The shared memories of the user's organizations and projects, and the user's own."""
+        if user.is_superuser:
+            return self
+        mine = Q(pk__in=[])
+        for membership in Membership.objects.filter(user_id=user.pk, active=True):
+            where = Q(organization=membership.organization_id)
+            if membership.projects is not None:
+                where &= Q(project=None) | Q(project__in=membership.projects)
+            mine |= where & (Q(user=None) | Q(user=user.pk))
+        return self.filter(mine)
+
+    def may_see(self, user: Any, project: Project) -> bool:
+        """Whether the user's boundary includes a project."""
+        if user.is_superuser:
+            return True
+        memberships = Membership.objects.filter(user_id=user.pk, organization=project.organization_id)
+        return any(membership.sees_project(project.id) for membership in memberships)
 
 
 class Memory(Created):
@@ -166,6 +186,22 @@ class Memory(Created):
     def sources(self) -> list[dict[str, Any]]:
         """The lineage of the duplicates that joined this memory."""
         return list(self.metadata.get("sources", []))
+
+
+class KnowledgeManager(models.Manager.from_queryset(MemoryQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> MemoryQuerySet:
+        found: MemoryQuerySet = super().get_queryset().filter(type=MemoryType.ARCHIVAL)
+        return found
+
+
+class DepositedKnowledge(Memory):
+    """What projects and organizations know, for its own page in the admin."""
+
+    objects = KnowledgeManager()  # type: ignore[misc]
+
+    class Meta:
+        proxy = True
+        verbose_name = verbose_name_plural = "Deposited knowledge"
 
 
 class MemoryRevision(Created):
