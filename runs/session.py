@@ -59,6 +59,7 @@ class Session:
     state: State = field(default_factory=State)
     log: RunLog | None = None
     parent: RunLog | None = None
+    gate: Any = None  # of the transaction at hand, see dispatch.open_gate
     cache: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -82,6 +83,7 @@ class Session:
                 self.parent = lock_parent(self.run_id) if lock_parent_too else None
                 self.log = RunLog.lock(self.run_id, STATEMENT_TIMEOUT_MS)
                 self.log.check_fence(self.attempt)
+                self.gate = None
                 self._catch_up()
                 yield self.log
                 self.flush()
