@@ -3,7 +3,8 @@
 from .approvals import Approval
 from .calls import ToolCall
 from .events import RunEvent
+from .idempotency import IdempotencyRecord
 from .runs import Run
 from .waits import Wait
 
-__all__ = ["Approval", "Run", "RunEvent", "ToolCall", "Wait"]
+__all__ = ["Approval", "IdempotencyRecord", "Run", "RunEvent", "ToolCall", "Wait"]
