@@ -105,14 +105,14 @@ WORKERS = env.whole_number("WORKERS", 2, most=64)
 Q_CLUSTER = {
     "name": "deputy",
     "label": "Queue",
-    "orm": "default",
+    "broker_class": "runs.broker.PostgresBroker",
     "workers": WORKERS,
-    "queue_limit": WORKERS,  # a message's lease starts when it is fetched: fetch no more than can start
-    "poll": 0.2,
-    "timeout": 300,
-    "retry": 600,  # covers the wait in a worker's queue and the timeout
+    "queue_limit": 128,  # the broker takes no more than can start; its process must not block when it stops
+    "timeout": 3600,  # of other tasks; a run's steps have deadlines of their own (STEP_SECONDS)
+    "retry": 7200,  # when a message nobody acknowledged is delivered again; a lost run is found much sooner
     "save_limit": -1,
-    "catch_up": False,
+    "recycle": 5000,
+    "scheduler": False,  # what is due by the clock is the sweep's
     "ack_failures": True,  # what failed is the run's to retry, not the queue's
 }
 

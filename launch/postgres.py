@@ -125,7 +125,13 @@ def ensure(folder: Path | None = None, *, durable: bool = True, temporary: bool 
     server = _servers.get(folder)
     if server is None or server.hold is None:
         server = _servers[folder] = Server(folder, durable=durable, temporary=temporary)
-        server.start()
+        try:
+            server.start()
+        except BaseException:
+            server.leave()
+            if temporary:
+                place.remove(folder)
+            raise
     return server
 
 
@@ -144,16 +150,8 @@ def temporary_home() -> Path:
 
 def answers(where: Place, bin_folder: Path) -> bool:
     """Whether a server accepts connections at the place: asked of the server, not of a PID file."""
-    question: list[str | Path] = [
-        bin_folder / "pg_isready",
-        "-q",
-        "-h",
-        where.socket_folder,
-        "-p",
-        PORT,
-        "-t",
-        "5",
-    ]
+    question: list[str | Path] = [bin_folder / "pg_isready", "-q", "-h", where.socket_folder, "-p", PORT]
+    question += ["-U", DATABASE, "-d", DATABASE]
     return subprocess.run(question, env=clean_environment(), cwd="/").returncode == 0
 
 
@@ -196,6 +194,7 @@ def _run(where: Place, command: list[str | Path], said: str = "") -> None:
         stderr=subprocess.STDOUT,
         env=clean_environment(),
         cwd=where.folder,
+        start_new_session=True,  # Ctrl-C is for the program that asked
         **where.popen(),
     )
     if done.returncode:

@@ -5,7 +5,9 @@ The rules are compiled once a process and kept until the organization's policy v
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
+from common.canonical import canonical, digest
 from common.db import row
 from groups.models import Role
 from policy.models import CapabilityRule, Grant, ToolBinding
@@ -44,6 +46,7 @@ class Book:
     """An organization's policy at one version."""
 
     version: int
+    digest: str  # of all rules, bindings and roles: what a decision rested on
     rules: RuleSet
     bindings: tuple[Binding, ...]
     roles: dict[str, RoleView]
@@ -87,8 +90,10 @@ def book(organization_id: str, version: int) -> Book:
     return kept
 
 
-def live_grants(organization_id: str, project_id: str, tool: str) -> tuple[GrantView, ...]:
-    """Standing approvals of this tool: not revoked, in time, with uses left."""
+def live_grants(
+    organization_id: str, project_id: str, tool: str, arguments: dict[str, Any]
+) -> tuple[GrantView, ...]:
+    """Standing approvals of this call: not revoked, in time, with uses left, with these arguments."""
     rows = Grant.objects.raw(
         """
         SELECT g.* FROM policy_grant g
@@ -101,22 +106,34 @@ def live_grants(organization_id: str, project_id: str, tool: str) -> tuple[Grant
         [organization_id, project_id, tool],
     )
     return tuple(
-        GrantView(id=grant.id, tool=grant.tool, arguments=grant.arguments, project=grant.project_id)
+        GrantView(id=grant.id, tool=grant.tool, project=grant.project_id)
         for grant in rows
+        if grant.any_arguments or matches(grant.arguments, arguments)
+    )
+
+
+def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
+    """Every argument the pattern names is there with exactly that value."""
+    return all(
+        name in arguments and canonical(arguments[name]) == canonical(value)
+        for name, value in pattern.items()
     )
 
 
 def _load(organization_id: str, version: int) -> Book:
-    rules = CapabilityRule.objects.filter(organization_id=organization_id, active=True).select_related(
-        "capability"
-    )
-    bindings = ToolBinding.objects.filter(organization_id=organization_id).select_related("capability")
-    roles = Role.objects.filter(organization_id=organization_id)
+    mine = {"organization_id": organization_id}
+    rules = CapabilityRule.objects.filter(**mine, active=True).select_related("capability").order_by("id")
+    bindings = ToolBinding.objects.filter(**mine).select_related("capability").order_by("id")
+    roles = Role.objects.filter(**mine).order_by("id")
+    compiled = [_rule(rule) for rule in rules]
+    bound = tuple(Binding(b.pattern, b.capability.name) for b in bindings)
+    views = {role.id: _role(role) for role in roles}
     return Book(
         version=version,
-        rules=RuleSet([_rule(rule) for rule in rules]),
-        bindings=tuple(Binding(b.pattern, b.capability.name) for b in bindings),
-        roles={role.id: _role(role) for role in roles},
+        digest=digest(*(repr(item) for item in (*compiled, *bound, *views.values()))),
+        rules=RuleSet(compiled),
+        bindings=bound,
+        roles=views,
     )
 
 

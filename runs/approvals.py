@@ -11,6 +11,7 @@ from django.conf import settings
 
 from common import ids
 from common.canonical import canonical, digest
+from policy.models import Grant, GrantUse
 from policy.terms import Effect
 from runs import ledger
 from runs.actions import waits
@@ -69,7 +70,9 @@ def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:
     return Satisfied(frozenset({(key, effect)}), approval.pk)
 
 
-def request(session: "Session", call: Call, stopped: Stopped, superseding: str | None = None) -> None:
+def request(
+    session: "Session", call: Call, stopped: Stopped, record: dict[str, Any], superseding: str | None = None
+) -> None:
     """Stop the call at the gate: approval, wait and event in the step's transaction."""
     log = session.log
     assert log is not None  # noqa: S101
@@ -93,6 +96,8 @@ def request(session: "Session", call: Call, stopped: Stopped, superseding: str |
         correlation_key=key,
         requested_at=log.now,
         expires_at=log.now + timedelta(seconds=seconds),
+        deciders_needed=decision.deciders_needed,
+        on_expiry=decision.on_expiry,
     )
     approval.save(force_insert=True)
     session.append(
@@ -104,8 +109,7 @@ def request(session: "Session", call: Call, stopped: Stopped, superseding: str |
             "approval": approval.pk,
             "correlation_key": key,
             "effect": decision.effect,
-            "rule": decision.rule_id,
-            "reason_code": decision.reason_code,
+            "decision": record,
             "message": decision.message,
             "on_expiry": decision.on_expiry,
             "expires_at": approval.expires_at.isoformat() if approval.expires_at else None,
@@ -119,18 +123,31 @@ def request(session: "Session", call: Call, stopped: Stopped, superseding: str |
     session.absorb()
 
 
-def consume(log: RunLog, approval_id: str | None, admitted: Admitted, call_id: str) -> None:
-    """An approval, or a grant's use, is spent on the call it lets through."""
+def consume(log: RunLog, approval_id: str | None) -> None:
+    """An approval is spent on the call it lets through."""
     if approval_id:
         Approval.objects.filter(pk=approval_id).update(consumed_at=log.now)
-    if admitted.decision.grant_id:
-        from policy.models import GrantUse
 
-        GrantUse.objects.get_or_create(
-            grant_id=admitted.decision.grant_id,
-            idempotency_key=admitted.idempotency_key,
-            defaults={"organization_id": log.organization_id},
-        )
+
+def use_grant(log: RunLog, admitted: Admitted) -> bool:
+    """Count this call as a use of the grant that let it pass. False when the grant has no use left.
+
+    The grant's row is locked, so that two calls cannot both have its last use.
+    """
+    if not admitted.decision.grant_id:
+        return True
+    grant = Grant.objects.select_for_update(no_key=True).get(pk=admitted.decision.grant_id)
+    used = grant.uses.exclude(idempotency_key=admitted.idempotency_key).count()
+    if grant.revoked_at or (grant.max_uses is not None and used >= grant.max_uses):
+        return False
+    if grant.expires_at and grant.expires_at <= log.now:
+        return False
+    GrantUse.objects.get_or_create(
+        grant=grant,
+        idempotency_key=admitted.idempotency_key,
+        defaults={"organization_id": log.organization_id},
+    )
+    return True
 
 
 REFUSALS = {

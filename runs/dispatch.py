@@ -8,7 +8,7 @@ from django.db import transaction
 
 from common.canonical import NotJson, normalise
 from policy.terms import AgentContext, Effect
-from runs import approvals, ledger
+from runs import approvals, ledger, queue
 from runs.actions import escalate, waits
 from runs.choices import CallStatus, EventType, WaitKind, WaitOutcome
 from runs.log import RunLog
@@ -85,48 +85,40 @@ def start_one(session: Session, gate: GateOnDemand, call: Call) -> Ready | Child
     """One call: refused, stopped for a decision, done at once, or ready to be run outside."""
     log = _log(session)
     if call.problem:
-        refuse(session, call, Refused("INVALID_ARGUMENTS", call.problem))
+        refuse(session, gate, call, Refused("INVALID_ARGUMENTS", call.problem))
         return None
     agent = agent_of(session, gate, call)
     arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
     approved = approvals.satisfied(session.run_id, call, arguments)
     said = gate().admit(agent, call.tool, arguments, (session.run_id, call.call_id), approved.effects)
     if isinstance(said, Refused):
-        refuse(session, call, said)
+        refuse(session, gate, call, said)
         return None
     if isinstance(said, Stopped):
-        approvals.request(session, call, said, superseding=approved.approval_id)
+        approvals.request(session, call, said, gate().record(said.decision), approved.approval_id)
         return None
-    status = CallStatus.RUNNING
-    row_id = ledger.open_call(log, call, said.arguments, said.idempotency_key, status)
-    approvals.consume(log, approved.approval_id, said, call.call_id)
-    session.append(EventType.TOOL_CALLED, called(call, said), agent=call.agent)
+    if not approvals.use_grant(log, said):  # its last use went to another call meanwhile
+        return start_one(session, gate, call)
+    row_id = ledger.open_call(log, call, said.arguments, said.idempotency_key, CallStatus.RUNNING)
+    approvals.consume(log, approved.approval_id)
+    session.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
     ready = Ready(call.call_id, said, context_of(session, call, said))
     if not said.tool.transactional:
         return ready
     return record_answer(session, ready, perform(said, ready.context), gate=gate, agent=agent, row_id=row_id)
 
 
-def called(call: Call, said: Admitted) -> dict[str, Any]:
-    decision = said.decision
+def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
     return {
         "call_id": call.call_id,
         "tool": call.tool,
         "arguments": said.arguments,
         "idempotency_key": said.idempotency_key,
-        "decision": {
-            "effect": decision.effect,
-            "reason_code": decision.reason_code,
-            "rule": decision.rule_id,
-            "grant": decision.grant_id,
-            "shadowed": [
-                {"rule": s.rule_id, "effect": s.effect, "error": s.error} for s in decision.shadowed
-            ],
-        },
+        "decision": gate.record(said.decision),
     }
 
 
-def refuse(session: Session, call: Call, refused: Refused) -> None:
+def refuse(session: Session, gate: GateOnDemand, call: Call, refused: Refused) -> None:
     """The call fails; the agent gets the same words as the log."""
     log = _log(session)
     error = {"code": refused.code, "message": refused.message, **refused.details}
@@ -138,11 +130,7 @@ def refuse(session: Session, call: Call, refused: Refused) -> None:
     payload: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "error": error}
     if refused.decision:
         error["unlockable"] = refused.decision.unlockable
-        payload |= {
-            "reason_code": refused.decision.reason_code,
-            "rule": refused.decision.rule_id,
-            "matched": list(refused.decision.matched),
-        }
+        payload["decision"] = gate().record(refused.decision)
     kind = EventType.TOOL_BLOCKED if denied else EventType.TOOL_FAILED
     session.append(kind, payload, agent=call.agent)
 
@@ -229,6 +217,7 @@ def wait_for_timer(session: Session, payload: dict[str, Any], agent: str, second
     key = f"retry-{log.last_seq + 1}"
     session.append(EventType.MODEL_RETRIED, {**payload, "correlation_key": key}, agent=agent)
     waits.open_wait(log, waits.NewWait(WaitKind.TIMER, key, expires_at=log.now + timedelta(seconds=seconds)))
+    queue.enqueue(session.run_id, delay=seconds)
     session.absorb()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from runs import crash, dispatch, lease, prompts, queue
+from runs import board, crash, dispatch, lease, prompts, queue
 from runs.actions import claim as claiming
 from runs.actions import ending, park
 from runs.choices import EventType, RunStatus
@@ -92,13 +92,24 @@ def _loop(session: Session, may_pass: bool) -> Taken | None:
     while True:
         slow: Slow | None = quick(session) if done is None else None
         if slow is None:
-            slow = transact(session, done, may_pass)
+            slow = transact(session, done, may_pass and not board.stopping())
+            lease.progress(session.run_id, session.attempt)
             time.sleep(session.cache.pop("sleep", 0))
         if isinstance(slow, Let):
             return slow.then
+        if isinstance(slow, Speak) and board.stopping():
+            let_go(session)
+            return None
         crash.point("before_slow")
         done = speak(session) if isinstance(slow, Speak) else work(session, slow)
         crash.point("after_slow")
+
+
+def let_go(session: Session) -> None:
+    """This process is to stop: the run, between two steps, is another worker's."""
+    with session.step() as log:
+        log.set(status=RunStatus.PENDING.value, queued_at=log.now)
+        queue.enqueue(session.run_id)
 
 
 def quick(session: Session) -> Speak | None:

@@ -100,6 +100,7 @@ def build(session: Session) -> Prompt:
             "kind": session.kind,
             "goal": state.goal,
             "context": state.context,
+            "escalate_to": state.escalate_to,
             "role": member.role,
             "is_lead": member.is_lead,
             "round": state.round,
@@ -118,12 +119,13 @@ def may_escalate(tools: tuple[ToolSchema, ...]) -> bool:
 def layers(
     session: Session, member: Member, role: RoleView, ranked: list[routing.Ranked], hits: list[Hit]
 ) -> list[str]:
-    """Base, role, environment, Available Groups, memory, context: in this order, empty ones left out."""
+    """Base, role, environment, groups, the one asked for, memory, context: in this order, no empty ones."""
     return [
         base(session, member),
         role.system_prompt.strip(),
         environment(session),
         groups_layer(ranked),
+        wanted_layer(session.state.escalate_to),
         memory_layer(hits),
         f"## Context\n\n{session.state.context.strip()}" if session.state.context.strip() else "",
     ]
@@ -172,6 +174,17 @@ def groups_layer(ranked: list[routing.Ranked]) -> str:
         return ""
     shown = [candidate.group for candidate in ranked[: catalog.SHOWN_IN_PROMPT]]
     return catalog.prompt_section(shown, more=len(ranked) - len(shown))
+
+
+def wanted_layer(wanted: dict[str, str] | None) -> str:
+    """The person's own choice of a group."""
+    if not wanted:
+        return ""
+    return (
+        "## Requested group\n\n"
+        f"The person wants this handled by **{wanted['name']}** ({wanted['group_id']}). Call "
+        "`escalate_to_group` with that group_id before anything else, and answer with the group's result."
+    )
 
 
 def memories(session: Session, member: Member) -> list[Hit]:

@@ -1,84 +1,210 @@
 """Decide an approval: approve, with other arguments if need be, or reject with a reason."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
+from common.canonical import NotJson, normalise
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
+from policy.models import Grant
+from runs import admission
 from runs.actions import waits
+from runs.approvals import arguments_digest
 from runs.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 from runs.log import RunLog
-from runs.models import Approval
+from runs.models import Approval, ApprovalDecision
 
 
 class DecisionRefused(Exception):
-    """The decision cannot be taken.
+    """The decision cannot be taken, and nothing has changed.
 
-    `code`: NOT_ENTITLED, HUMAN_ONLY, OWN_RUN, ALREADY_DECIDED, EXPIRED, REASON_MISSING.
+    `code`: NOT_ENTITLED, HUMAN_ONLY, OWN_RUN, ALREADY_DECIDED, EXPIRED, REASON_MISSING,
+    INVALID_ARGUMENTS, POLICY_DENIES, GRANT_REFUSED.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.code, self.message = code, message
+        self.code, self.message, self.details = code, message, details or {}
 
 
-def approve(approval_id: str, by: Any, reason: str = "") -> Approval:
-    """Let the call run as asked for; the same decision again answers alike. Raises DecisionRefused."""
-    return _decide(approval_id, by, ApprovalStatus.APPROVED, WaitOutcome.APPROVED, reason)
+@dataclass(frozen=True)
+class Remember:
+    """Make a standing approval of calls like this one: same values of `fixed` arguments, or any.
+
+    It ends at `until`, after `uses`, or both; one of the two is needed.
+    """
+
+    fixed: tuple[str, ...] = ()
+    any_arguments: bool = False
+    until: datetime | None = None
+    uses: int | None = None
+
+
+def approve(
+    approval_id: str,
+    by: Any,
+    reason: str = "",
+    arguments: dict[str, Any] | None = None,
+    remember: Remember | None = None,
+) -> Approval:
+    """Let the call run, with `arguments` in place of the ones asked for when given.
+
+    Where several deciders are needed the approval stays pending until the last. The same decision
+    again answers alike. Raises DecisionRefused, Approval.DoesNotExist.
+    """
+    return _decide(approval_id, by, True, reason.strip(), arguments, remember)
 
 
 def reject(approval_id: str, by: Any, reason: str) -> Approval:
-    """Refuse the call; the agent is told the reason. Raises DecisionRefused."""
+    """Refuse the call; the agent is told the reason. Raises DecisionRefused, Approval.DoesNotExist."""
     if not reason.strip():
         raise DecisionRefused("REASON_MISSING", "A rejection needs a reason: the agent is told it.")
-    return _decide(approval_id, by, ApprovalStatus.REJECTED, WaitOutcome.REJECTED, reason.strip())
+    return _decide(approval_id, by, False, reason.strip(), None, None)
 
 
-def _decide(approval_id: str, by: Any, status: ApprovalStatus, outcome: WaitOutcome, reason: str) -> Approval:
+def _decide(
+    approval_id: str,
+    by: Any,
+    approved: bool,
+    reason: str,
+    arguments: dict[str, Any] | None,
+    remember: Remember | None,
+) -> Approval:
+    run_id = Approval.objects.values_list("run_id", flat=True).get(pk=approval_id)
     with transaction.atomic():
-        run_id = Approval.objects.values_list("run_id", flat=True).get(pk=approval_id)
         log = RunLog.lock(run_id)
-        approval = (
-            Approval.objects.select_for_update(no_key=True).select_related("run__project").get(pk=approval_id)
-        )
+        locked = Approval.objects.select_for_update(no_key=True, of=("self",))
+        approval = locked.select_related("run__project", "tool_call").get(pk=approval_id)
         human = entitled(approval, by)
         if approval.status != ApprovalStatus.PENDING:
-            return _again(approval, status)
+            return _again(approval, approved, arguments)
         if approval.expires_at and approval.expires_at <= log.now:
             raise DecisionRefused("EXPIRED", "The time to decide is over.")
-        approval.status = status
-        approval.decided_at = log.now
-        approval.decided_by = by
-        approval.decided_as_human = human
-        approval.reason = reason
-        approval.save()
-        payload = {"approval": approval.pk, "by": by.get_username(), "reason": reason}
-        waits.resolve(log, approval.correlation_key, outcome.value, payload)
+        if approved and arguments is not None:
+            _edit(approval, arguments, human)
+        if remember and approved:
+            _grant(approval, by, remember, reason)
+        _write_down(approval, by, approved, human, reason)
+        if approved and _words_for_it(approval) < approval.deciders_needed:
+            approval.save()
+            return approval
+        _conclude(log, approval, by, approved, human, reason)
         log.flush()
         waits.enqueue_if_pending(log)
     return approval
 
 
-def _again(approval: Approval, status: ApprovalStatus) -> Approval:
-    if approval.status == status:
+def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:
+    """Put the new arguments, their digest and their key in place; policy is asked about them."""
+    try:
+        arguments = normalise(arguments)
+    except NotJson as error:
+        raise DecisionRefused("INVALID_ARGUMENTS", f"The arguments are not JSON: {error}") from None
+    asked = admission.ask_again(approval.run, approval.tool_call, arguments)
+    if asked.refused:
+        code = "POLICY_DENIES" if asked.refused.decision else "INVALID_ARGUMENTS"
+        raise DecisionRefused(code, asked.refused.message, asked.refused.details)
+    if asked.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
+        raise DecisionRefused("HUMAN_ONLY", "With these arguments only a person can decide.")
+    call = approval.tool_call
+    call.effective_arguments, call.idempotency_key = arguments, asked.idempotency_key
+    call.save(update_fields=["effective_arguments", "idempotency_key"])
+    approval.edited_arguments = arguments
+    approval.arguments_digest = arguments_digest(call.tool, arguments)
+
+
+def _grant(approval: Approval, by: Any, remember: Remember, reason: str) -> None:
+    """A standing approval, made with the one at hand. Never for what only a person may decide."""
+    if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
+        raise DecisionRefused("GRANT_REFUSED", "What a person has to decide cannot be allowed in advance.")
+    if remember.until is None and remember.uses is None:
+        raise DecisionRefused(
+            "GRANT_REFUSED", "A standing approval needs an end: a time or a number of uses."
+        )
+    arguments = approval.tool_call.effective_arguments
+    missing = [name for name in remember.fixed if name not in arguments]
+    if missing:
+        raise DecisionRefused("GRANT_REFUSED", f"The call has no argument {', '.join(missing)}.")
+    if not remember.fixed and not remember.any_arguments:
+        raise DecisionRefused(
+            "GRANT_REFUSED", "Say which arguments must stay the same, or that any may be used."
+        )
+    Grant.objects.create(
+        organization_id=approval.organization_id,
+        project_id=approval.run.project_id,
+        tool=approval.tool_call.tool,
+        arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
+        any_arguments=remember.any_arguments,
+        reason=reason,
+        granted_by=by,
+        expires_at=remember.until,
+        max_uses=remember.uses,
+    )
+
+
+def _write_down(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> None:
+    ApprovalDecision.objects.update_or_create(
+        approval=approval,
+        user=by,
+        arguments_digest=approval.arguments_digest,
+        defaults={
+            "organization_id": approval.organization_id,
+            "approved": approved,
+            "as_human": human,
+            "reason": reason,
+        },
+    )
+
+
+def _words_for_it(approval: Approval) -> int:
+    """How many deciders have approved exactly these arguments."""
+    words = approval.decisions.filter(approved=True, arguments_digest=approval.arguments_digest)
+    if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
+        words = words.filter(as_human=True)
+    return words.count()
+
+
+def _conclude(log: RunLog, approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> None:
+    """The decision stands: it resolves the run's wait, in this transaction."""
+    approval.status = ApprovalStatus.APPROVED if approved else ApprovalStatus.REJECTED
+    approval.decided_at = log.now
+    approval.decided_by = by
+    approval.decided_as_human = human
+    approval.reason = reason
+    approval.save()
+    outcome = WaitOutcome.APPROVED if approved else WaitOutcome.REJECTED
+    payload = {
+        "approval": approval.pk,
+        "by": by.get_username(),
+        "reason": reason,
+        "arguments": approval.edited_arguments,
+    }
+    waits.resolve(log, approval.correlation_key, outcome.value, payload)
+
+
+def _again(approval: Approval, approved: bool, arguments: dict[str, Any] | None) -> Approval:
+    """The same decision again is answered as the first was; another one is refused (ruling 10)."""
+    same = approval.status == (ApprovalStatus.APPROVED if approved else ApprovalStatus.REJECTED)
+    if same and (arguments is None or arguments == approval.edited_arguments):
         return approval
     who = f" by {approval.decided_by}" if approval.decided_by else ""
     raise DecisionRefused("ALREADY_DECIDED", f"The request has already been {approval.status}{who}.")
 
 
 def entitled(approval: Approval, by: Any) -> bool:
-    """Whether `by` decides as a person. Raises DecisionRefused when they may not decide at all (design 5)."""
-    membership = Membership.objects.filter(
-        organization_id=approval.organization_id, user=by, active=True
-    ).first()
+    """Whether `by` decides as a person. Raises DecisionRefused when they may not decide (design 5)."""
+    mine = Membership.objects.filter(organization_id=approval.organization_id, user=by, active=True)
+    membership = mine.first()
     sees = membership is not None and membership.sees_project(approval.run.project_id)
     if not sees or not by.has_perm("runs.decide_approval"):
         raise DecisionRefused("NOT_ENTITLED", "You may not decide approvals of this project.")
     human = membership is not None and membership.kind == MembershipKind.HUMAN
-    if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
-        if not human:
-            raise DecisionRefused("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
-        if approval.run.user_id == by.pk and not approval.run.project.allow_self_approval:
-            raise DecisionRefused("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
+    if approval.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
+        raise DecisionRefused("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
+    own = approval.run.user_id == by.pk and not approval.run.project.allow_self_approval
+    if own and (approval.effect == ApprovalEffect.REQUIRE_HUMAN or approval.deciders_needed > 1):
+        raise DecisionRefused("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     return human

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0002_catalog_version'),
-        ('runs', '0001_initial'),
+        ('runs', '0002_queuemessage'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,10 +1,20 @@
 """What happens: runs, their events, calls, waits and approvals."""
 
-from .approvals import Approval
+from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
+from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
 
-__all__ = ["Approval", "IdempotencyRecord", "Run", "RunEvent", "ToolCall", "Wait"]
+__all__ = [
+    "Approval",
+    "ApprovalDecision",
+    "IdempotencyRecord",
+    "QueueMessage",
+    "Run",
+    "RunEvent",
+    "ToolCall",
+    "Wait",
+]

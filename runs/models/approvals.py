@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from common import ids
+from common.models import Created
 from runs.choices import ApprovalEffect, ApprovalStatus
 
 
@@ -34,6 +35,8 @@ class Approval(models.Model):
     decided_as_human = models.BooleanField(default=False)
     reason = models.TextField(blank=True)
     edited_arguments = models.JSONField(null=True)
+    deciders_needed = models.PositiveSmallIntegerField(default=1)
+    on_expiry = models.CharField(max_length=10, default="fail_call")
 
     class Meta:
         indexes = [
@@ -50,3 +53,27 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool_call} for {self.run}"
+
+
+class ApprovalDecision(Created):
+    """One decider's word; an approval that needs several counts those about the same arguments."""
+
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    approval = models.ForeignKey(Approval, on_delete=models.CASCADE, related_name="decisions")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    approved = models.BooleanField()
+    as_human = models.BooleanField()
+    reason = models.TextField(blank=True)
+    arguments_digest = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["approval", "user", "arguments_digest"], name="one_decision_a_decider"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {'approved' if self.approved else 'rejected'}"

@@ -94,20 +94,26 @@ class Turn:
 
     def personal(self) -> tuple[str, list[ToolRequest]]:
         """Mail when asked to, answer from memory when it answers, else a group, else what little there is."""
-        step = self._mail()
-        if step:
-            return step
         escalated = self._result("escalate_to_group")
         if escalated is not None:
             return self._from_group(escalated), []
+        wanted = self.facts.get("escalate_to")
+        if wanted and "escalate_to_group" in self.tools:
+            return self._escalate(wanted)
+        step = self._mail()
+        if step:
+            return step
         quotes = self._quotes(self.facts.get("memories", []))
         if quotes and quotes[0][0] >= ENOUGH:
             return self._answer(quotes), []
         group = self._group()
         if group:
-            call = ToolRequest("escalate_to_group", {"group_id": group["group_id"], "goal": self.goal})
-            return self.say("escalating", name=group["name"]), [call]
+            return self._escalate(group)
         return self._answer(quotes), []
+
+    def _escalate(self, group: dict[str, Any]) -> tuple[str, list[ToolRequest]]:
+        call = ToolRequest("escalate_to_group", {"group_id": group["group_id"], "goal": self.goal})
+        return self.say("escalating", name=group["name"]), [call]
 
     def _group(self) -> dict[str, Any] | None:
         """The best group, when it fits the goal at all."""

@@ -148,10 +148,24 @@ class Gate:
         )
         decision = evaluate(context, info, arguments)
         if decision.effect == "require_approval":
-            grants = policy_book.live_grants(self.organization_id, self.project_id, tool.name)
+            place = (self.organization_id, self.project_id)
+            grants = policy_book.live_grants(*place, tool.name, arguments)
             if grants:
                 decision = evaluate(replace(context, grants=grants), info, arguments)
         return decision
+
+    def record(self, decision: Decision) -> dict[str, Any]:
+        """The decision as events keep it: what it was, which rule, and on which policy it rested."""
+        shadowed = [{"rule": s.rule_id, "effect": s.effect, "error": s.error} for s in decision.shadowed]
+        return {
+            "effect": decision.effect,
+            "reason_code": decision.reason_code,
+            "rule": decision.rule_id,
+            "grant": decision.grant_id,
+            "matched": list(decision.matched),
+            "shadowed": shadowed,
+            "policy": self.book.digest,
+        }
 
     def visible_tools(self, agent: AgentContext) -> list[Tool]:
         """The tools the lists allow this agent; the others are not even shown to its model."""

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
+from memory.errors import MemoryRefused
 from memory.scope import Scope
-from memory.search import SearchRefused, memory_search_pa, memory_search_tiered
+from memory.search import memory_search_pa, memory_search_tiered
 from memory.write import memory_write as write
 from runs.choices import EventType, RunKind
 from runs.tools.base import Done, ToolContext, ToolError
@@ -31,8 +32,8 @@ def memory_search(
     search = memory_search_pa if run.kind == RunKind.PERSONAL else memory_search_tiered
     try:
         hits = search(query, scope_of(run), limit)
-    except SearchRefused as error:
-        raise ToolError(str(error), error.code) from None
+    except MemoryRefused as error:
+        raise ToolError(str(error), error.code.upper()) from None
     return {"results": [hit.as_dict() for hit in hits]}
 
 
@@ -64,7 +65,7 @@ def memory_write(
     if personal:
         scope = Scope(run.organization_id, user_id=run.user_id, project_id=run.project_id)
         return _write(run, content, scope, "episodic", metadata)
-    scope = Scope(run.organization_id, agent_instance_id=run.agent_id)
+    scope = Scope(run.organization_id, project_id=run.project_id, agent_instance_id=run.agent_id)
     return _write(run, content, scope, "episodic", metadata)
 
 
@@ -116,6 +117,9 @@ def scope_of(run: ToolContext) -> Scope:
 
 
 def _write(run: ToolContext, content: str, scope: Scope, type: str, metadata: dict[str, Any]) -> Done:
-    memory = write(content, scope, type=type, metadata=metadata, source_run_id=run.run_id)
+    try:
+        memory = write(content, scope, type=type, metadata=metadata, source_run_id=run.run_id)
+    except MemoryRefused as error:
+        raise ToolError(str(error), error.code.upper()) from None
     written = {"memory_id": memory.pk, "type": type, "call_id": run.call_id}
     return Done({"memory_id": memory.pk}, ((EventType.MEMORY_WRITTEN.value, written),))

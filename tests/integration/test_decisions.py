@@ -1,0 +1,467 @@
+"""Approvals: exactly what was approved runs, once, and only those who may decide do."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core import mail
+from django.utils import timezone
+
+from policy.models import Capability, CapabilityRule, Grant
+from runs import executor
+from runs.actions.cancel import cancel
+from runs.actions.decide import DecisionRefused, Remember, approve, reject
+from runs.actions.resolve import resolve
+from runs.actions.sweep import sweep
+from runs.models import Approval, Run, ToolCall
+from tests.factories import MembershipFactory
+from tests.scripted import by_role, call, in_order, say
+
+from .helpers import chain_holds, payload, types
+
+pytestmark = pytest.mark.django_db
+
+TO = {"to": ["a@example.com"], "subject": "Hello", "body": "Text"}
+SEND = call(("send_email", TO))
+
+
+def decider(world, kind="human", name="approver", **fields):
+    membership = MembershipFactory(
+        organization=world.organization,
+        user__username=name,
+        user__email=f"{name}@example.com",
+        kind=kind,
+        **fields,
+    )
+    allowed = Permission.objects.filter(codename__in=["decide_approval", "resolve_review"])
+    membership.user.user_permissions.add(*allowed)
+    return membership.user
+
+
+@pytest.fixture
+def approver(world):
+    return decider(world)
+
+
+@pytest.fixture
+def rule(world):
+    """send_email needs an approval."""
+    capability = Capability.objects.create(organization=world.organization, name="send_email")
+    return CapabilityRule.objects.create(
+        organization=world.organization,
+        capability=capability,
+        effect="require_approval",
+        name="mail is checked",
+    )
+
+
+@pytest.fixture
+def waiting(ask, rule):
+    """A run that waits for somebody to approve its mail; returns (run, approval)."""
+
+    def make(*replies, **fields):
+        for name, value in fields.items():
+            setattr(rule, name, value)
+        rule.save()
+        run = ask(in_order(SEND, *(replies or [say("done")])))
+        assert (run.status, run.waiting_reason) == ("waiting", "approval")
+        return run, Approval.objects.get(run=run, status="pending")
+
+    return make
+
+
+def resumed(run):
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert chain_holds(run)
+    return run
+
+
+def error_of(run):
+    return ToolCall.objects.get(run=run).error
+
+
+def test_a_risky_call_stops_and_says_why(waiting):
+    run, approval = waiting()
+
+    asked = payload(run, "tool.requires_approval")
+    assert (asked["effect"], asked["arguments"], asked["approval"]) == ("require_approval", TO, approval.pk)
+    assert asked["correlation_key"] == f"cap-approval-{ToolCall.objects.get(run=run).idempotency_key}"
+    assert "mail is checked" in approval.explanation
+    assert mail.outbox == []
+    assert "tool.called" not in types(run)
+
+
+def test_what_was_approved_runs_once_and_the_approval_is_used_up(waiting, approver):
+    run, approval = waiting()
+    approve(approval.pk, approver, "fine")
+    resumed(run)
+
+    assert (run.status, len(mail.outbox), mail.outbox[0].to) == ("completed", 1, ["a@example.com"])
+    approval.refresh_from_db()
+    assert (approval.status, approval.decided_by) == ("approved", approver)
+    assert approval.consumed_at is not None
+
+
+def test_the_same_decision_again_answers_alike_and_another_is_refused_saying_who(waiting, approver):
+    run, approval = waiting()
+    for _ in range(3):
+        assert approve(approval.pk, approver).status == "approved"
+    with pytest.raises(DecisionRefused, match="approved by approver") as refused:
+        reject(approval.pk, approver, "no")
+
+    assert refused.value.code == "ALREADY_DECIDED"
+    resumed(run)
+    assert len(mail.outbox) == 1
+
+
+def test_a_rejection_reaches_the_agent_with_its_reason_and_the_run_goes_on(waiting, approver):
+    run, approval = waiting(say("I could not send it."))
+    reject(approval.pk, approver, "Wrong customer")
+
+    assert resumed(run).output == "I could not send it."
+    assert error_of(run) == {"code": "APPROVAL_REJECTED", "message": "Rejected by approver: Wrong customer"}
+    assert mail.outbox == []
+
+
+def test_a_rejection_needs_a_reason(waiting, approver):
+    _, approval = waiting()
+
+    with pytest.raises(DecisionRefused) as refused:
+        reject(approval.pk, approver, "  ")
+    assert refused.value.code == "REASON_MISSING"
+
+
+def test_expired_is_not_rejected(waiting):
+    run, approval = waiting()
+    overdue(run)
+    sweep()
+
+    assert resumed(run).status == "completed"
+    assert error_of(run)["code"] == "APPROVAL_EXPIRED"
+    approval.refresh_from_db()
+    assert approval.status == "expired"
+
+
+def overdue(run):
+    run.waits.update(expires_at=timezone.now() - timedelta(hours=1))
+    run.approvals.update(expires_at=timezone.now() - timedelta(hours=1))
+
+
+def test_after_the_time_is_over_nobody_decides(waiting, approver):
+    run, approval = waiting()
+    overdue(run)
+
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, approver)
+    assert refused.value.code == "EXPIRED"
+
+
+def test_a_rule_may_cancel_the_run_when_nobody_decides(waiting):
+    run, _ = waiting(on_expiry="cancel_run")
+    overdue(run)
+    sweep()
+
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+    assert not Approval.objects.filter(status="pending").exists()
+
+
+def test_cancelling_the_run_withdraws_the_question(waiting, approver):
+    run, approval = waiting()
+    cancel(run.pk)
+
+    with pytest.raises(DecisionRefused, match="cancelled"):
+        approve(approval.pk, approver)
+
+
+# who may decide
+
+
+def test_nobody_without_the_permission_decides(waiting, world):
+    _, approval = waiting()
+    outsider = MembershipFactory(user__username="outsider").user
+    outsider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+
+    for user in (world.user, outsider):
+        with pytest.raises(DecisionRefused) as refused:
+            approve(approval.pk, user)
+        assert refused.value.code == "NOT_ENTITLED"
+
+
+def test_a_service_account_decides_require_approval_but_never_require_human(waiting, world):
+    robot = decider(world, "service", "robot")
+    _, approval = waiting()
+    assert approve(approval.pk, robot).decided_as_human is False
+
+    _, approval = waiting(effect="require_human")
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, robot)
+    assert refused.value.code == "HUMAN_ONLY"
+    with pytest.raises(DecisionRefused):
+        approve(approval.pk, robot, remember=Remember(any_arguments=True, uses=5))
+    assert not Grant.objects.exists()
+
+
+def test_a_person_does_not_decide_a_human_approval_of_their_own_run(waiting, world):
+    world.user.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    _, approval = waiting(effect="require_human")
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, world.user)
+    assert refused.value.code == "OWN_RUN"
+
+    world.project.allow_self_approval = True
+    world.project.save()
+    assert approve(approval.pk, world.user).status == "approved"
+
+
+def test_four_eyes_take_two_distinct_deciders(waiting, world, approver):
+    run, approval = waiting(deciders_needed=2)
+    assert approve(approval.pk, approver).status == "pending"
+    assert approve(approval.pk, approver).status == "pending"
+
+    assert approve(approval.pk, decider(world, name="second")).status == "approved"
+    assert resumed(run).status == "completed"
+
+
+def test_an_edit_voids_what_was_said_of_other_arguments(waiting, world, approver):
+    _, approval = waiting(deciders_needed=2)
+    approve(approval.pk, approver)
+    second, third = decider(world, name="second"), decider(world, name="third")
+
+    assert approve(approval.pk, second, arguments={**TO, "subject": "Other"}).status == "pending"
+    assert approve(approval.pk, third).status == "approved"
+
+
+# editing
+
+
+def test_edited_arguments_replace_the_old_ones_wholly(waiting, approver):
+    run, approval = waiting()
+    edited = {**TO, "to": ["b@example.com"]}
+    approve(approval.pk, approver, arguments=edited)
+    resumed(run)
+
+    assert [m.to for m in mail.outbox] == [["b@example.com"]]
+    ledger = ToolCall.objects.get(run=run)
+    assert (ledger.arguments, ledger.effective_arguments) == (TO, edited)
+    assert payload(run, "tool.called")["arguments"] == edited
+    assert payload(run, "tool.called")["idempotency_key"] == ledger.idempotency_key
+
+
+def test_an_edit_that_fails_the_schema_is_refused_and_leaves_it_pending(waiting, approver):
+    _, approval = waiting()
+
+    with pytest.raises(DecisionRefused, match="/to") as refused:
+        approve(approval.pk, approver, arguments={**TO, "to": "not a list"})
+    assert refused.value.code == "INVALID_ARGUMENTS"
+    approval.refresh_from_db()
+    assert (approval.status, approval.edited_arguments) == ("pending", None)
+
+
+def test_an_edit_that_policy_denies_is_refused_and_leaves_it_pending(waiting, approver, world):
+    _, approval = waiting()
+    CapabilityRule.objects.create(
+        organization=world.organization,
+        tool="send_email",
+        effect="deny",
+        condition='subject == "Bad"',
+        name="no bad",
+    )
+
+    with pytest.raises(DecisionRefused, match="no bad") as refused:
+        approve(approval.pk, approver, arguments={**TO, "subject": "Bad"})
+    assert refused.value.code == "POLICY_DENIES"
+    approval.refresh_from_db()
+    assert approval.status == "pending"
+
+
+# between approval and dispatch
+
+
+def test_a_deny_that_came_after_the_approval_wins(waiting, approver, rule):
+    run, approval = waiting()
+    approve(approval.pk, approver)
+    rule.effect = "deny"
+    rule.save()
+
+    resumed(run)
+    assert mail.outbox == []
+    assert error_of(run)["code"] == "PERMISSION_DENIED"
+
+
+def test_a_rule_that_became_stricter_asks_again(waiting, world, rule):
+    run, approval = waiting()
+    approve(approval.pk, decider(world, "service", "robot"))
+    rule.effect = "require_human"
+    rule.save()
+
+    resumed(run)
+    assert (run.status, run.waiting_reason) == ("waiting", "approval")
+    approval.refresh_from_db()
+    assert approval.status == "superseded"
+    again = Approval.objects.get(run=run, status="pending")
+    approve(again.pk, decider(world))
+    assert resumed(run).status == "completed"
+    assert len(mail.outbox) == 1
+
+
+def test_a_right_taken_away_works_at_the_next_call(waiting, approver, world):
+    run, approval = waiting()
+    approve(approval.pk, approver)
+    world.membership.active = False
+    world.membership.save()
+
+    resumed(run)
+    assert mail.outbox == []
+    assert error_of(run)["code"] == "PERMISSION_DENIED"
+
+
+# grants
+
+
+def test_always_allow_lets_like_calls_pass_until_its_uses_are_up(waiting, approver, ask):
+    run, approval = waiting()
+    approve(approval.pk, approver, remember=Remember(fixed=("to",), uses=1))
+    resumed(run)
+
+    second = ask(in_order(call(("send_email", {**TO, "subject": "Again"})), say("ok")))
+    assert (second.status, len(mail.outbox)) == ("completed", 2)
+    assert payload(second, "tool.called")["decision"]["grant"] == Grant.objects.get().pk
+    assert ask(in_order(SEND)).status == "waiting"
+
+
+def test_a_grant_covers_only_the_arguments_it_names(waiting, approver, ask):
+    run, approval = waiting()
+    approve(approval.pk, approver, remember=Remember(fixed=("to",), uses=9))
+    resumed(run)
+
+    other = ask(in_order(call(("send_email", {**TO, "to": ["c@example.com"]}))))
+    assert other.status == "waiting"
+
+
+def test_a_grant_never_lifts_a_deny_nor_a_persons_decision(waiting, approver, ask, rule):
+    run, approval = waiting()
+    approve(approval.pk, approver, remember=Remember(any_arguments=True, uses=9))
+    resumed(run)
+
+    rule.effect = "require_human"
+    rule.save()
+    assert ask(in_order(SEND)).status == "waiting"
+    rule.effect = "deny"
+    rule.save()
+    assert payload(ask(in_order(SEND, say("ok"))), "tool.blocked")["error"]["code"] == "PERMISSION_DENIED"
+
+
+def test_a_revoked_or_endless_grant_helps_nobody(waiting, approver, ask):
+    run, approval = waiting()
+    for remember in (Remember(fixed=("to",)), Remember(uses=3), Remember(fixed=("nonsense",), uses=3)):
+        with pytest.raises(DecisionRefused) as refused:
+            approve(approval.pk, approver, remember=remember)
+        assert refused.value.code == "GRANT_REFUSED"
+    approve(approval.pk, approver, remember=Remember(fixed=("to",), uses=9))
+    resumed(run)
+    Grant.objects.update(revoked_at=timezone.now())
+
+    assert ask(in_order(SEND)).status == "waiting"
+
+
+# deep down, and interrupted
+
+
+def test_an_approval_three_levels_down_resumes_exactly_that_call(ask, rule, approver):
+    def play(messages, facts):
+        if facts["role"] in ("analyst", "lead") or any(m.role == "tool" for m in messages):
+            return say("DECISION: done")
+        depth = Run.objects.filter(status="running").latest("depth").depth
+        return SEND if depth == 3 else call(("escalate_to_group", {"goal": "deeper"}))
+
+    run = ask(play)
+    approval = Approval.objects.get()
+    assert (approval.run.depth, approval.run.root, run.status) == (3, run, "waiting")
+    approve(approval.pk, approver, arguments={**TO, "to": ["edited@example.com"]})
+    executor.run(approval.run_id)
+
+    run.refresh_from_db()
+    assert run.status == "completed"
+    assert [m.to for m in mail.outbox] == [["edited@example.com"]]
+
+
+def test_a_reviewed_call_ends_as_the_person_said(interrupted_mail, approver):
+    run = interrupted_mail
+    for _ in range(2):
+        resolve(run.pk, ToolCall.objects.get(run=run).call_id, "succeeded", approver, {"sent": 1})
+
+    assert resumed(run).status == "completed"
+    assert ToolCall.objects.get(run=run).result == {"sent": 1}
+    assert mail.outbox == []
+
+
+def test_a_retry_passes_policy_again(interrupted_mail, approver, rule):
+    run = interrupted_mail
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", approver)
+    resumed(run)
+
+    assert run.waiting_reason == "approval"
+    approve(Approval.objects.get(status="pending").pk, approver)
+    assert resumed(run).status == "completed"
+    assert len(mail.outbox) == 1
+
+
+@pytest.fixture
+def interrupted_mail(waiting, approver, monkeypatch):
+    """The worker died after tool.called: nobody knows whether the mail went out."""
+    run, approval = waiting()
+    approve(approval.pk, approver)
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runs.executor.perform", die)
+    with pytest.raises(KeyboardInterrupt):
+        executor.run(run.pk)
+    monkeypatch.undo()
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    sweep()
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.waiting_reason) == ("waiting", "review")
+    return run
+
+
+def test_the_groups_share_of_rights_only_narrows(ask, world):
+    world.membership.denied_tools = ["http_get"]
+    world.membership.save()
+    run = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+            researcher=[call(("http_get", {"url": "http://example.com"})), say("x")],
+            analyst=[say("y")],
+            lead=[say("DECISION: z")],
+        )
+    )
+
+    child = Run.objects.get(parent_run=run)
+    assert child.delegated_permissions == {"allowed_tools": None, "denied_tools": ["http_get"]}
+    blocked = payload(child, "tool.blocked")
+    assert blocked["error"]["code"] == "PERMISSION_DENIED"
+    assert blocked["error"]["message"].startswith("Tool 'http_get' is denied by policy: ")
+    assert run.delegated_permissions is None
+
+
+def test_a_roles_ban_holds_whatever_was_delegated(ask, world):
+    world.group.members.get(role__name="researcher").role.__class__.objects.filter(name="researcher").update(
+        denied_tools=["memory_search"]
+    )
+    run = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+            researcher=[call(("memory_search", {"query": "q"})), say("x")],
+            analyst=[call(("memory_search", {"query": "q"})), say("y")],
+            lead=[say("DECISION: z")],
+        )
+    )
+
+    child = Run.objects.get(parent_run=run)
+    assert payload(child, "tool.blocked")["decision"]["reason_code"] == "role_denied"
+    assert payload(child, "tool.completed")["tool"] == "memory_search"

@@ -1,0 +1,275 @@
+"""What goes wrong is recorded, told, and strands nobody."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs import executor
+from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.sweep import sweep
+from runs.log import Fenced, RunLog
+from runs.models import Approval, Run, ToolCall, Wait
+from runs.providers.base import ProviderError
+from runs.session import Session
+from tests.scripted import by_role, call, in_order, say
+
+from .helpers import chain_holds, payload, types
+
+pytestmark = pytest.mark.django_db
+
+DOWN = call(("escalate_to_group", {"goal": "Compare prices"}))
+BUSY = ProviderError("MODEL_UNAVAILABLE", "503", retryable=True)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr("runs.executor.time.sleep", lambda seconds: None)
+
+
+def overdue(**which):
+    """Let the time of these waits be over."""
+    long_ago = timezone.now() - HOUR
+    waits = Wait.objects.filter(resolved_at=None, **which)
+    return waits.update(expires_at=long_ago, created_at=long_ago - HOUR)
+
+
+# the model
+
+
+def test_a_short_pause_is_slept_and_the_failure_recorded(ask):
+    run = ask(in_order(BUSY, say("ok")))
+
+    assert (run.status, run.output) == ("completed", "ok")
+    retried = payload(run, "model.retried")
+    assert (retried["code"], retried["failures"]) == ("MODEL_UNAVAILABLE", 1)
+
+
+def test_a_long_pause_is_a_timer_that_holds_no_worker(ask):
+    wait = ProviderError("MODEL_RATE_LIMITED", "429", retryable=True, retry_after=30)
+    run = ask(in_order(wait, say("ok")))
+    assert (run.status, run.waiting_reason) == ("waiting", "timer")
+
+    overdue(kind="timer")
+    assert sweep().waits == 1
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.output) == ("completed", "ok")
+
+
+def test_a_model_that_stays_away_fails_the_run_with_its_code(ask, settings):
+    settings.BACKOFF_INLINE_SECONDS = 1000
+    run = ask(in_order(*[BUSY] * 4))
+
+    assert (run.status, run.error["code"]) == ("failed", "MODEL_UNAVAILABLE")
+    assert types(run).count("model.retried") == 4
+
+
+def test_a_refusal_is_not_tried_again(ask):
+    run = ask(in_order(ProviderError("MODEL_REFUSED", "bad key")))
+
+    assert (run.status, run.error) == ("failed", {"code": "MODEL_REFUSED", "message": "bad key"})
+
+
+def test_a_model_nobody_knows_fails_the_run_saying_so(ask, settings):
+    settings.DEPUTY_MODEL = "nonsense:1"
+    run = ask(in_order())
+
+    assert (run.status, run.error["code"]) == ("failed", "MODEL_UNKNOWN")
+
+
+# children
+
+
+@pytest.fixture
+def parked_child(ask, world):
+    """A parent whose child waits for an answer."""
+    question = call(("ask_user", {"question": "?"}))
+    parent = ask(by_role(Personal_agent=[DOWN, say("so be it")], researcher=[question, say("x")]))
+    return parent, Run.objects.get(parent_run=parent)
+
+
+def error_of(parent):
+    executor.run(parent.pk)
+    parent.refresh_from_db()
+    assert (parent.status, parent.output) == ("completed", "so be it")
+    assert chain_holds(parent)
+    return ToolCall.objects.get(run=parent).result
+
+
+def test_a_cancelled_child_wakes_its_parent_which_is_told(parked_child):
+    parent, child = parked_child
+    cancel(child.pk)
+
+    assert error_of(parent) == {"success": False, "error": "Group run cancelled"}
+
+
+def test_a_failed_child_wakes_its_parent_which_is_told(parked_child):
+    parent, child = parked_child
+    Run.objects.filter(pk=child.pk).update(status="running", waiting_reason=None, attempt=9, crashes=2)
+    Run.objects.filter(pk=child.pk).update(lease_expires_at=timezone.now() - HOUR)
+
+    assert sweep().poisoned == 1
+    assert error_of(parent)["error"] == "Group run failed: The run took its worker down 3 times."
+
+
+def test_a_childs_clock_stands_still_while_it_waits_for_a_person(parked_child, settings):
+    parent, _ = parked_child
+    overdue(kind="child")
+    Wait.objects.filter(kind="input").update(created_at=timezone.now() - 3 * HOUR)
+
+    sweep()
+    parent.refresh_from_db()
+    assert parent.status == "waiting"
+    assert Wait.objects.get(kind="child").expires_at > timezone.now()
+
+
+def test_a_child_that_takes_too_long_is_cancelled_and_its_parent_goes_on(parked_child, settings):
+    settings.CHILD_WAIT_SECONDS = 300
+    parent, child = parked_child
+    Run.objects.filter(pk=child.pk).update(status="running", waiting_reason=None)
+    Wait.objects.filter(kind="input").delete()
+    overdue(kind="child")
+
+    sweep()
+    child.refresh_from_db()
+    assert child.status == "cancelled"
+    assert error_of(parent) == {
+        "success": False,
+        "error": f"Group run {child.pk} did not complete within 300000ms",
+    }
+
+
+# cancelling
+
+
+def test_cancelling_takes_the_whole_tree_and_what_it_waits_for(parked_child):
+    parent, child = parked_child
+    cancel(parent.pk, by="mia", reason="No longer needed.")
+
+    assert set(Run.objects.values_list("status", flat=True)) == {"cancelled"}
+    assert not Wait.objects.filter(resolved_at=None).exists()
+    assert payload(parent, "run.cancelled")["error"]["message"] == "Cancelled by mia. No longer needed."
+    executor.run(child.pk)
+    executor.run(parent.pk)
+    assert types(child)[-1] == types(parent)[-1] == "run.cancelled"
+    assert chain_holds(parent)
+    assert chain_holds(child)
+
+
+def test_cancelling_again_changes_nothing_and_an_ended_run_cannot_be(parked_child, ask):
+    parent, _ = parked_child
+    cancel(parent.pk)
+    before = types(parent)
+    cancel(parent.pk)
+    assert types(parent) == before
+
+    done = ask(in_order(say("ok")))
+    with pytest.raises(AlreadyEnded):
+        cancel(done.pk)
+
+
+def test_a_worker_whose_run_was_cancelled_writes_nothing_more(ask):
+    def play(messages, facts):
+        cancel(Run.objects.latest("created_at").pk)
+        return say("too late")
+
+    run = ask(play)
+
+    assert (run.status, run.output) == ("cancelled", None)
+    assert "too late" not in str(list(run.events.values_list("payload", flat=True)))
+
+
+# workers
+
+
+def test_a_worker_that_lost_its_lease_can_write_nothing(ask, django_capture_on_commit_callbacks):
+    run = ask(in_order(say("ok")), drive=False)
+    from runs.actions.claim import claim
+
+    old = Session.load(run.pk, claim(run.pk))
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() - HOUR)
+    assert sweep().leases == 1
+    executor.run(run.pk)
+
+    with pytest.raises(Fenced), old.step():
+        pass
+    run.refresh_from_db()
+    assert (run.status, run.attempt, run.crashes) == ("completed", 2, 0)
+
+
+def test_a_run_is_claimed_once(ask):
+    from runs.actions.claim import claim
+
+    run = ask(in_order(), drive=False)
+
+    assert (claim(run.pk), claim(run.pk)) == (1, None)
+
+
+def test_a_pending_run_nobody_took_is_queued_again(ask, monkeypatch):
+    run = ask(in_order(), drive=False)
+    queued = []
+    monkeypatch.setattr("runs.actions.sweep.queue.enqueue", queued.append)
+    Run.objects.update(queued_at=timezone.now() - HOUR)
+
+    assert (sweep().requeued, queued) == (1, [run.pk])
+    assert sweep().requeued == 0
+
+
+def test_an_interrupted_call_that_may_be_repeated_runs_again_with_the_same_key(ask, interrupted):
+    run, calls = interrupted(idempotent=True)
+
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert run.status == "completed"
+    assert len(calls) == 1
+    assert calls[0] == payload(run, "tool.called")["idempotency_key"]
+
+
+def test_an_interrupted_call_that_may_not_be_repeated_waits_for_word_of_what_happened(interrupted):
+    run, calls = interrupted(idempotent=False)
+
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.waiting_reason, calls) == ("waiting", "review", [])
+    assert ToolCall.objects.get(run=run).status == "unknown"
+
+
+@pytest.fixture
+def interrupted(ask):
+    """A run whose worker died between tool.called and the result."""
+    from runs.tools import registry
+    from runs.tools.base import ToolContext
+
+    before = dict(registry.all_tools())
+
+    def make(idempotent):
+        calls = []
+
+        @registry.tool(name="pay", description="", mutating=True, idempotent=idempotent)
+        def pay(run: ToolContext) -> str:
+            calls.append(run.idempotency_key)
+            if len(calls) == 1 and "dead" not in pay.__dict__:
+                pay.dead = True
+                calls.clear()
+                raise KeyboardInterrupt  # the worker dies here
+            return "paid"
+
+        with pytest.raises(KeyboardInterrupt):
+            ask(in_order(call(("pay", {})), say("ok")))
+        Run.objects.update(lease_expires_at=timezone.now() - HOUR)
+        sweep()
+        return Run.objects.get(), calls
+
+    yield make
+    registry._tools.clear()
+    registry._tools.update(before)
+
+
+def test_locking_a_run_that_is_gone_says_so():
+    from runs.log import RunGone
+
+    with pytest.raises(RunGone):
+        RunLog.lock("run_nonsense")
+    assert not Approval.objects.exists()
