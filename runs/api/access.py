@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from config.api.errors import Problem
 from groups.api.access import visible
 from groups.models import Membership
 from runs.choices import ApprovalStatus
-from runs.models import Approval, Run, Wait
+from runs.models import Approval, ApprovalDecision, Run, Wait
 
 DECIDE = "runs.decide_approval"
 CANCEL = "runs.cancel_run"
@@ -31,10 +31,10 @@ def with_waits(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 def approvals(membership: Membership, user: Any) -> QuerySet[Approval]:
     """All of the member's projects for those who may decide; for others those of their own runs."""
-    found = visible(
-        Approval.objects.select_related("run__user", "tool_call", "decided_by"), membership, "run__project_id"
-    )
-    return found if user.has_perm(DECIDE) else found.filter(Q(run__user=user))
+    words = Prefetch("decisions", ApprovalDecision.objects.select_related("user").order_by("id"))
+    whole = Approval.objects.select_related("run__user", "tool_call", "decided_by").prefetch_related(words)
+    found = visible(whole, membership, "run__project_id")
+    return found if user.has_perm(DECIDE) else found.filter(run__user=user)
 
 
 def check_may_steer(run: Run, user: Any) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.response import Response
@@ -13,7 +14,7 @@ from runs.actions import decide
 from runs.api import access
 from runs.api.filters import ApprovalFilter
 from runs.api.refusals import as_problems
-from runs.api.serializers import ApprovalSerializer, ReasonSerializer, RejectSerializer
+from runs.api.serializers import ApprovalSerializer, ApproveSerializer, RejectSerializer
 from runs.models import Approval
 
 REFUSALS = {
@@ -26,6 +27,11 @@ REFUSALS = {
         "ALREADY_DECIDED": "It was decided otherwise, or is no longer open.",
         "EXPIRED": "The time to decide is over.",
     },
+}
+
+EDITS = {
+    "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; `errors` says where.",
+    "POLICY_DENIES": "With these arguments policy denies the call; the approval stays open.",
 }
 
 
@@ -50,13 +56,34 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         return super().retrieve(request)
 
-    @documented("Let the call run", ApprovalSerializer, request=ReasonSerializer, refusals=REFUSALS)
+    @documented(
+        "Let the call run",
+        ApprovalSerializer,
+        request=ApproveSerializer,
+        refusals={**REFUSALS, 422: EDITS},
+        description="As asked for, or with other `arguments`. Stays pending until `deciders_needed` agree.",
+        examples=[
+            OpenApiExample("Approve", value={"reason": "Agreed with Ines."}, request_only=True),
+            OpenApiExample(
+                "Approve with other arguments",
+                value={"arguments": {"to": ["ines@example.org"], "subject": "Prices", "body": "…"}},
+                request_only=True,
+            ),
+        ],
+    )
     @action(detail=True, methods=["post"])
     def approve(self, request: Any, pk: str) -> Response:
-        asked = accepted(ReasonSerializer, request)
+        asked = accepted(ApproveSerializer, request)
+        remember = asked.get("remember")
         approval = self.get_object_or_404(self.get_queryset(), pk=pk)
         with as_problems():
-            decide.approve(approval.pk, request.user, asked["reason"])
+            decide.approve(
+                approval.pk,
+                request.user,
+                asked["reason"],
+                asked.get("arguments"),
+                decide.Remember(**{**remember, "fixed": tuple(remember["fixed"])}) if remember else None,
+            )
         return self._shown(pk)
 
     @documented("Refuse the call", ApprovalSerializer, request=RejectSerializer, refusals=REFUSALS)

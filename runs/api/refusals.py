@@ -18,6 +18,7 @@ FIELDS = {
     "TOO_LONG": "/content",
     "RESERVED_KEY": "/correlation_key",
     "REASON_MISSING": "/reason",
+    "GRANT_REFUSED": "/remember",
 }
 STATUSES = {
     "NOT_A_MEMBER": 403,
@@ -33,15 +34,35 @@ STATUSES = {
 
 
 @contextmanager
-def as_problems() -> Iterator[None]:
-    """Around an action. Raises Problem for whatever the action refuses."""
+def as_problems(arguments: str = "/arguments") -> Iterator[None]:
+    """Around an action. Raises Problem for whatever it refuses; `arguments` points to them in the body."""
     try:
         yield
-    except (CannotStart, SignalRefused, DecisionRefused) as refused:
-        if refused.code in FIELDS:
-            raise invalid(FIELDS[refused.code], refused.code, refused.message) from None
-        raise Problem(STATUSES.get(refused.code, 409), refused.code, refused.message) from None
+    except DecisionRefused as refused:
+        if refused.code in ("INVALID_ARGUMENTS", "POLICY_DENIES"):
+            raise Problem(422, refused.code, refused.message, _wrong(refused, arguments)) from None
+        raise _problem(refused) from None
+    except (CannotStart, SignalRefused) as refused:
+        raise _problem(refused) from None
     except AlreadyEnded as ended:
         raise Problem(409, "RUN_ENDED", str(ended), run_status=ended.status) from None
     except RunGone:
         raise Problem(404, "NOT_FOUND", "No such run.") from None
+
+
+def _problem(refused: CannotStart | SignalRefused | DecisionRefused) -> Problem:
+    if refused.code in FIELDS:
+        return invalid(FIELDS[refused.code], refused.code, refused.message)
+    return Problem(STATUSES.get(refused.code, 409), refused.code, refused.message)
+
+
+def _wrong(refused: DecisionRefused, arguments: str) -> list[dict[str, str]]:
+    """Each argument that does not fit the tool's schema, by its path."""
+    return [
+        {
+            "pointer": arguments + found["path"].rstrip("/"),
+            "code": refused.code,
+            "detail": found["problem"],
+        }
+        for found in refused.details.get("errors", [])
+    ] or [{"pointer": arguments, "code": refused.code, "detail": refused.message}]

@@ -131,8 +131,10 @@ class RunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         run = self._found(pk)
         found = list(RunEvent.objects.filter(run=run, seq__gt=after).order_by("seq")[: limit + 1])
         page, more = found[:limit], len(found) > limit
-        link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
-        return Response({"results": EventSerializer(page, many=True).data, "next": link if more else None})
+        link = None
+        if more:
+            link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
+        return Response({"results": EventSerializer(page, many=True).data, "next": link})
 
     @documented(
         "Cancel a run and everything below it",

@@ -11,9 +11,18 @@ from policy.models.rules import Effect
 from runs.actions.message import MAX_CONTENT
 from runs.actions.start import MAX_CONTEXT, MAX_GOAL
 from runs.choices import Driver
-from runs.models import Approval, Run, RunEvent, Wait
+from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
 
 MAX_REASON = 5_000
+
+
+class StrictBoolean(serializers.BooleanField):
+    """true or false, not what might be meant by either."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return bool(data)
 
 
 class RunErrorSerializer(serializers.Serializer):
@@ -152,6 +161,15 @@ class EventPageSerializer(serializers.Serializer):
     next = serializers.URLField(allow_null=True)
 
 
+class WordSerializer(serializers.ModelSerializer):
+    user = serializers.CharField(source="user.username")
+
+    class Meta:
+        model = ApprovalDecision
+        fields = ["user", "approved", "as_human", "reason", "created_at"]
+        read_only_fields = fields
+
+
 class ApprovalSerializer(serializers.ModelSerializer):
     run = serializers.CharField(source="run_id")
     project = serializers.CharField(source="run.project_id")
@@ -164,6 +182,7 @@ class ApprovalSerializer(serializers.ModelSerializer):
     )
     decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
     edited_arguments = serializers.DictField(allow_null=True)
+    decisions = WordSerializer(many=True, help_text="Every decider's word, also before it suffices.")
 
     class Meta:
         model = Approval
@@ -190,6 +209,9 @@ class ApprovalSerializer(serializers.ModelSerializer):
             "decided_as_human",
             "reason",
             "edited_arguments",
+            "deciders_needed",
+            "decisions",
+            "on_expiry",
             "consumed_at",
         ]
         read_only_fields = fields
@@ -217,6 +239,37 @@ class RejectSerializer(StrictSerializer):
     reason = TextField(max_length=MAX_REASON, help_text="The agent is told it.")
 
 
+class RememberSerializer(StrictSerializer):
+    """Let calls like this one pass from now on: until a time, for a number of uses, or both."""
+
+    fixed = serializers.ListField(
+        child=TextField(max_length=200),
+        required=False,
+        default=list,
+        max_length=50,
+        help_text="Arguments that must keep the values they have here.",
+    )
+    any_arguments = StrictBoolean(required=False, default=False)
+    until = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    uses = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=1_000_000
+    )
+
+
+class ApproveSerializer(ReasonSerializer):
+    arguments = serializers.DictField(
+        required=False, help_text="To run in place of the ones asked for. They replace them wholly."
+    )
+    remember = RememberSerializer(required=False)
+
+
+class AnswerSerializer(ReasonSerializer):
+    """What a signal says of an approval."""
+
+    approved = StrictBoolean()
+    arguments = serializers.DictField(required=False)
+
+
 class MessageSerializer(StrictSerializer):
     content = TextField(max_length=MAX_CONTENT)
     correlation_key = TextField(
@@ -234,7 +287,7 @@ class SignalSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="For an approval: {approved: true|false, reason?}.",
+        help_text="For an approval: {approved: true|false, reason?, arguments?}.",
     )
 
 
@@ -248,8 +301,10 @@ class MessageTakenSerializer(serializers.Serializer):
 class ResolvedSerializer(serializers.Serializer):
     run = serializers.CharField()
     correlation_key = serializers.CharField()
-    outcome = serializers.CharField(help_text="completed, approved or rejected.")
-    resolved_at = serializers.DateTimeField()
+    outcome = serializers.CharField(
+        help_text="completed, approved or rejected; pending while further deciders are needed."
+    )
+    resolved_at = serializers.DateTimeField(allow_null=True)
 
 
 class DecisionSerializer(serializers.Serializer):

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from rest_framework.exceptions import ValidationError
+
 from config.api.errors import Problem, invalid
 from config.api.permissions import require_scope
 from runs.actions import decide
 from runs.actions.signal import signal
 from runs.api import access
 from runs.api.refusals import as_problems
+from runs.api.serializers import AnswerSerializer
 from runs.choices import ApprovalStatus
 from runs.models import Approval, Run, Wait
 
@@ -53,21 +56,18 @@ def _approval(request: Any, run: Run, correlation_key: str) -> Approval:
 
 
 def _decide(approval: Approval, payload: Any, by: Any) -> Approval:
-    approved, reason = _read(payload)
-    with as_problems():
-        if approved:
-            return decide.approve(approval.pk, by, reason)
-        return decide.reject(approval.pk, by, reason or NO_REASON)
+    said = _read(payload)
+    with as_problems(arguments="/payload/arguments"):
+        if said["approved"]:
+            return decide.approve(approval.pk, by, said["reason"], said.get("arguments"))
+        return decide.reject(approval.pk, by, said["reason"] or NO_REASON)
 
 
-def _read(payload: Any) -> tuple[bool, str]:
-    """`{"approved": true | false, "reason"?: text}` and nothing else: nothing unread is waved on."""
-    if not isinstance(payload, dict) or not isinstance(payload.get("approved"), bool):
+def _read(payload: Any) -> dict[str, Any]:
+    """`{"approved": true | false, "reason"?, "arguments"?}` and nothing else: nothing unread is waved on."""
+    if not isinstance(payload, dict):
         raise invalid("/payload/approved", "required", "An approval's signal says approved: true or false.")
-    unknown = sorted(payload.keys() - {"approved", "reason"})
-    if unknown:
-        raise invalid(f"/payload/{unknown[0]}", "unknown_field", "This field is not known here.")
-    reason = payload.get("reason", "")
-    if not isinstance(reason, str):
-        raise invalid("/payload/reason", "invalid", "The reason is a text.")
-    return payload["approved"], reason.strip()
+    said = AnswerSerializer(data=payload)
+    if not said.is_valid():
+        raise ValidationError({"payload": said.errors})
+    return dict(said.validated_data)
