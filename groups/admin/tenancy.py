@@ -118,7 +118,7 @@ class TenantAdmin(Visible, ListFields, ModelAdmin):
         return (*fields, *self.fixed) if obj else fields
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        initial = super().get_changeform_initial_data(request)
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
         seen = sight(request)
         if "organization" not in initial and "organization" in self.fixed:
             choices = Organization.objects.all()
