@@ -94,22 +94,16 @@ def waiting_for_approval(made: SimpleNamespace, text: str = "Write to Ada") -> R
     """A run that has asked its group and waits to be allowed to send a message."""
     mail = {"to": ["ada@example.org"], "subject": text, "body": text}
 
+    replies = [
+        call((text[:60], {text: text}), content=text),
+        call(("escalate_to_group", {"goal": text, "group_id": made.group.pk}), content=text),
+        call(("send_email", mail), content=text),
+    ]
+
     def play(messages: Any, facts: Any) -> Any:
-        if facts["role"] != "Personal agent":
-            return say(f"DECISION: {text}")
-        asked = sum("escalate_to_group" in str(message) for message in messages)
-        return (
-            call(("send_email", mail), content=text)
-            if made.__dict__.get("asked")
-            else _once(made, text, asked)
-        )
+        return replies.pop(0) if facts["role"] == "Personal agent" else say(f"DECISION: {text}")
 
     return drive(made, text, play, context=text, session_key=text[:200])
-
-
-def _once(made: SimpleNamespace, text: str, asked: int) -> Any:
-    made.asked = True
-    return call(("escalate_to_group", {"goal": text, "group_id": made.group.pk}), content=text)
 
 
 def waiting_for_answer(made: SimpleNamespace, text: str = "Which year?") -> Run:

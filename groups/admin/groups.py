@@ -63,6 +63,7 @@ class GroupAdmin(TenantAdmin):
     ordering = ("name",)
     autocomplete_fields = ("organization", "project")
     inlines = (MemberInline,)
+    fields = ("organization", "project", "name", "description", "capabilities", "max_rounds", "active")
     change_form_outer_after_template = "admin/groups/group/where_form.html"
     list_before_template = "admin/groups/group/where_link.html"
     empty_message = "No group yet. Add one: experts to whom a personal agent hands what is beyond it."

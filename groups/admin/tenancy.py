@@ -88,7 +88,7 @@ class OneOrganizationForm(ModelForm):
         cleaned = super().clean() or self.cleaned_data
         organization = cleaned.get("organization") or getattr(self.instance, "organization", None)
         project = cleaned.get("project") or getattr(self.instance, "project", None)
-        for name, value in cleaned.items():
+        for name, value in list(cleaned.items()):
             theirs = getattr(value, "organization_id", None) if isinstance(value, Model) else None
             if organization and theirs and theirs != organization.pk:
                 self.add_error(

@@ -116,7 +116,7 @@ def _failed(request: HttpRequest, now: Any) -> dict[str, Any]:
     return {
         "label": "Failed in the last day",
         "count": count,
-        "note": "look at the oldest first" if count else "nothing failed",
+        "note": "see why" if count else "nothing failed",
         "link": _link("runs_run_changelist", group="failed_today"),
         "tone": "bad" if count else "",
         "icon": "error",

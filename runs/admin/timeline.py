@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.admin import words
 from runs.admin.words import Line
-from runs.choices import EventType
+from runs.choices import EventType, WaitKind
 from runs.models import Run, RunEvent, ToolCall
 
 SHOWN_EVENTS = 200
@@ -39,6 +39,7 @@ TITLES = {
     EventType.MEMORY_DEPOSITED: "Left knowledge behind",
     EventType.CONTEXT_CHANGED: "Changed its working memory",
 }
+REASONS = {kind.value: kind.label.lower() for kind in WaitKind}
 BAD = {
     EventType.RUN_FAILED,
     EventType.TOOL_FAILED,
@@ -118,6 +119,7 @@ def timeline(run: Run, shown: int = SHOWN_EVENTS) -> Timeline:
         if call and call.call_id not in carded:
             carded.add(call.call_id)
             entry.card = _card(call, facts.get(call.call_id, {}))
+            entry.detail = ""
         elif call:
             entry.detail = entry.detail or call.tool
         entries.append(entry)
@@ -185,7 +187,8 @@ def _detail(type: EventType, payload: dict[str, Any]) -> str:
     if isinstance(error, dict):
         return f"{error.get('message', '')} ({error.get('code', '')})"
     if type == EventType.RUN_WAITING:
-        return f"for {payload.get('reason', '')}".strip()
+        reason = payload.get("reason", "")
+        return f"for {REASONS.get(reason, reason)}"
     if type == EventType.TOOL_WAITS:
         return str(payload.get("question", ""))
     if type == EventType.TOOL_REQUIRES_APPROVAL:

@@ -39,7 +39,7 @@ def plays() -> Any:
     letter = {
         "to": ["ada@example.org"],
         "subject": "What our competitors charge",
-        "body": "Dear Ada,\n\nRival A charges 5 euros a seat, Rival B charges 7.\nWe suggest 6.\n\nYour agent",
+        "body": "Dear Ada,\n\nRival A charges 5 euros a seat, Rival B 7.\nWe suggest 6.\n\nYour agent",
     }
     return by_role(
         Personal_agent=[
