@@ -186,6 +186,7 @@ def repeat(
 ) -> Repetition:
     """`items` by each of `clients` at once, after each has warmed up. Raises Failed."""
     warm_up = min(warm_up, max(5, warm_up // clients))
+    alone(admin_url)
     with contextlib.ExitStack() as stack:
         processes = [stack.enter_context(_client(subject, url, warm_up, items)) for _ in range(clients)]
         for process in processes:
