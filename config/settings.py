@@ -19,6 +19,7 @@ import warnings
 from pathlib import Path
 
 from config import env
+from config.unfold import UNFOLD  # noqa: F401
 from launch import postgres
 from launch.home import home, secret_key
 
@@ -43,12 +44,15 @@ INSTALLED_APPS = [
     "memory",
     "policy",
     "groups",
+    "unfold",
+    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
+    "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",

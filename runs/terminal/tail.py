@@ -83,4 +83,5 @@ class Tail:
 
 def _seen(found: Any) -> Seen:
     *plain, error, group = found
-    return Seen(*plain, from_json(error), group)
+    values: list[Any] = [*plain, from_json(error), group]
+    return Seen(*values)
