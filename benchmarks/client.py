@@ -44,7 +44,8 @@ def serve(prepare: Callable[[str], None], **kinds: Callable[[str], Client]) -> N
         client.item()
     client.execute(FLUSH)
     print("ready", file=said, flush=True)
-    sys.stdin.readline()
+    if not sys.stdin.readline():
+        return  # the harness is gone
     print(json.dumps(timed(client, int(items))), file=said, flush=True)
     sys.stdin.readline()
     client.close()

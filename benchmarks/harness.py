@@ -29,7 +29,7 @@ from psycopg.conninfo import make_conninfo
 from launch import postgres
 from launch.home import PROJECT
 
-WARM_UP = 20  # items
+WARM_UP = 20  # items, shared by all clients; each does some
 EXCEPTION = re.compile(r"[\w.]+(Error|Exception|Exit|Interrupt|DoesNotExist|Refused)\b")
 OURS, FLOOR = "ours", "floor"
 
@@ -185,6 +185,8 @@ def repeat(
     subject: Subject, admin_url: str, url: str, clients: int, items: int, warm_up: int = WARM_UP
 ) -> Repetition:
     """`items` by each of `clients` at once, after each has warmed up. Raises Failed."""
+    warm_up = min(warm_up, max(5, warm_up // clients))
+    alone(admin_url)
     with contextlib.ExitStack() as stack:
         processes = [stack.enter_context(_client(subject, url, warm_up, items)) for _ in range(clients)]
         for process in processes:

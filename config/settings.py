@@ -19,6 +19,7 @@ import warnings
 from pathlib import Path
 
 from config import env
+from config.unfold import UNFOLD  # noqa: F401
 from launch import postgres
 from launch.home import home, secret_key
 
@@ -43,16 +44,20 @@ INSTALLED_APPS = [
     "memory",
     "policy",
     "groups",
+    "unfold",
+    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
+    "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_q",
 ]
 
@@ -160,15 +165,45 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 # REST API
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "config.api.authentication.TokenAuthentication",
+        "config.api.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "config.api.permissions.InScope",
+    ],
+    "DEFAULT_PARSER_CLASSES": ["config.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.negotiation.JSONAnyway",
+    "DEFAULT_FILTER_BACKENDS": ["config.api.filters.KnownParameters"],
+    "DEFAULT_PAGINATION_CLASS": "config.api.pagination.NewestFirst",
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "config.api.schema.Schema",
+    "EXCEPTION_HANDLER": "config.api.errors.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
     "DESCRIPTION": "The control plane for an organisation's agents.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells nothing of anybody's data
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",  # from our own static files, not from somebody else's server
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "runs.choices.RunStatus",
+        "RunKind": "runs.choices.RunKind",
+        "WaitKind": "runs.choices.WaitKind",
+        "ApprovalStatus": "runs.choices.ApprovalStatus",
+        "ApprovalEffect": "runs.choices.ApprovalEffect",
+        "EventType": "runs.choices.EventType",
+        "Driver": "runs.choices.Driver",
+        "Effect": "policy.models.rules.Effect",
+    },
 }
 
 # E-mail: written to files until EMAIL_URL says where to send it

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth import get_user_model
-
 from common.canonical import canonical, digest, normalise
-from common.db import row, rows
+from common.db import rows
 from groups import catalog, routing
 from memory.scope import Scope
 from memory.search import Hit, memory_search_pa, memory_search_tiered
@@ -40,11 +38,6 @@ BASE = {
     ),
 }
 
-PLACE = """
-SELECT p.name, o.name FROM groups_project p JOIN groups_organization o ON o.id = p.organization_id
-WHERE p.id = %s
-"""
-
 EARLIER = """
 SELECT goal, output FROM runs_run
 WHERE organization_id = %s AND user_id = %s AND project_id = %s AND session_key = %s AND id < %s
@@ -75,6 +68,14 @@ class Prompt:
 
     def settings(self, name: str) -> ModelSettings:
         return ModelSettings(model=name, facts=self.facts)
+
+
+def prepare(session: Session) -> None:
+    """Make the next speaker's prompt and keep it for `speak` and `record_reply`.
+
+    Inside the step's transaction, so that what it reads costs no transaction of its own.
+    """
+    session.cache["prompt"] = build(session)
 
 
 def build(session: Session) -> Prompt:
@@ -137,7 +138,7 @@ def base(session: Session, member: Member) -> str:
     words = BASE["lead" if member is session.state.closer else "member"]
     return words.format(
         role=member.role,
-        group=group_name(session),
+        group=session.group_name,
         round=session.state.round,
         max_rounds=session.state.max_rounds,
     )
@@ -145,27 +146,16 @@ def base(session: Session, member: Member) -> str:
 
 def environment(session: Session) -> str:
     """Who, where and when; the time is the run's, so that a replay sees the same."""
-    if "environment" not in session.cache:
-        user = get_user_model().objects.get(pk=session.user_id)
-        project, organization = row(PLACE, [session.project_id])
-        session.cache["environment"] = "\n".join(
-            [
-                "## Environment",
-                "",
-                f"- Person: {user.get_full_name() or user.get_username()}",
-                f"- Organization: {organization}",
-                f"- Project: {project}",
-                f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
-            ]
-        )
-    return str(session.cache["environment"])
-
-
-def group_name(session: Session) -> str:
-    if "group" not in session.cache:
-        found = row("SELECT name FROM groups_group WHERE id = %s", [session.group_id])
-        session.cache["group"] = found[0] if found else "?"
-    return str(session.cache["group"])
+    return "\n".join(
+        [
+            "## Environment",
+            "",
+            f"- Person: {session.person}",
+            f"- Organization: {session.organization_name}",
+            f"- Project: {session.project_name}",
+            f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
+        ]
+    )
 
 
 def groups_layer(ranked: list[routing.Ranked]) -> str:

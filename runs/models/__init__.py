@@ -3,6 +3,7 @@
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .events import RunEvent
+from .idempotency import IdempotencyRecord
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
@@ -10,6 +11,7 @@ from .waits import Wait
 __all__ = [
     "Approval",
     "ApprovalDecision",
+    "IdempotencyRecord",
     "QueueMessage",
     "Run",
     "RunEvent",

@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from runs.actions.start import start
 from runs.models import QueueMessage
-from tests.acceptance.house import House, status, until
+from tests.acceptance.house import MODEL, House, status, until
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 
 ENDED = ("completed", "failed", "cancelled")
@@ -42,16 +42,17 @@ def world(house: House) -> SimpleNamespace:
     project = ProjectFactory()
     membership = MembershipFactory(organization=project.organization)
     group = GroupFactory(project=project, name="Depths", max_rounds=1)
-    MemberFactory(group=group, role__name="lead", ordinal=0, is_lead=True)
+    MemberFactory(group=group, role__name="scout", ordinal=0)
+    MemberFactory(group=group, role__name="lead", ordinal=1, is_lead=True)
     return SimpleNamespace(project=project, user=membership.user, group=group)
 
 
 @pytest.fixture
 def ask(world: SimpleNamespace) -> Callable[..., str]:
-    """Start a run with a play of tests/plays; returns its id. The group's id is its context."""
+    """Start a run whose goal names its play (tests/plays); returns its id."""
 
-    def _ask(play: str, goal: str = "Go on", **settings: int) -> str:
-        with override_settings(DEPUTY_MODEL=f"scripted:tests.plays.{play}", **settings):
+    def _ask(goal: str, **settings: int) -> str:
+        with override_settings(DEPUTY_MODEL=MODEL, **settings):
             return start(user=world.user, project=world.project, goal=goal, context=world.group.pk)
 
     return _ask

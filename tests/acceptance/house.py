@@ -13,13 +13,14 @@ from typing import Any
 from django.db import connection
 
 from config import env
-from launch import postgres
+from launch import binaries, postgres
 from launch.home import PROJECT
 from launch.processes import die_with_parent
 from runs import log as run_log
-from runs.models import Run, RunEvent
+from runs.models import Run, RunEvent, ToolCall
 from tests.acceptance.witness import MailSink, Witness
 
+MODEL = "scripted:tests.plays.by_goal"
 PATIENCE = 60.0  # seconds: for what takes a fraction of that on an idle machine
 
 
@@ -44,8 +45,7 @@ class House:
         self.witness, self.mail = Witness(), MailSink()
         self.clusters: list[Cluster] = []
         self.logs = Path(tempfile.mkdtemp(prefix="deputy-logs-"))
-        # a killed server must not lose what it has acknowledged, as it would not with fsync
-        self._manage("migrate", "--verbosity", "0")
+        self.manage("migrate", "--verbosity", "0")
 
     def environment(self, **more: str) -> dict[str, str]:
         return os.environ | {
@@ -54,13 +54,16 @@ class House:
             "DEPUTY_HOME": str(self.home),
             "DEPUTY_WITNESS": self.witness.url,
             "DEPUTY_SMTP": self.mail.address,
+            "DEPUTY_MODEL": MODEL,
             "LEASE_SECONDS": "2",
+            "RUN_DEPTH": "10",
             "WORKERS": "2",
             "PYTHONUNBUFFERED": "1",
             **more,
         }
 
-    def _manage(self, *command: str) -> str:
+    def manage(self, *command: str) -> str:
+        """Run a command of manage.py; returns its output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *command],
             cwd=PROJECT,
@@ -70,8 +73,6 @@ class House:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
-
-    manage = _manage
 
     def cluster(self, **environment: str) -> "Cluster":
         """Start one and wait until its workers are there."""
@@ -86,7 +87,9 @@ class House:
     def report(self, run_id: str) -> str:
         """What a failed test shows."""
         runs = [f"{r.depth} {r.status} {r.waiting_reason} {r.error} {r.output}" for r in tree(run_id)]
-        return "\n".join([*runs, *(cluster.said()[-4000:] for cluster in self.clusters)])
+        calls = ToolCall.objects.filter(run__root_id=run_id).order_by("run__depth", "id")
+        called = [f"{c.run_id} {c.call_id} {c.tool} {c.status} {c.error}" for c in calls]
+        return "\n".join([*runs, *called, *(cluster.said()[-4000:] for cluster in self.clusters)])
 
     def end_clusters(self) -> None:
         for cluster in self.clusters:
@@ -97,6 +100,22 @@ class House:
         """The server's process."""
         pid_file = self.server.place.data / "postmaster.pid"
         return int(pid_file.read_text().split("\n", 1)[0])
+
+    def answers(self) -> bool:
+        return postgres.answers(self.server.place, binaries.find())
+
+    def transactions(self) -> int:
+        """How many this database has seen, this question not counted."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")
+        time.sleep(1.5)  # the others tell within a second
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+            )
+            (count,) = cursor.fetchone()
+        connection.close()
+        return int(count)
 
     def close(self) -> None:
         self.end_clusters()

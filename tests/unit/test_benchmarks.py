@@ -33,7 +33,7 @@ def test_a_client_warms_up_waits_for_the_word_and_tells_each_items_time(
     fake = FakeClient()
     heard: list[int] = []
     monkeypatch.setattr("sys.argv", ["client", "work", "postgresql://here", "3", "5"])
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(readline=lambda: heard.append(fake.items)))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(readline=lambda: heard.append(fake.items) or "go\n"))
     monkeypatch.setattr("sys.stdout", client.sys.stdout)
     client.serve(lambda url: None, work=lambda url: fake)
     ready, told = capsys.readouterr().out.splitlines()
@@ -46,6 +46,15 @@ def test_a_client_warms_up_waits_for_the_word_and_tells_each_items_time(
     assert len(result["times_ms"]) == 5
     assert result["threads"] == 0
     assert result["ended"] - result["started"] == pytest.approx(sum(result["times_ms"]) / 1000)
+
+
+def test_a_client_whose_harness_is_gone_does_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeClient()
+    monkeypatch.setattr("sys.argv", ["client", "work", "postgresql://here", "3", "5"])
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(readline=lambda: ""))
+    monkeypatch.setattr("sys.stdout", client.sys.stdout)
+    client.serve(lambda url: None, work=lambda url: fake)
+    assert fake.items == 3
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
