@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from django.db import connection
+import psycopg
+from django.db import connection, connections
 from psycopg.types.json import Jsonb
 
 
@@ -36,3 +37,15 @@ def execute(sql: str, parameters: Any = ()) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
+
+
+def own_connection(*, durable: bool = True) -> Any:
+    """A connection to the default database beside Django's, in autocommit; the caller closes it.
+
+    `durable=False`: a commit returns before it is on disk, for what may be lost in a power cut.
+    """
+    parameters = connections["default"].get_connection_params()
+    own = psycopg.connect(**{**parameters, "cursor_factory": psycopg.Cursor}, autocommit=True)
+    if not durable:
+        own.execute("SET synchronous_commit = off")
+    return own

@@ -52,10 +52,12 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
+    "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_q",
 ]
 
@@ -107,14 +109,14 @@ WORKERS = env.whole_number("WORKERS", 2, most=64)
 Q_CLUSTER = {
     "name": "deputy",
     "label": "Queue",
-    "orm": "default",
+    "broker_class": "runs.broker.PostgresBroker",
     "workers": WORKERS,
-    "queue_limit": WORKERS,  # a message's lease starts when it is fetched: fetch no more than can start
-    "poll": 0.2,
-    "timeout": 300,
-    "retry": 600,  # covers the wait in a worker's queue and the timeout
+    "queue_limit": 128,  # the broker takes no more than can start; its process must not block when it stops
+    "timeout": 3600,  # of other tasks; a run's steps have deadlines of their own (STEP_SECONDS)
+    "retry": 7200,  # when a message nobody acknowledged is delivered again; a lost run is found much sooner
     "save_limit": -1,
-    "catch_up": False,
+    "recycle": 5000,
+    "scheduler": False,  # what is due by the clock is the sweep's
     "ack_failures": True,  # what failed is the run's to retry, not the queue's
 }
 
@@ -163,15 +165,45 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 # REST API
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "config.api.authentication.TokenAuthentication",
+        "config.api.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "config.api.permissions.InScope",
+    ],
+    "DEFAULT_PARSER_CLASSES": ["config.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.negotiation.JSONAnyway",
+    "DEFAULT_FILTER_BACKENDS": ["config.api.filters.KnownParameters"],
+    "DEFAULT_PAGINATION_CLASS": "config.api.pagination.NewestFirst",
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "config.api.schema.Schema",
+    "EXCEPTION_HANDLER": "config.api.errors.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
     "DESCRIPTION": "The control plane for an organisation's agents.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells nothing of anybody's data
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",  # from our own static files, not from somebody else's server
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "runs.choices.RunStatus",
+        "RunKind": "runs.choices.RunKind",
+        "WaitKind": "runs.choices.WaitKind",
+        "ApprovalStatus": "runs.choices.ApprovalStatus",
+        "ApprovalEffect": "runs.choices.ApprovalEffect",
+        "EventType": "runs.choices.EventType",
+        "Driver": "runs.choices.Driver",
+        "Effect": "policy.models.rules.Effect",
+    },
 }
 
 # E-mail: written to files until EMAIL_URL says where to send it

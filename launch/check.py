@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from launch import postgres
 from launch.errors import one_line
 from launch.home import PROJECT
+from launch.processes import die_with_parent
 
 LINT = (
     ("-m", "ruff", "check", "--quiet", "."),
@@ -25,9 +26,22 @@ LINT = (
 MIGRATIONS = ("manage.py", "makemigrations", "--check", "--dry-run")
 
 
+class Interrupt:
+    """Remembers Ctrl-C. The step that runs gets it too and says what it has done so far."""
+
+    seen = False
+
+    def __call__(self, *_: object) -> None:
+        self.seen = True
+
+
+interrupt = Interrupt()
+
+
 def main() -> None:
     """Exit status 0 only if everything passed."""
     arguments = sys.argv[1:]
+    signal.signal(signal.SIGINT, interrupt)
     with one_line():
         if arguments[:1] == ["--lint"]:
             sys.exit(1 if failing(LINT, dict(os.environ)) else 0)
@@ -38,7 +52,6 @@ def test(arguments: list[str]) -> int:
     """Lint and pytest on one server. Returns the exit status."""
     slow = arguments[:1] == ["--slow"]
     chosen = arguments[1:] if slow else arguments
-    signal.signal(signal.SIGINT, lambda *_: None)  # pytest gets it too, and says what it has done so far
     environment = dict(os.environ)
     server = None
     if not environment.get("DATABASE_URL", "").strip():
@@ -46,7 +59,7 @@ def test(arguments: list[str]) -> int:
         server = postgres.ensure(folder, durable=False, temporary=True)
         environment |= {"DEPUTY_HOME": str(folder), "DATABASE_URL": postgres.url(folder)}
     failed = [] if chosen or slow else failing((*LINT, MIGRATIONS), environment)
-    if failed:
+    if failed and not interrupt.seen:
         print(f"\nFAILED, see above: {', '.join(failed)}. The tests run all the same.\n", flush=True)
     status = run(("-m", "pytest", "-m", "slow" if slow else "not slow", *chosen), environment)
     if server is not None:
@@ -60,7 +73,12 @@ def failing(steps: Sequence[Sequence[str]], environment: dict[str, str]) -> list
 
 
 def run(step: Sequence[str], environment: dict[str, str]) -> int:
-    return subprocess.run([sys.executable, *step], cwd=PROJECT, env=environment).returncode
+    """A step's exit status; after Ctrl-C no further step starts."""
+    if interrupt.seen:
+        return 130
+    follow = die_with_parent(signal.SIGINT)
+    command = [sys.executable, *step]
+    return subprocess.run(command, cwd=PROJECT, env=environment, preexec_fn=follow).returncode
 
 
 if __name__ == "__main__":

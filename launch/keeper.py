@@ -18,7 +18,7 @@ from launch import locks, place
 from launch.postgres import STOP_SECONDS, clean_environment
 from launch.processes import die_with_parent
 
-QUICK_FAILURES = 6  # this many deaths in a row, each within QUICK_SECONDS of its start, and it gives up
+QUICK_FAILURES = 5  # this many deaths in a row, each within QUICK_SECONDS of its start, and it gives up
 QUICK_SECONDS = 10
 
 

@@ -125,7 +125,13 @@ def ensure(folder: Path | None = None, *, durable: bool = True, temporary: bool 
     server = _servers.get(folder)
     if server is None or server.hold is None:
         server = _servers[folder] = Server(folder, durable=durable, temporary=temporary)
-        server.start()
+        try:
+            server.start()
+        except BaseException:
+            server.leave()
+            if temporary:
+                place.remove(folder)
+            raise
     return server
 
 
@@ -135,25 +141,20 @@ def url(folder: Path | None = None) -> str:
     return f"postgresql://{DATABASE}@{quote(str(socket_folder), safe='')}:{PORT}/{DATABASE}"
 
 
-def temporary_home() -> Path:
+def temporary_home(folder: Path | None = None) -> Path:
     """A new folder for a server of one test run; give it to `ensure(…, temporary=True)`."""
-    folder = Path(tempfile.mkdtemp(prefix="deputy-test-"))
+    if folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="deputy-test-"))
+    else:
+        folder.mkdir(mode=0o700)
     folder.chmod(0o711)  # the server of root's tests runs as another user
     return folder
 
 
 def answers(where: Place, bin_folder: Path) -> bool:
     """Whether a server accepts connections at the place: asked of the server, not of a PID file."""
-    question: list[str | Path] = [
-        bin_folder / "pg_isready",
-        "-q",
-        "-h",
-        where.socket_folder,
-        "-p",
-        PORT,
-        "-t",
-        "5",
-    ]
+    question: list[str | Path] = [bin_folder / "pg_isready", "-q", "-h", where.socket_folder, "-p", PORT]
+    question += ["-U", DATABASE, "-d", DATABASE]
     return subprocess.run(question, env=clean_environment(), cwd="/").returncode == 0
 
 
@@ -196,6 +197,7 @@ def _run(where: Place, command: list[str | Path], said: str = "") -> None:
         stderr=subprocess.STDOUT,
         env=clean_environment(),
         cwd=where.folder,
+        start_new_session=True,  # Ctrl-C is for the program that asked
         **where.popen(),
     )
     if done.returncode:

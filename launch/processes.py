@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
+TELLING = (signal.SIGINT, signal.SIGHUP)
 
 
 def die_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None] | None:
@@ -28,3 +29,30 @@ def follow_parent(with_signal: int = signal.SIGTERM) -> None:
     """The same for this very process."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0)
+
+
+class Make:
+    """The make whose recipe this is. Killed, or interrupted alone, it would leave the recipe running.
+
+    GNU make forwards SIGTERM. A SIGINT or SIGHUP sent to it alone (not to the group, as a terminal
+    does) it keeps to itself: it goes back to the default action and waits. Its signal mask shows that.
+    """
+
+    def __init__(self) -> None:
+        self.pid = os.getppid() if "MAKELEVEL" in os.environ else None
+        if self.pid is not None:
+            follow_parent(signal.SIGTERM)
+        self.listened = self._caught()
+
+    def interrupted(self) -> bool:
+        """Whether make has been told to stop since this object was made."""
+        return bool(self.listened & ~self._caught())
+
+    def _caught(self) -> int:
+        """The signals of TELLING it has a handler for, as a mask; 0 where there is no /proc."""
+        try:
+            with open(f"/proc/{self.pid}/status") as status:
+                caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+        except (OSError, StopIteration):
+            return 0
+        return int(caught, 16) & sum(1 << (number - 1) for number in TELLING)

@@ -23,16 +23,17 @@ from launch import locks, postgres
 from launch.errors import LaunchError, one_line
 from launch.home import PROJECT, make_home, secret_key
 from launch.prepare import ACCOUNTS
-from launch.processes import die_with_parent, follow_parent
+from launch.processes import Make, die_with_parent
 
 WEB_COMMAND = (
     *("-m", "gunicorn", "config.asgi:application", "-k", "asgi", "--log-level", "warning"),
     *("--graceful-timeout", "5", "--no-control-socket"),
 )
 WEB_PROCESSES = 2
-WORKER_COMMAND = ("manage.py", "qcluster")
+WORKER_COMMAND = ("manage.py", "cluster")
 LONGEST_PAUSE = 30  # seconds before a child that keeps dying is started once more
 SETTLED = 30  # a child that lived this long starts over with short pauses
+GROUP_SECONDS = 2  # for what was killed to be gone
 LAST_RUN_SECONDS = 25  # what a killed supervisor left behind gets this long to end
 
 
@@ -83,14 +84,21 @@ class Child:
             if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return False
             self.kill()
-            self.process.wait()
         return True
 
     def kill(self) -> None:
-        """End the whole group at once."""
-        if self.process is not None and self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+        """End the whole group at once and wait until it is gone, with the locks it held."""
+        if self.process is None or self.process.returncode is not None:
+            return
+        group = self.process.pid
+        deadline = time.monotonic() + GROUP_SECONDS
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses a group of zombies
+            os.killpg(group, signal.SIGKILL)
+            self.process.wait()
+            while time.monotonic() < deadline:
+                os.killpg(group, 0)
+                time.sleep(0.01)
+        self.process.wait()
 
     def pause(self) -> float:
         """Seconds to wait before the next start: 1, 2, 4 … after one death, two, three."""
@@ -101,10 +109,13 @@ class Child:
 class Supervisor:
     """Runs the children until it is told to stop."""
 
-    def __init__(self, children: Sequence[Child], server: postgres.Server | None, probe: "Probe") -> None:
+    def __init__(
+        self, children: Sequence[Child], server: postgres.Server | None, probe: "Probe", make: Make
+    ) -> None:
         self.children = children
         self.server = server
         self.probe = probe
+        self.make = make
         self.stops = 0
         self.width = max(len(child.name) for child in children)
         self.selector = selectors.DefaultSelector()
@@ -119,6 +130,8 @@ class Supervisor:
                 self._look_after(child)
             self._look_after_server()
             self._wait(0.5)
+            if self.make.interrupted():
+                break
         self._stop()
 
     def _look_after(self, child: Child) -> None:
@@ -156,9 +169,8 @@ class Supervisor:
         while not child.ended() and time.monotonic() < deadline and self.stops < 2:
             self._wait(0.1)
         if not child.ended():
-            say(f"{child.name} has not stopped; ending it")
+            say(f"{child.name}: not stopped yet, ended")
             child.kill()
-            child.process.wait()  # type: ignore[union-attr]
         self._drain(child)
 
     def _wait(self, seconds: float) -> None:
@@ -257,8 +269,7 @@ class Probe:
 
 def supervise() -> None:
     """All of `make run`. Raises LaunchError and BadSetting before anything is left running."""
-    if "MAKELEVEL" in os.environ:
-        follow_parent(signal.SIGTERM)  # a killed make must not leave its recipe behind
+    make = Make()
     for number in STOPPING:
         signal.signal(number, _interrupt)
     host, port = env.host(), env.port()
@@ -274,7 +285,7 @@ def supervise() -> None:
             Child("web", web, patience=10, files=(listener.fileno(), family)),
             Child("workers", WORKER_COMMAND, patience=20, files=(family,)),
         ]
-        Supervisor(children, server, Probe(listener, host)).run()
+        Supervisor(children, server, Probe(listener, host), make).run()
     except KeyboardInterrupt:
         say("stopping")
     finally:

@@ -35,6 +35,9 @@ SELECT count(*) FROM gone
 # Parameters: tiers, quotas, keys (parallel: a tier is a list of scope keys), terms, quoted (parallel),
 # organization, reach, pairs, most. What each step does:
 #
+# (LATERAL … LIMIT 1 and the subquery in `counted` are lookups by key whatever the planner's statistics say:
+# joined, a scope just loaded was read from end to end.)
+#
 #   uncounted   what the counts do not know yet (memory.statistics)
 #   weighted    each term's inverse document frequency in each tier, from the rarest to the commonest
 #   wanted      the candidates: every memory with one of the rarest terms, as long as these together
@@ -54,21 +57,28 @@ WITH place AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT memory_id FROM memory_pendingmemory WHERE scope_key = place.key LIMIT 256
     ) AS pending
-    JOIN memory_memory AS memory ON memory.id = pending.memory_id
+    CROSS JOIN LATERAL (
+        SELECT search_vector, length FROM memory_memory WHERE id = pending.memory_id LIMIT 1
+    ) AS memory
 ), size AS MATERIALIZED (
     SELECT tier, sum(memories)::float AS memories,
         greatest(sum(terms)::float / greatest(sum(memories), 1), 1) AS usual_length
     FROM (
-        SELECT place.tier, memories, terms FROM place JOIN memory_scopesize ON scope_key = place.key
+        SELECT place.tier, memories, terms
+        FROM place CROSS JOIN LATERAL (
+            SELECT memories, terms FROM memory_scopesize WHERE scope_key = place.key LIMIT 1
+        ) AS known
         UNION ALL SELECT tier, count(*), sum(length) FROM uncounted GROUP BY tier
     ) AS sizes
     GROUP BY tier
 ), counted AS (
     SELECT tier, term, sum(memories)::float AS memories
     FROM (
-        SELECT place.tier, count.term, count.memories
+        SELECT place.tier, term.term, (
+            SELECT memories FROM memory_termcount AS known
+            WHERE scope_key = place.key AND known.term = term.term
+        ) AS memories
         FROM place CROSS JOIN term
-        JOIN memory_termcount AS count ON count.scope_key = place.key AND count.term = term.term
         UNION ALL
         SELECT tier, term, count(*) FROM uncounted JOIN term ON search_vector @@ quoted::tsquery GROUP BY 1, 2
     ) AS counts
@@ -136,7 +146,7 @@ WITH place AS MATERIALIZED (
 )
 SELECT ranked.tier, ranked.score, memory.id, memory.content, memory.type, memory.metadata,
     memory.source_run_id, memory.created_at
-FROM ranked JOIN memory_memory AS memory ON memory.id = ranked.id
+FROM ranked CROSS JOIN LATERAL (SELECT * FROM memory_memory WHERE id = ranked.id LIMIT 1) AS memory
 WHERE ranked.rank <= ranked.quota
 ORDER BY ranked.tier, ranked.rank
 """

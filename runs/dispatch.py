@@ -8,7 +8,7 @@ from django.db import transaction
 
 from common.canonical import NotJson, normalise
 from policy.terms import AgentContext, Effect
-from runs import approvals, ledger
+from runs import approvals, ledger, queue
 from runs.actions import escalate, waits
 from runs.choices import CallStatus, EventType, WaitKind, WaitOutcome
 from runs.log import RunLog
@@ -52,9 +52,12 @@ class GateOnDemand:
 
 
 def open_gate(session: Session) -> Gate:
-    return Gate.open(
-        session.organization_id, session.project_id, session.group_id, session.user_id, session.delegated
-    )
+    """The gate as it stands in this transaction; a step asks for the user's standing once."""
+    if session.gate is None:
+        place = (session.organization_id, session.project_id, session.group_id)
+        session.gate = Gate.open(*place, session.user_id, session.delegated)
+    gate: Gate = session.gate
+    return gate
 
 
 def start(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
@@ -217,6 +220,7 @@ def wait_for_timer(session: Session, payload: dict[str, Any], agent: str, second
     key = f"retry-{log.last_seq + 1}"
     session.append(EventType.MODEL_RETRIED, {**payload, "correlation_key": key}, agent=agent)
     waits.open_wait(log, waits.NewWait(WaitKind.TIMER, key, expires_at=log.now + timedelta(seconds=seconds)))
+    queue.enqueue(session.run_id, delay=seconds)
     session.absorb()
 
 

@@ -1,12 +1,28 @@
-"""The queue: the only place that knows django-q2. A message is a run's id and decides nothing."""
+"""The queue: how the rest of Deputy reaches django-q2. A message is a run's id and decides nothing."""
 
 from django.conf import settings
+from django_q.brokers import get_broker
 from django_q.tasks import async_task
 
+from runs.broker import PostgresBroker
+
 ADVANCE = "runs.tasks.advance"
+WAKE = "runs.tasks.wake"
+
+# No result is kept, and no time-out set: a step's own deadline guards it (runs/lease.py).
+OPTIONS = {"save": False, "timeout": -1}
 
 
-def enqueue(run_id: str) -> None:
-    """Ask for a worker to drive the run. Joins the caller's transaction: no commit, no message."""
-    if settings.QUEUE_ENABLED:
-        async_task(ADVANCE, run_id, q_options={"save": False})
+def enqueue(run_id: str, delay: float = 0) -> None:
+    """Ask for a worker to drive the run. Joins the caller's transaction: no commit, no message.
+
+    With a `delay` (seconds), ask for one to look then whether what the run waits for has come due.
+    """
+    if not settings.QUEUE_ENABLED:
+        return
+    broker = get_broker()
+    if isinstance(broker, PostgresBroker):
+        broker.run_id, broker.delay = run_id, delay
+    elif delay:  # another broker cannot wait: the next sweep sees to it
+        return
+    async_task(WAKE if delay else ADVANCE, run_id, q_options={**OPTIONS, "broker": broker})

@@ -3,11 +3,14 @@
 It re-queues and resolves by the clock; what a run does next is the run's own business.
 """
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from common.db import execute, row, rows
 from policy.models.rules import OnExpiry
@@ -23,6 +26,8 @@ from runs.choices import (
 from runs.clocks import stood_still
 from runs.log import RunGone, RunLog
 
+logger = logging.getLogger(__name__)
+
 ADVISORY_LOCK = 0x6465_7075_7479  # "deputy"
 BATCH = 500
 MAX_CRASHES = 3  # a run that takes its worker down this often ends as failed
@@ -32,17 +37,29 @@ LEASE_EXPIRED = """
 SELECT id FROM runs_run WHERE status = 'running' AND driver = 'internal'
   AND lease_expires_at < clock_timestamp() ORDER BY lease_expires_at LIMIT %s
 """
-CRASHES = "SELECT crashes + 1 FROM runs_run WHERE id = %s AND lease_expires_at < clock_timestamp()"
-NOT_TAKEN = """
-UPDATE runs_run SET queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
-    SELECT id FROM runs_run WHERE status = 'pending' AND driver = 'internal'
-      AND (queued_at IS NULL OR queued_at < clock_timestamp() - %s * interval '1 second')
-    ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED))
-RETURNING id
+# A message that still waits in the queue is not lost: a long queue must not grow by itself.
+LOST = """
+    status = 'pending' AND driver = 'internal'
+    AND (queued_at IS NULL OR queued_at < clock_timestamp() - %s * interval '1 second')
+    AND NOT EXISTS (SELECT FROM runs_queuemessage m WHERE m.run_id = r.id AND m.due_at <= clock_timestamp())
 """
+NOT_TAKEN = f"""
+UPDATE runs_run SET queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
+    SELECT id FROM runs_run r WHERE {LOST} ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED))
+RETURNING id
+"""  # noqa: S608 - the text above
+ANYTHING_DUE = f"""
+SELECT EXISTS (SELECT FROM runs_run WHERE status = 'running' AND driver = 'internal'
+               AND lease_expires_at < clock_timestamp())
+    OR EXISTS (SELECT FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp())
+    OR EXISTS (SELECT FROM runs_run r WHERE {LOST})
+"""  # noqa: S608
 OVERDUE_WAITS = """
 SELECT id, run_id FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp()
 ORDER BY expires_at LIMIT %s
+"""
+OVERDUE_OF = """
+SELECT id FROM runs_wait WHERE run_id = %s AND resolved_at IS NULL AND expires_at < clock_timestamp()
 """
 WAIT = """
 SELECT kind, correlation_key, child_run_id, expires_at < clock_timestamp(),
@@ -68,6 +85,15 @@ class Swept:
     waits: int = 0
     busy: bool = False
 
+    @property
+    def any(self) -> bool:
+        return bool(self.leases or self.poisoned or self.requeued or self.waits)
+
+
+def anything_due() -> bool:
+    """Whether a sweep would find something: one cheap look, so that an idle cluster costs little."""
+    return bool(row(ANYTHING_DUE, [REQUEUE_AFTER])[0])
+
 
 def sweep() -> Swept:
     """One round. `busy` when another process is at it, which is as good."""
@@ -76,9 +102,11 @@ def sweep() -> Swept:
         return Swept(busy=True)
     try:
         for run_id in _ids(LEASE_EXPIRED, [BATCH]):
-            bring_back(run_id, swept)
+            with by_itself(run_id):
+                bring_back(run_id, swept)
         for wait_id, run_id in rows(OVERDUE_WAITS, [BATCH]):
-            swept.waits += expire_wait(wait_id, run_id)
+            with by_itself(run_id):
+                swept.waits += expire_wait(wait_id, run_id)
         with transaction.atomic():
             for run_id in _ids(NOT_TAKEN, [REQUEUE_AFTER, BATCH]):
                 queue.enqueue(run_id)
@@ -86,6 +114,24 @@ def sweep() -> Swept:
     finally:
         row("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
     return swept
+
+
+@contextmanager
+def by_itself(run_id: str) -> Iterator[None]:
+    """What goes wrong with one run keeps the sweep from no other. A lost connection ends it."""
+    try:
+        yield
+    except RunGone:
+        return
+    except Exception:
+        if not connection.is_usable():
+            raise
+        logger.exception("could not sweep %s", run_id)
+
+
+def expire_waits_of(run_id: str) -> int:
+    """Resolve the run's waits that are due by now, without waiting for the next sweep."""
+    return sum(expire_wait(wait_id, run_id) for wait_id in _ids(OVERDUE_OF, [run_id]))
 
 
 def bring_back(run_id: str, swept: Swept) -> None:

@@ -3,7 +3,18 @@
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .events import RunEvent
+from .idempotency import IdempotencyRecord
+from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
 
-__all__ = ["Approval", "ApprovalDecision", "Run", "RunEvent", "ToolCall", "Wait"]
+__all__ = [
+    "Approval",
+    "ApprovalDecision",
+    "IdempotencyRecord",
+    "QueueMessage",
+    "Run",
+    "RunEvent",
+    "ToolCall",
+    "Wait",
+]

@@ -156,7 +156,6 @@ def test_data_of_another_version_is_refused_in_words_that_help(folder):
     (server.place.data / "PG_VERSION").write_text("15\n")
     with pytest.raises(LaunchError, match=r"made by PostgreSQL 15 .* PG_BIN"):
         postgres.ensure(folder, durable=False)
-    postgres._servers[folder].leave()
 
 
 def test_a_server_that_cannot_start_says_why(folder):
@@ -166,7 +165,6 @@ def test_a_server_that_cannot_start_says_why(folder):
         configuration.write("shared_buffers = nonsense\n")
     with pytest.raises(LaunchError, match=r"did not start: .*configuration file"):
         postgres.ensure(folder, durable=False)
-    postgres._servers[folder].leave()
 
 
 def test_a_temporary_home_goes_with_its_last_program(tmp_path):

@@ -1,0 +1,71 @@
+"""Hints: NOTIFY after a commit, from a thread and a connection of its own.
+
+NOTIFY makes commits take turns, so it is never sent inside a step. The thread sends what has come
+together meanwhile, each channel and payload once. A hint that is lost costs its reader one poll.
+"""
+
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+from django.db import transaction
+
+from common.db import own_connection
+
+logger = logging.getLogger(__name__)
+
+GATHER_SECONDS = 0.002  # what comes within this time goes out together
+IDLE_SECONDS = 30  # after which the connection is closed
+
+_lock = threading.Lock()
+_wanted = threading.Event()
+_pending: dict[tuple[str, str], None] = {}
+_sender: tuple[int, threading.Thread] | None = None  # the process it was started in: a fork has none
+
+
+def after_commit(channel: str, payload: str = "") -> None:
+    """Notify once the caller's transaction has committed; at once where there is none."""
+    transaction.on_commit(lambda: send(channel, payload))
+
+
+def send(channel: str, payload: str = "") -> None:
+    """Notify soon. Never blocks and never raises."""
+    global _sender
+    with _lock:
+        _pending[channel, payload] = None
+        if not (_sender and _sender[0] == os.getpid() and _sender[1].is_alive()):
+            _sender = (os.getpid(), threading.Thread(target=_send_all, name="hints", daemon=True))
+            _sender[1].start()
+    _wanted.set()
+
+
+def _send_all() -> None:
+    """Send what is pending until nothing has been for a while."""
+    global _sender
+    connection: Any = None
+    try:
+        while True:
+            _wanted.wait(IDLE_SECONDS)
+            time.sleep(GATHER_SECONDS)
+            with _lock:
+                _wanted.clear()
+                due = list(_pending)
+                _pending.clear()
+                if not due:
+                    _sender = None
+                    return
+            try:
+                if connection is None:
+                    connection = own_connection(durable=False)
+                for channel, payload in due:
+                    connection.execute("SELECT pg_notify(%s, %s)", [channel, payload])
+            except Exception as error:  # only a hint
+                logger.info("could not send a hint: %s", type(error).__name__)
+                if connection is not None:
+                    connection.close()
+                    connection = None
+    finally:
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,97 @@
+"""One group of workers: django-q2's cluster, and beside it the sweep every few seconds.
+
+The watchdog (runs/watchdog.py) starts it as a session of its own and watches its board.
+"""
+
+import logging
+import signal
+import time
+from typing import Any
+
+from django.db import Error, connection
+from django_q.cluster import Cluster
+from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
+
+from runs import board, broker, lease
+from runs.actions import sweep
+from runs.board import Board
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 5
+AGE_SECONDS = 10  # between two looks at the oldest message
+LOCK_SECONDS = 5  # a sweep waits no longer than this for a row
+LOOK_SECONDS = 0.2
+
+
+def run(page: Board, holder: str, gone: list[str]) -> None:
+    """Work until SIGTERM, or until the cluster has ended. `gone` are groups whose messages are free."""
+    board.current, broker.holder = page, holder
+    page.follow_forks()
+    post_spawn.connect(_spawned)
+    pre_execute.connect(_begins)
+    post_execute_in_worker.connect(_ends)
+    cluster = Cluster()
+    stops: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, frame: stops.append(received))
+    cluster.start()
+    duties = Duties(page, gone)
+    while cluster.sentinel.is_alive() and not stops:
+        duties.attend()
+        cluster.sentinel.join(LOOK_SECONDS)
+    cluster.stop()
+
+
+class Duties:
+    """What the group's first process does while the others work. Nothing it meets ends it."""
+
+    def __init__(self, page: Board, gone: list[str]) -> None:
+        self.page, self.gone = page, gone
+        self.sweep_at = self.age_at = 0.0
+
+    def attend(self) -> None:
+        """Whatever is due by now."""
+        now = time.monotonic()
+        if now < min(self.sweep_at, self.age_at):
+            return
+        try:
+            if self.gone:
+                broker.give_back(self.gone)
+                self.gone = []
+            if now >= self.sweep_at:
+                self.sweep_at = now + SWEEP_SECONDS
+                swept(LOCK_SECONDS)
+            if now >= self.age_at:
+                self.age_at = now + AGE_SECONDS
+                self.page.oldest = broker.oldest()
+        except Error as error:  # the database may be away: the next round tries again
+            logger.warning("could not sweep: %s", type(error).__name__)
+            self.page.oldest = 0.0
+            connection.close()
+
+
+def swept(lock_seconds: int) -> None:
+    """One sweep that waits no longer than `lock_seconds` for any row."""
+    if sweep.anything_due():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{lock_seconds}s'")
+        done = sweep.sweep()
+        if done.any:
+            logger.info("swept: %s", done)
+
+
+def _spawned(**_: Any) -> None:
+    if board.current is not None:
+        board.current.ready()
+    lease.end_stuck_process = True
+
+
+def _begins(**_: Any) -> None:
+    if board.current is not None:
+        board.current.begin()
+
+
+def _ends(**_: Any) -> None:
+    if board.current is not None:
+        board.current.end()

@@ -1,0 +1,75 @@
+"""What really happened outside: an HTTP server that counts effects, and a mail server that keeps mail."""
+
+import socketserver
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+
+class Witness:
+    """Takes one POST an effect; `effects` are (name, run, key) in the order of their coming."""
+
+    def __init__(self) -> None:
+        self.effects: list[tuple[str, str, str]] = []
+        witness = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                told = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                witness.effects.append((told["name"][0], told["run"][0], told["key"][0]))
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def count(self, run_ids: list[str]) -> Counter[str]:
+        """How often each effect happened in these runs."""
+        return Counter(name for name, run_id, _ in self.effects if run_id in run_ids)
+
+    def keys(self, run_ids: list[str], name: str) -> list[str]:
+        return [key for told, run_id, key in self.effects if told == name and run_id in run_ids]
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class MailSink:
+    """As much of SMTP as it takes to be sent mail; `mails` are their texts."""
+
+    def __init__(self) -> None:
+        self.mails: list[str] = []
+        sink = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                self.wfile.write(b"220 sink\r\n")
+                while line := self.rfile.readline():
+                    word = line[:4].upper()
+                    if word == b"DATA":
+                        self.wfile.write(b"354 go on\r\n")
+                        text = b""
+                        while (line := self.rfile.readline()) != b".\r\n":
+                            text += line
+                        sink.mails.append(text.decode())
+                    self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 ok\r\n")
+                    if word == b"QUIT":
+                        return
+
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()

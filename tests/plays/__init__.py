@@ -1,0 +1,82 @@
+"""What the agents of a cluster under test say: the model `scripted:tests.plays.by_goal`.
+
+A goal is the name of a play and what the play is told, `deep 3`. A play sees nothing but its prompt, so
+that it answers the same whichever process asks, and again after a crash.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runs.providers.base import Message, ProviderError, Reply
+from tests.scripted import call, say
+
+
+def by_goal(messages: Sequence[Message], facts: dict[str, Any]) -> Reply | ProviderError:
+    name, _, told = facts["goal"].partition(" ")
+    return PLAYS[name](told, answers(messages), facts)
+
+
+def answers(messages: Sequence[Message]) -> list[str]:
+    """What the speaker's tools have answered so far."""
+    return [message.content for message in messages if message.role == "tool"]
+
+
+def escalate(goal: str, facts: dict[str, Any]) -> Reply:
+    """The context is the group's id, all the way down."""
+    return call(
+        ("escalate_to_group", {"goal": goal, "group_id": facts["context"], "context": facts["context"]})
+    )
+
+
+def deep(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Escalates as many levels as it is told, and says which level it was. In a group the lead does."""
+    if answered or told == "0" or (facts["kind"] == "group" and not facts["is_lead"]):
+        return say(f"DECISION: {told}")
+    return escalate(f"deep {int(told) - 1}", facts)
+
+
+def team(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """The personal agent escalates; each member of the group has its effect, with the tool it is told."""
+    if answered:
+        return say("DECISION: done.")
+    return (
+        escalate(facts["goal"], facts)
+        if facts["kind"] == "personal"
+        else call((told, {"name": facts["role"]}))
+    )
+
+
+def alone(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Calls the tool it is told, once."""
+    return say("Done alone.") if answered else call((told, {"name": "it"}))
+
+
+def nap(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Calls a tool that takes as many seconds as it is told."""
+    return say("Slept well.") if answered else call(("nap", {"seconds": float(told)}))
+
+
+def naps(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Half a second, as many times as it is told."""
+    return (
+        say("Slept well.")
+        if len(answered) == int(told)
+        else call(("nap", {"seconds": 0.5 + len(answered) / 1000}))
+    )
+
+
+def flaky(told: str, answered: list[str], facts: dict[str, Any]) -> Reply | ProviderError:
+    """Fails the first time, asking to come again in 1.5 s; the file it is told remembers that."""
+    if Path(told).exists():
+        return say("Better now.")
+    Path(told).touch()
+    return ProviderError("MODEL_UNAVAILABLE", "Away.", retryable=True, retry_after=1.5)
+
+
+def brief(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """One reply."""
+    return say("Yes.")
+
+
+PLAYS = {"deep": deep, "team": team, "alone": alone, "nap": nap, "naps": naps, "flaky": flaky, "brief": brief}
