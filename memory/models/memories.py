@@ -131,7 +131,6 @@ class Memory(Created):
                 # searches read the pending list from end to end: keep it short
                 gin_pending_list_limit=256,
             ),
-            models.Index(fields=["scope_key", "-id"], name="memory_newest", condition=Q(status="active")),
             models.Index(fields=["organization", "project", "-id"], name="memory_by_project"),
             models.Index(
                 fields=["source_run_id"], name="memory_by_run", condition=Q(source_run_id__isnull=False)
