@@ -33,15 +33,18 @@ SELECT count(*) FROM gone
 """
 
 # Parameters: tiers, quotas, keys (parallel: a tier is a list of scope keys), terms, quoted (parallel),
-# organization, reach, pairs, most. What each step does:
+# organization, reach, pairs, scanned, enough, most. What each step does:
 #
 # (LATERAL … LIMIT 1 and the subquery in `counted` are lookups by key whatever the planner's statistics say:
 # joined, a scope just loaded was read from end to end.)
 #
 #   uncounted   what the counts do not know yet (memory.statistics)
 #   weighted    each term's inverse document frequency in each tier, from the rarest to the commonest
+#   common      the terms that are not among the rarest, and how many memories should have them all up to here
 #   wanted      the candidates: every memory with one of the rarest terms, as long as these together
-#               reach no more than `reach` memories; and those with two of the next `pairs` terms
+#               reach no more than `reach` memories; those with two of the next `pairs` terms, where that
+#               is a small number of them; and if all that brings in less than `enough`, those with the
+#               commoner terms together, as many terms as it takes to make them few
 #   plan        the weights for ts_rank, which knows none of its own for a query's terms: a term's idf in
 #               31 steps is a sum of powers of two, and each power ranks the terms that have it. ts_rank
 #               counts a term's occurrences as 1 + 1/4 + 1/9 + …, which is BM25's saturation at k1 = 0.64
@@ -93,17 +96,29 @@ WITH place AS MATERIALIZED (
     FROM size CROSS JOIN term LEFT JOIN counted USING (tier, term)
     WINDOW nearest AS (PARTITION BY tier ORDER BY coalesce(counted.memories, 0), term)
 ), common AS (
-    SELECT tier, quoted, memories, row_number() OVER (PARTITION BY tier ORDER BY ordinal) AS ordinal
+    SELECT tier, quoted, memories, all_memories, row_number() OVER nearest AS ordinal,
+        all_memories * exp(sum(ln(least(memories / all_memories, 1))) OVER nearest) AS together
     FROM weighted WHERE reach > %(reach)s AND all_memories > %(reach)s
+    WINDOW nearest AS (PARTITION BY tier ORDER BY ordinal)
+), alternative AS (
+    SELECT tier, quoted AS terms, memories AS expected
+    FROM weighted WHERE reach <= %(reach)s OR all_memories <= %(reach)s
+    UNION ALL
+    SELECT one.tier, '(' || one.quoted || '&' || other.quoted || ')',
+        one.memories * other.memories / one.all_memories
+    FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
+    WHERE other.ordinal <= %(pairs)s AND one.memories <= %(scanned)s
+        AND one.memories * other.memories / one.all_memories <= %(reach)s / 4
 ), wanted AS (
-    SELECT tier, string_agg(alternative, ' | ')::tsquery AS terms
+    SELECT tier, string_agg(terms, ' | ')::tsquery AS terms
     FROM (
-        SELECT tier, quoted AS alternative FROM weighted
-        WHERE reach <= %(reach)s OR all_memories <= %(reach)s OR ordinal = 1
+        SELECT tier, terms FROM alternative
         UNION ALL
-        SELECT one.tier, '(' || one.quoted || '&' || other.quoted || ')'
-        FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
-        WHERE other.ordinal <= %(pairs)s
+        SELECT tier, '(' || string_agg(quoted, '&') || ')'
+        FROM common
+        WHERE (ordinal = 1 OR together * all_memories / memories > %(reach)s / 2)
+            AND tier NOT IN (SELECT tier FROM alternative GROUP BY tier HAVING sum(expected) >= %(enough)s)
+        GROUP BY tier
     ) AS alternatives
     GROUP BY tier
 ), plan AS MATERIALIZED (
