@@ -48,6 +48,7 @@ SELECT count(*) FROM gone
 #   plan        the weights for ts_rank, which knows none of its own for a query's terms: a term's idf in
 #               31 steps is a sum of powers of two, and each power ranks the terms that have it. ts_rank
 #               counts a term's occurrences as 1 + 1/4 + 1/9 + …, which is BM25's saturation at k1 = 0.64
+#   candidate   looked up in the index, each alternative by itself, in every scope of its tier
 #   found       the candidates with their scores; long texts are held for less
 SEARCH = """
 WITH place AS MATERIALIZED (
@@ -87,7 +88,7 @@ WITH place AS MATERIALIZED (
     ) AS counts
     GROUP BY tier, term
 ), weighted AS MATERIALIZED (
-    SELECT tier, quoted, size.memories AS all_memories, usual_length,
+    SELECT tier, term, quoted, size.memories AS all_memories, usual_length,
         coalesce(counted.memories, 0) AS memories,
         ln(1 + (greatest(size.memories - coalesce(counted.memories, 0), 0) + 0.5)
             / (coalesce(counted.memories, 0) + 0.5)) AS idf,
@@ -96,30 +97,25 @@ WITH place AS MATERIALIZED (
     FROM size CROSS JOIN term LEFT JOIN counted USING (tier, term)
     WINDOW nearest AS (PARTITION BY tier ORDER BY coalesce(counted.memories, 0), term)
 ), common AS (
-    SELECT tier, quoted, memories, all_memories, row_number() OVER nearest AS ordinal,
+    SELECT tier, term, memories, all_memories, row_number() OVER nearest AS ordinal,
         all_memories * exp(sum(ln(least(memories / all_memories, 1))) OVER nearest) AS together
     FROM weighted WHERE reach > %(reach)s AND all_memories > %(reach)s
     WINDOW nearest AS (PARTITION BY tier ORDER BY ordinal)
-), alternative AS (
-    SELECT tier, quoted AS terms, memories AS expected
+), alternative AS MATERIALIZED (
+    SELECT tier, ARRAY[term] AS terms, memories AS expected
     FROM weighted WHERE reach <= %(reach)s OR all_memories <= %(reach)s
     UNION ALL
-    SELECT one.tier, '(' || one.quoted || '&' || other.quoted || ')',
-        one.memories * other.memories / one.all_memories
+    SELECT one.tier, ARRAY[one.term, other.term], one.memories * other.memories / one.all_memories
     FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
     WHERE other.ordinal <= %(pairs)s AND one.memories <= %(scanned)s
         AND one.memories * other.memories / one.all_memories <= %(reach)s / 4
-), wanted AS (
-    SELECT tier, string_agg(terms, ' | ')::tsquery AS terms
-    FROM (
-        SELECT tier, terms FROM alternative
-        UNION ALL
-        SELECT tier, '(' || string_agg(quoted, '&') || ')'
-        FROM common
-        WHERE (ordinal = 1 OR together * all_memories / memories > %(reach)s / 2)
-            AND tier NOT IN (SELECT tier FROM alternative GROUP BY tier HAVING sum(expected) >= %(enough)s)
-        GROUP BY tier
-    ) AS alternatives
+), wanted AS MATERIALIZED (
+    SELECT tier, terms FROM alternative
+    UNION ALL
+    SELECT tier, array_agg(term)
+    FROM common
+    WHERE (ordinal = 1 OR together * all_memories / memories > %(reach)s / 2)
+        AND tier NOT IN (SELECT tier FROM alternative GROUP BY tier HAVING sum(expected) >= %(enough)s)
     GROUP BY tier
 ), plan AS MATERIALIZED (
     SELECT tier, usual_length, max(step) AS step,
@@ -138,23 +134,29 @@ WITH place AS MATERIALIZED (
         FROM (SELECT *, max(idf) OVER (PARTITION BY tier) / 31 AS step FROM weighted) AS stepped
     ) AS levelled
     GROUP BY tier, usual_length
+), candidate AS (
+    SELECT DISTINCT ON (place.tier, memory.id) place.tier, place.quota, memory.*
+    FROM place JOIN wanted USING (tier)
+    CROSS JOIN LATERAL (
+        SELECT array_agg(memory_key(place.key, term)) AS keys FROM unnest(wanted.terms) AS term
+    ) AS looked_up
+    CROSS JOIN LATERAL (
+        SELECT id, importance, length, search_vector
+        FROM memory_memory
+        WHERE status = 'active' AND memory_keys(scope_key, search_vector) @> looked_up.keys
+            AND scope_key = place.key AND organization_id = %(organization)s
+            AND (expires_at IS NULL OR expires_at > clock_timestamp())
+        LIMIT %(most)s
+    ) AS memory
 ), found AS (
-    SELECT place.tier, place.quota, memory.id, memory.importance, (
+    SELECT tier, quota, id, importance, (
             coalesce(ts_rank(search_vector, ones) * number_of_ones, 0)
             + coalesce(ts_rank(search_vector, twos) * number_of_twos * 2, 0)
             + coalesce(ts_rank(search_vector, fours) * number_of_fours * 4, 0)
             + coalesce(ts_rank(search_vector, eights) * number_of_eights * 8, 0)
             + coalesce(ts_rank(search_vector, sixteens) * number_of_sixteens * 16, 0)
         ) * step * 16.45 / (1 + 0.64 * (0.6 + 0.4 * length / usual_length)) AS score
-    FROM place JOIN plan USING (tier) JOIN wanted USING (tier)
-    CROSS JOIN LATERAL (
-        SELECT id, importance, length, search_vector
-        FROM memory_memory
-        WHERE status = 'active' AND scope_key = place.key AND search_vector @@ wanted.terms
-            AND organization_id = %(organization)s
-            AND (expires_at IS NULL OR expires_at > clock_timestamp())
-        LIMIT %(most)s
-    ) AS memory
+    FROM candidate JOIN plan USING (tier)
 ), ranked AS (
     SELECT *, row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
     FROM found
