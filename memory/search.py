@@ -21,7 +21,7 @@ from memory.snippet import snippet
 MOST = 50
 MOST_TERMS = 64  # of one question; the first ones
 # Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
-REACH = 600  # memories that the rarest terms may bring in
+REACH = 250  # memories that the rarest terms may bring in
 PAIRS = 5  # of the next terms, two together bring in a memory
 SCANNED = 10_000  # memories of one term that may be looked through for a second one
 ENOUGH = 60  # candidates: with fewer, common terms together bring in more
