@@ -241,6 +241,7 @@ RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
 RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
 CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
+SWEEP_SECONDS = env.whole_number("SWEEP_SECONDS", 5)  # between two looks for what was lost or is overdue
 STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
 BATON_SECONDS = env.whole_number("BATON_SECONDS", 30)  # after which a worker hands on through the queue
 NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
