@@ -8,6 +8,8 @@ ALLOWED_HOSTS    names the server answers to (localhost, 127.0.0.1, [::1] and HO
 BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies, HSTS
 CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
 DEBUG            yes only while developing
+PUBLIC_URL       where people reach Deputy, for links in e-mail (http://HOST:PORT)
+NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
 WORKERS          processes that carry runs (2)
@@ -19,6 +21,7 @@ import warnings
 from pathlib import Path
 
 from config import env
+from config.unfold import UNFOLD  # noqa: F401
 from launch import postgres
 from launch.home import home, secret_key
 
@@ -43,16 +46,20 @@ INSTALLED_APPS = [
     "memory",
     "policy",
     "groups",
+    "unfold",
+    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
+    "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_q",
 ]
 
@@ -139,6 +146,8 @@ if BEHIND_HTTPS and not DEBUG:
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
+PUBLIC_URL = env.origin("PUBLIC_URL", f"http://{'localhost' if HOST in ('0.0.0.0', '::') else HOST}:{PORT}")  # noqa: S104
+
 # Language and time
 
 LANGUAGE_CODE = "en"
@@ -160,21 +169,52 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 # REST API
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "config.api.authentication.TokenAuthentication",
+        "config.api.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "config.api.permissions.InScope",
+    ],
+    "DEFAULT_PARSER_CLASSES": ["config.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.negotiation.JSONAnyway",
+    "DEFAULT_FILTER_BACKENDS": ["config.api.filters.KnownParameters"],
+    "DEFAULT_PAGINATION_CLASS": "config.api.pagination.NewestFirst",
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "config.api.schema.Schema",
+    "EXCEPTION_HANDLER": "config.api.errors.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
     "DESCRIPTION": "The control plane for an organisation's agents.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells nothing of anybody's data
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",  # from our own static files, not from somebody else's server
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "runs.choices.RunStatus",
+        "RunKind": "runs.choices.RunKind",
+        "WaitKind": "runs.choices.WaitKind",
+        "ApprovalStatus": "runs.choices.ApprovalStatus",
+        "ApprovalEffect": "runs.choices.ApprovalEffect",
+        "EventType": "runs.choices.EventType",
+        "Driver": "runs.choices.Driver",
+        "Effect": "policy.models.rules.Effect",
+    },
 }
 
 # E-mail: written to files until EMAIL_URL says where to send it
 
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = str(DEPUTY_HOME / "outbox")
+EMAIL_TIMEOUT = 20  # seconds
 DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
 if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
@@ -204,6 +244,7 @@ LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
 SWEEP_SECONDS = env.whole_number("SWEEP_SECONDS", 5)  # between two looks for what was lost or is overdue
 STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
 BATON_SECONDS = env.whole_number("BATON_SECONDS", 30)  # after which a worker hands on through the queue
+NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
 APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use

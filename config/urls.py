@@ -1,12 +1,19 @@
 """Deputy's addresses."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from config import health
+from config.api import errors
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
+    path("api/", include("config.api.urls")),
 ]
+
+handler400 = errors.handler400
+handler403 = errors.handler403
+handler404 = errors.handler404
+handler500 = errors.handler500

@@ -83,15 +83,20 @@ def version(project_id: str) -> int:
 
 def list_groups_with_roles(project_id: str) -> tuple[GroupWithRoles, ...]:
     """The project's active groups in order of creation, memberless ones too (seed 003, 4.1)."""
+    return edition(project_id)[1]
+
+
+def edition(project_id: str) -> tuple[int, tuple[GroupWithRoles, ...]]:
+    """The groups and the version they are of. One query while nothing changes, two when it has."""
     current = version(project_id)
     kept = _kept.get(project_id)
     if kept and kept[0] == current and kept[1] > time.monotonic():
-        return kept[2]
+        return current, kept[2]
     groups = _load(project_id)
     _kept[project_id] = (current, time.monotonic() + TTL, groups)
     while len(_kept) > KEPT_PROJECTS:
         _kept.popitem(last=False)
-    return groups
+    return current, groups
 
 
 def find_group(project_id: str, group_id: str) -> GroupWithRoles | None:

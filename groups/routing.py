@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.canonical import digest
-from groups.catalog import GroupWithRoles, list_groups_with_roles, version
+from groups.catalog import GroupWithRoles, edition, list_groups_with_roles
 from groups.models import Group, RoutingExample
 from groups.models.groups import ExampleKind
 from groups.scoring import Candidate, Router, Score
@@ -47,10 +47,11 @@ _routers: dict[str, tuple[int, float, Router]] = {}
 
 def rank(goal: str, project_id: str) -> list[Ranked]:
     """The project's active groups that have members, best first (ruling 19)."""
-    groups = {group.id: group for group in list_groups_with_roles(project_id) if group.seats}
+    version, found = edition(project_id)
+    groups = {group.id: group for group in found if group.seats}
     if not groups:
         return []
-    scores: list[Score] = router(project_id, groups).score(goal)
+    scores: list[Score] = router(project_id, version, groups).score(goal)
     return [Ranked(groups[s.id], s.score, s.fits, s.matched) for s in scores if s.id in groups]
 
 
@@ -80,9 +81,8 @@ def named_group(group_id: str, project_id: str) -> GroupWithRoles:
     return found
 
 
-def router(project_id: str, groups: dict[str, GroupWithRoles]) -> Router:
+def router(project_id: str, current: int, groups: dict[str, GroupWithRoles]) -> Router:
     """The project's router, rebuilt when its groups change or new examples may be there."""
-    current = version(project_id)
     kept = _routers.get(project_id)
     if kept and kept[0] == current and kept[1] > time.monotonic():
         return kept[2]

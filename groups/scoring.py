@@ -287,17 +287,17 @@ def _surface(goal: str) -> dict[str, str]:
         bare = word.strip(".,;:!?\"'()[]{}<>“”‘’。，；：！？（）《》「」、")
         for term in terms(bare):
             found.setdefault(term, bare if bare.isascii() else term)
-    return {term: word for term, word in found.items() if not _is_common(term)}
+    return {term: word for term, word in found.items() if not is_common(term)}
 
 
-def _is_common(term: str) -> bool:
+def is_common(term: str) -> bool:
     return term in _FUNCTION_WORDS or _FUNCTION_CHARACTERS.issuperset(term)
 
 
 def _share(term: str, piece: float, common: float) -> float:
     if term[0] == _PIECE:
         return piece
-    return common if common != 1.0 and _is_common(term) else 1.0
+    return common if common != 1.0 and is_common(term) else 1.0
 
 
 def _rarity(count: int, total: int) -> float:

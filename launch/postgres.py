@@ -141,9 +141,12 @@ def url(folder: Path | None = None) -> str:
     return f"postgresql://{DATABASE}@{quote(str(socket_folder), safe='')}:{PORT}/{DATABASE}"
 
 
-def temporary_home() -> Path:
+def temporary_home(folder: Path | None = None) -> Path:
     """A new folder for a server of one test run; give it to `ensure(…, temporary=True)`."""
-    folder = Path(tempfile.mkdtemp(prefix="deputy-test-"))
+    if folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="deputy-test-"))
+    else:
+        folder.mkdir(mode=0o700)
     folder.chmod(0o711)  # the server of root's tests runs as another user
     return folder
 

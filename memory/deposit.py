@@ -107,6 +107,7 @@ def _knowledge(result: GroupResult, content: str, original: str, source: str, **
     stamped: dict[str, Any] = {
         "source": source,
         "source_run_id": result.run_id,
+        "group_id": result.group_id,
         **lineage,
         "deposited_at": datetime.now(UTC).isoformat(),
     }

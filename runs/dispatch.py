@@ -52,9 +52,12 @@ class GateOnDemand:
 
 
 def open_gate(session: Session) -> Gate:
-    return Gate.open(
-        session.organization_id, session.project_id, session.group_id, session.user_id, session.delegated
-    )
+    """The gate as it stands in this transaction; a step asks for the user's standing once."""
+    if session.gate is None:
+        place = (session.organization_id, session.project_id, session.group_id)
+        session.gate = Gate.open(*place, session.user_id, session.delegated)
+    gate: Gate = session.gate
+    return gate
 
 
 def start(session: Session, gate: GateOnDemand, call: Call) -> Outcome:

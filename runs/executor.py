@@ -37,10 +37,10 @@ class NeedsParent(Exception):
 
 @dataclass(frozen=True)
 class Taken:
-    """A run this worker holds."""
+    """A run this worker holds, or, without an attempt, is about to claim."""
 
     run_id: str
-    attempt: int
+    attempt: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,7 @@ Slow = Speak | Perform | Let
 
 def run(run_id: str) -> None:
     """Claim the run and drive it, and whatever the baton passes on. Does nothing when it is not pending."""
-    with transaction.atomic():
-        attempt = claiming.claim(run_id)
-    if attempt is not None:
-        drive(Taken(run_id, attempt))
+    drive(Taken(run_id))
 
 
 def drive(taken: Taken | None, forever: bool = False) -> None:
@@ -78,23 +75,34 @@ def drive(taken: Taken | None, forever: bool = False) -> None:
 
 def advance(taken: Taken, may_pass: bool = True) -> Taken | None:
     """Drive one claimed run until it ends or waits; returns the baton."""
-    session = Session.load(taken.run_id, taken.attempt)
     try:
-        with lease.held(taken.run_id, taken.attempt):
-            return _loop(session, may_pass)
+        opened = take(taken, may_pass and not board.stopping())
+        if opened is None:
+            return None
+        session, slow = opened
+        with lease.held(session.run_id, session.attempt):
+            return _loop(session, slow, may_pass)
     except Fenced as fenced:
         logger.info("let go of %s: %s", taken.run_id, fenced)
         return None
 
 
-def _loop(session: Session, may_pass: bool) -> Taken | None:
-    done: Any = None
+def take(taken: Taken, may_pass: bool) -> tuple[Session, Slow] | None:
+    """One transaction: claim the run unless that is done, read it, and take its first quick steps."""
+    with transaction.atomic():
+        attempt = claiming.claim(taken.run_id) if taken.attempt is None else taken.attempt
+        if attempt is None:
+            return None
+        session = Session.load(taken.run_id, attempt)
+        if speak_at_once(session):
+            prompts.prepare(session)
+            return session, Speak(session.state.speaker)
+        return session, transact(session, None, may_pass)
+
+
+def _loop(session: Session, slow: Slow, may_pass: bool) -> Taken | None:
     while True:
-        slow: Slow | None = quick(session) if done is None else None
-        if slow is None:
-            slow = transact(session, done, may_pass and not board.stopping())
-            lease.progress(session.run_id, session.attempt)
-            time.sleep(session.cache.pop("sleep", 0))
+        time.sleep(session.cache.pop("sleep", 0))
         if isinstance(slow, Let):
             return slow.then
         if isinstance(slow, Speak) and board.stopping():
@@ -103,6 +111,8 @@ def _loop(session: Session, may_pass: bool) -> Taken | None:
         crash.point("before_slow")
         done = speak(session) if isinstance(slow, Speak) else work(session, slow)
         crash.point("after_slow")
+        slow = transact(session, done, may_pass and not board.stopping())
+        lease.progress(session.run_id, session.attempt)
 
 
 def let_go(session: Session) -> None:
@@ -112,10 +122,9 @@ def let_go(session: Session) -> None:
         queue.enqueue(session.run_id)
 
 
-def quick(session: Session) -> Speak | None:
-    """The next step when it needs no transaction of its own: the model is to be asked, as the log stands."""
-    step = next_step(session.state)
-    return step if isinstance(step, Speak) and not session.past_deadline else None
+def speak_at_once(session: Session) -> bool:
+    """Whether there is nothing to write before the model is asked."""
+    return isinstance(next_step(session.state), Speak) and not session.past_deadline
 
 
 def transact(session: Session, done: Any, may_pass: bool) -> Slow:
@@ -157,6 +166,7 @@ def settle(session: Session, log: RunLog, may_pass: bool) -> Slow:
         if limit:
             step = limit
         if isinstance(step, Speak):
+            prompts.prepare(session)
             return step
         if isinstance(step, Over):
             return Let()
@@ -219,9 +229,8 @@ def end(session: Session, log: RunLog, step: Finish | Fail, may_pass: bool) -> L
 
 
 def speak(session: Session) -> Reply | ProviderError:
-    """Ask the speaker's model. Slow."""
-    prompt = prompts.build(session)
-    session.cache["prompt"] = prompt
+    """Ask the speaker's model. Slow; the prompt was made in the transaction before."""
+    prompt: prompts.Prompt = session.cache["prompt"]
     try:
         provider, name = providers.get(prompt.model)
         return provider.complete(prompt.messages, prompt.tools, prompt.settings(name))

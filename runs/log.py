@@ -11,15 +11,18 @@ from typing import Any, Self
 
 from common.canonical import digest, normalise
 from common.db import execute, from_json, jsonb, row, rows
+from runs import hints
 from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 
 PAYLOAD_VERSION = 1
+CHANNEL = "deputy_events"  # says the root of each tree in which something happened
 
 LOCK = """
 SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
        attempt, last_seq, last_digest, deadline, waiting_reason, clock_timestamp()
 FROM runs_run WHERE id = %s FOR NO KEY UPDATE
 """
+LOCK_TIMED = LOCK.replace("clock_timestamp()", "clock_timestamp(), set_config('statement_timeout', %s, true)")
 
 READ = """
 SELECT seq, type, agent, payload, created_at FROM runs_runevent
@@ -86,12 +89,18 @@ class RunLog:
     changes: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def lock(cls, run_id: str) -> Self:
-        """Lock the run's row for this transaction. Raises RunGone."""
-        found = row(LOCK, [run_id])
+    def lock(cls, run_id: str, statement_timeout_ms: int = 0) -> Self:
+        """Lock the run's row for this transaction, whose further statements may take so long (0: any time).
+
+        Raises RunGone.
+        """
+        if statement_timeout_ms:
+            found = row(LOCK_TIMED, [str(statement_timeout_ms), run_id])
+        else:
+            found = row(LOCK, [run_id])
         if found is None:
             raise RunGone(run_id)
-        return cls(**dict(zip(COLUMNS, found, strict=True)))
+        return cls(**dict(zip(COLUMNS, found[: len(COLUMNS)], strict=True)))
 
     def check_fence(self, attempt: int) -> None:
         """Raises Fenced unless the worker that claimed it as `attempt` still holds the run."""
@@ -158,6 +167,8 @@ class RunLog:
         if values:
             update = f"WITH added AS ({insert_events(len(self.appended))}) {update}"
         execute(update, [*values, *set_to, self.id])
+        if values:
+            hints.after_commit(CHANNEL, self.root_id)
         self.appended, self.changes = [], {}
 
 

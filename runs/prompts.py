@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth import get_user_model
-
 from common.canonical import canonical, digest, normalise
-from common.db import row, rows
+from common.db import rows
 from groups import catalog, routing
 from memory.scope import Scope
 from memory.search import Hit, memory_search_pa, memory_search_tiered
@@ -40,11 +38,6 @@ BASE = {
     ),
 }
 
-PLACE = """
-SELECT p.name, o.name FROM groups_project p JOIN groups_organization o ON o.id = p.organization_id
-WHERE p.id = %s
-"""
-
 EARLIER = """
 SELECT goal, output FROM runs_run
 WHERE organization_id = %s AND user_id = %s AND project_id = %s AND session_key = %s AND id < %s
@@ -77,6 +70,14 @@ class Prompt:
         return ModelSettings(model=name, facts=self.facts)
 
 
+def prepare(session: Session) -> None:
+    """Make the next speaker's prompt and keep it for `speak` and `record_reply`.
+
+    Inside the step's transaction, so that what it reads costs no transaction of its own.
+    """
+    session.cache["prompt"] = build(session)
+
+
 def build(session: Session) -> Prompt:
     """The next speaker's prompt from the state; a few queries, cached for the claim where they may be."""
     state, member = session.state, session.state.speaker
@@ -100,6 +101,7 @@ def build(session: Session) -> Prompt:
             "kind": session.kind,
             "goal": state.goal,
             "context": state.context,
+            "escalate_to": state.escalate_to,
             "role": member.role,
             "is_lead": member.is_lead,
             "round": state.round,
@@ -118,12 +120,13 @@ def may_escalate(tools: tuple[ToolSchema, ...]) -> bool:
 def layers(
     session: Session, member: Member, role: RoleView, ranked: list[routing.Ranked], hits: list[Hit]
 ) -> list[str]:
-    """Base, role, environment, Available Groups, memory, context: in this order, empty ones left out."""
+    """Base, role, environment, groups, the one asked for, memory, context: in this order, no empty ones."""
     return [
         base(session, member),
         role.system_prompt.strip(),
         environment(session),
         groups_layer(ranked),
+        wanted_layer(session.state.escalate_to),
         memory_layer(hits),
         f"## Context\n\n{session.state.context.strip()}" if session.state.context.strip() else "",
     ]
@@ -135,7 +138,7 @@ def base(session: Session, member: Member) -> str:
     words = BASE["lead" if member is session.state.closer else "member"]
     return words.format(
         role=member.role,
-        group=group_name(session),
+        group=session.group_name,
         round=session.state.round,
         max_rounds=session.state.max_rounds,
     )
@@ -143,27 +146,16 @@ def base(session: Session, member: Member) -> str:
 
 def environment(session: Session) -> str:
     """Who, where and when; the time is the run's, so that a replay sees the same."""
-    if "environment" not in session.cache:
-        user = get_user_model().objects.get(pk=session.user_id)
-        project, organization = row(PLACE, [session.project_id])
-        session.cache["environment"] = "\n".join(
-            [
-                "## Environment",
-                "",
-                f"- Person: {user.get_full_name() or user.get_username()}",
-                f"- Organization: {organization}",
-                f"- Project: {project}",
-                f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
-            ]
-        )
-    return str(session.cache["environment"])
-
-
-def group_name(session: Session) -> str:
-    if "group" not in session.cache:
-        found = row("SELECT name FROM groups_group WHERE id = %s", [session.group_id])
-        session.cache["group"] = found[0] if found else "?"
-    return str(session.cache["group"])
+    return "\n".join(
+        [
+            "## Environment",
+            "",
+            f"- Person: {session.person}",
+            f"- Organization: {session.organization_name}",
+            f"- Project: {session.project_name}",
+            f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
+        ]
+    )
 
 
 def groups_layer(ranked: list[routing.Ranked]) -> str:
@@ -172,6 +164,17 @@ def groups_layer(ranked: list[routing.Ranked]) -> str:
         return ""
     shown = [candidate.group for candidate in ranked[: catalog.SHOWN_IN_PROMPT]]
     return catalog.prompt_section(shown, more=len(ranked) - len(shown))
+
+
+def wanted_layer(wanted: dict[str, str] | None) -> str:
+    """The person's own choice of a group."""
+    if not wanted:
+        return ""
+    return (
+        "## Requested group\n\n"
+        f"The person wants this handled by **{wanted['name']}** ({wanted['group_id']}). Call "
+        "`escalate_to_group` with that group_id before anything else, and answer with the group's result."
+    )
 
 
 def memories(session: Session, member: Member) -> list[Hit]:

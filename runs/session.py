@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from common.db import from_json, row
@@ -14,11 +15,20 @@ from runs.choices import EventType
 from runs.log import Event, RunLog
 from runs.state import State, apply, fold
 
-FACTS = """
-SELECT organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, group_id, session_key,
-       delegated_permissions, created_at, clock_timestamp() >= deadline
-FROM runs_run WHERE id = %s
-"""
+STATEMENT_TIMEOUT_MS = 30_000  # of each statement of a step, a tool's among them
+
+FACTS = f"""
+SELECT r.organization_id, r.project_id, r.user_id, r.parent_run_id, r.root_id, r.depth, r.kind, r.group_id,
+       r.session_key, r.delegated_permissions, r.created_at, clock_timestamp() >= r.deadline,
+       COALESCE(NULLIF(concat_ws(' ', NULLIF(u.first_name, ''), NULLIF(u.last_name, '')), ''), u.username),
+       o.name, p.name, COALESCE(g.name, '')
+FROM runs_run r
+JOIN {get_user_model()._meta.db_table} u ON u.id = r.user_id
+JOIN groups_organization o ON o.id = r.organization_id
+JOIN groups_project p ON p.id = r.project_id
+LEFT JOIN groups_group g ON g.id = r.group_id
+WHERE r.id = %s
+"""  # noqa: S608 - the name of Django's user table
 
 
 @dataclass
@@ -42,9 +52,14 @@ class Session:
     delegated: dict[str, Any] | None
     created_at: Any
     past_deadline: bool
+    person: str
+    organization_name: str
+    project_name: str
+    group_name: str
     state: State = field(default_factory=State)
     log: RunLog | None = None
     parent: RunLog | None = None
+    gate: Any = None  # of the transaction at hand, see dispatch.open_gate
     cache: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -66,8 +81,9 @@ class Session:
         try:
             with transaction.atomic():
                 self.parent = lock_parent(self.run_id) if lock_parent_too else None
-                self.log = RunLog.lock(self.run_id)
+                self.log = RunLog.lock(self.run_id, STATEMENT_TIMEOUT_MS)
                 self.log.check_fence(self.attempt)
+                self.gate = None
                 self._catch_up()
                 yield self.log
                 self.flush()

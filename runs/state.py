@@ -74,6 +74,7 @@ class State:
     kind: str = RunKind.PERSONAL
     goal: str = ""
     context: str = ""
+    escalate_to: dict[str, str] | None = None  # the group the person asked for: group_id and name
     members: tuple[Member, ...] = ()
     max_rounds: int = 1
     budgets: dict[str, int] = field(default_factory=dict)
@@ -150,6 +151,7 @@ def _created(state: State, event: Event) -> None:
     state.kind = payload["kind"]
     state.goal = payload["goal"]
     state.context = payload.get("context", "")
+    state.escalate_to = payload.get("escalate_to")
     state.members = tuple(Member(**member) for member in payload["members"])
     state.max_rounds = payload.get("max_rounds", 1)
     state.budgets = payload.get("budgets", {})

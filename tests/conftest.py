@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
+from django.db import connections
 
 from launch import place, postgres
 
@@ -15,10 +16,10 @@ def database_server() -> Iterator[postgres.Server | None]:
     if home is None:
         yield None
         return
-    server = postgres.ensure(home, durable=False, temporary=True)
+    server = postgres.ensure(postgres.temporary_home(home), durable=False, temporary=True)
+    # known only now: root's server lies elsewhere where its user cannot reach the folder
+    settings.DATABASES["default"]["HOST"] = str(server.place.socket_folder)
     yield server
-    from django.db import connections
-
     connections.close_all()
     server.leave()
 

@@ -1,15 +1,15 @@
 """Settings of the tests: Deputy's own, on a server of the tests, with nothing slow and nothing sent."""
 
 import os
-
-from launch import place, postgres
+import secrets
+import tempfile
+from pathlib import Path
 
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "0123456789" * 4)
 if not os.environ.get("DATABASE_URL", "").strip():
-    # a folder for now; tests/conftest.py starts the server when the first test asks the database
-    TEST_HOME = postgres.temporary_home()
+    # a name for now; tests/conftest.py starts the server there when the first test asks the database
+    TEST_HOME = Path(tempfile.gettempdir()) / f"deputy-test-{secrets.token_hex(6)}"
     os.environ["DEPUTY_HOME"] = str(TEST_HOME)
-    place.make(TEST_HOME)
 
 from config.settings import *  # noqa: F403
 

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
+from groups.models import Membership, Project
 from memory.models.columns import LengthField, ScopeKey, TermVectorField
 from memory.scope import Scope
 
@@ -29,6 +30,34 @@ class MemoryStatus(models.TextChoices):
 
 IN_GROUP = Q(project__isnull=False, user=None, agent_instance=None)
 PREFERENCE = Q(metadata__contains={"pa_preference": True})
+
+
+class MemoryQuerySet(models.QuerySet["Memory"]):
+    def from_run(self, run_id: str) -> "MemoryQuerySet":
+        """What the run left behind, and what its duplicates joined."""
+        joined = Q(metadata__has_key="sources") & Q(
+            metadata__contains={"sources": [{"source_run_id": run_id}]}
+        )
+        return self.filter(Q(source_run_id=run_id) | joined)
+
+    def visible_to(self, user: Any) -> "MemoryQuerySet":
+        """The shared memories of the user's organizations and projects, and the user's own."""
+        if user.is_superuser:
+            return self
+        mine = Q(pk__in=[])
+        for membership in Membership.objects.filter(user_id=user.pk, active=True):
+            where = Q(organization=membership.organization_id)
+            if membership.projects is not None:
+                where &= Q(project=None) | Q(project__in=membership.projects)
+            mine |= where & (Q(user=None) | Q(user=user.pk))
+        return self.filter(mine)
+
+    def may_see(self, user: Any, project: Project) -> bool:
+        """Whether the user's boundary includes a project."""
+        if user.is_superuser:
+            return True
+        memberships = Membership.objects.filter(user_id=user.pk, organization=project.organization_id)
+        return any(membership.sees_project(project.id) for membership in memberships)
 
 
 class Memory(Created):
@@ -89,18 +118,13 @@ class Memory(Created):
     search_vector = TermVectorField(editable=False)
     length = LengthField(default=0, editable=False)
 
+    objects = MemoryQuerySet.as_manager()
+
     class Meta:
         verbose_name_plural = "memories"
         permissions = [("curate_memory", "Can approve, retract, merge and promote knowledge")]
         indexes = [
-            GinIndex(
-                fields=["scope_key", "search_vector"],
-                name="memory_search",
-                condition=Q(status="active"),
-                # searches read the pending list from end to end: keep it short
-                gin_pending_list_limit=256,
-            ),
-            models.Index(fields=["scope_key", "-id"], name="memory_newest", condition=Q(status="active")),
+            # and memory_search, migration 0002: the terms, each in its scope
             models.Index(fields=["organization", "project", "-id"], name="memory_by_project"),
             models.Index(
                 fields=["source_run_id"], name="memory_by_run", condition=Q(source_run_id__isnull=False)
@@ -108,6 +132,7 @@ class Memory(Created):
             models.Index(
                 fields=["expires_at"], name="memory_expiring", condition=Q(expires_at__isnull=False)
             ),
+            GinIndex(fields=["metadata"], name="memory_by_source", condition=Q(metadata__has_key="sources")),
             models.Index(fields=["user"], name="memory_of_user", condition=Q(user__isnull=False)),
             models.Index(fields=["group"], name="memory_of_group", condition=Q(group__isnull=False)),
         ]
@@ -154,6 +179,22 @@ class Memory(Created):
     def sources(self) -> list[dict[str, Any]]:
         """The lineage of the duplicates that joined this memory."""
         return list(self.metadata.get("sources", []))
+
+
+class KnowledgeManager(models.Manager.from_queryset(MemoryQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> MemoryQuerySet:
+        found: MemoryQuerySet = super().get_queryset().filter(type=MemoryType.ARCHIVAL)
+        return found
+
+
+class DepositedKnowledge(Memory):
+    """What projects and organizations know, for its own page in the admin."""
+
+    objects = KnowledgeManager()  # type: ignore[misc]
+
+    class Meta:
+        proxy = True
+        verbose_name = verbose_name_plural = "Deposited knowledge"
 
 
 class MemoryRevision(Created):

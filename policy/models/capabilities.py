@@ -1,9 +1,14 @@
 """Capabilities and which tools have them."""
 
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from common import ids
 from common.models import Created
+from policy import checks
+from policy.terms import Binding
+
+from .belonging import strangers
 
 
 class Capability(Created):
@@ -43,3 +48,19 @@ class ToolBinding(Created):
 
     def __str__(self) -> str:
         return f"{self.pattern} has {self.capability}"
+
+    def clean(self) -> None:
+        """Raises ValidationError for another tenant's capability and for what is no pattern."""
+        self.pattern = self.pattern.strip()
+        errors = strangers(self, "capability")
+        problem = checks.pattern_problem(self.pattern)
+        if problem:
+            errors["pattern"] = [problem]
+        if errors:
+            raise ValidationError(errors)
+
+
+def bindings_of(organization_id: str) -> tuple[Binding, ...]:
+    """The organization's bindings as policy reads them."""
+    rows = ToolBinding.objects.filter(organization_id=organization_id).order_by("id")
+    return tuple(Binding(*pair) for pair in rows.values_list("pattern", "capability__name"))

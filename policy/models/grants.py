@@ -1,10 +1,16 @@
 """Standing approvals."""
 
+from typing import Any
+
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from common import ids
 from common.models import Created
+from policy import checks, tools
+
+from .belonging import strangers
 
 
 class Grant(Created):
@@ -42,6 +48,25 @@ class Grant(Created):
 
     def __str__(self) -> str:
         return f"{self.tool} in {self.project}"
+
+    def clean(self) -> None:
+        """Raises ValidationError: another tenant's project, no end, and for a new one what it covers."""
+        errors: dict[str, Any] = {}
+        if self.expires_at is None and self.max_uses is None:
+            errors["expires_at"] = ["A standing approval needs an end: a time or a number of uses."]
+        if self._state.adding:  # afterwards tool, project and arguments stay as they are
+            errors |= strangers(self, "project") | self._subject_errors()
+        if errors:
+            raise ValidationError(errors)
+
+    def _subject_errors(self) -> dict[str, list[str]]:
+        facts = tools.tools(self.organization_id).get(self.tool)
+        if facts is None:
+            return {"tool": [f"There is no tool '{self.tool}'."]}
+        if bool(self.arguments) == self.any_arguments:
+            return {"arguments": ["Name the arguments that must stay the same, or say any: one of the two."]}
+        problems = checks.argument_problems(self.arguments, facts)
+        return {"arguments": problems} if problems else {}
 
 
 class GrantUse(Created):

@@ -1,11 +1,18 @@
 """Rules: what a capability, or a tool, needs before it may run."""
 
+from typing import Any
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
 from common import ids
 from common.models import Created
+from policy import checks, tools
+
+from .belonging import strangers
+from .capabilities import bindings_of
 
 
 class Effect(models.TextChoices):
@@ -58,3 +65,26 @@ class CapabilityRule(Created):
 
     def __str__(self) -> str:
         return self.name or f"{self.capability or self.tool} → {self.effect}"
+
+    def clean(self) -> None:
+        """Raises ValidationError: scopes of other tenants, a subject too few or many, a bad condition."""
+        self.tool, self.condition = self.tool.strip(), self.condition.strip()
+        errors: dict[str, Any] = strangers(self, "project", "group", "role", "capability")
+        elsewhere = self.project_id and self.group and self.group.project_id != self.project_id
+        if elsewhere and "group" not in errors:
+            errors["group"] = ["The group belongs to another project."]
+        if bool(self.capability_id) == bool(self.tool):
+            errors["tool"] = ["A rule is about a capability or about a tool: name exactly one."]
+        elif self.condition and not errors:
+            problems = self.condition_problems()
+            if problems:
+                errors["condition"] = problems
+        if errors:
+            raise ValidationError(errors)
+
+    def condition_problems(self) -> list[str]:
+        """What is wrong with the condition, seen by every tool the rule speaks of."""
+        capability = self.capability.name if self.capability else None
+        bindings = bindings_of(self.organization_id) if capability else ()
+        about = checks.concerned(tools.tools(self.organization_id), bindings, self.tool, capability)
+        return checks.condition_problems(self.condition, about)

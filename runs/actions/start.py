@@ -9,6 +9,7 @@ from django.db import transaction
 
 from common import ids
 from common.db import execute, jsonb
+from groups import routing
 from groups.models import AgentInstance, Membership, Project, Role
 from runs import queue
 from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
@@ -72,14 +73,19 @@ def start(
     context: str = "",
     session_key: str = "",
     driver: str = Driver.INTERNAL.value,
+    group_id: str | None = None,
 ) -> str:
     """Start a run of the user's personal agent; returns its id.
 
-    Raises CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER.
+    `group_id`: the person wants this group; the agent is told to escalate to it.
+
+    Raises CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the group
+    UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY.
     """
     goal = check_text(goal, context)
     with transaction.atomic():
         agent = personal_agent(user, project)
+        snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
         run_id = create(
             NewRun(
                 organization_id=project.organization_id,
@@ -96,6 +102,7 @@ def start(
                 budgets=default_budgets(),
                 deadline=None,
                 author=user.get_username(),
+                snapshot=snapshot,
             )
         )
         if driver == Driver.INTERNAL:
@@ -115,6 +122,15 @@ def check_text(goal: str, context: str) -> str:
             "CONTEXT_TOO_LONG", f"The context has {len(context)} characters; at most {MAX_CONTEXT} fit."
         )
     return goal
+
+
+def wanted_group(group_id: str, project: Project) -> dict[str, str]:
+    """The group a person asks for, as run.created records it. Raises CannotStart."""
+    try:
+        group = routing.named_group(group_id, project.pk)
+    except routing.NoGroup as error:
+        raise CannotStart(error.code, error.message) from None
+    return {"group_id": group.id, "name": group.name}
 
 
 def personal_agent(user: Any, project: Project) -> AgentInstance:

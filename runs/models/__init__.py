@@ -3,8 +3,20 @@
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .events import RunEvent
+from .idempotency import IdempotencyRecord
+from .notices import ApprovalNotice
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
 
-__all__ = ["Approval", "ApprovalDecision", "QueueMessage", "Run", "RunEvent", "ToolCall", "Wait"]
+__all__ = [
+    "Approval",
+    "ApprovalDecision",
+    "ApprovalNotice",
+    "IdempotencyRecord",
+    "QueueMessage",
+    "Run",
+    "RunEvent",
+    "ToolCall",
+    "Wait",
+]

@@ -1,0 +1,44 @@
+"""Deputy's parked runs: an agent asks its user a question; the answer wakes it and it ends."""
+
+from benchmarks.client import serve
+from benchmarks.deputy import ANSWER, Deputy, parked, prepare
+
+
+class Park(Deputy):
+    """An item is a run from its start to its question."""
+
+    play = "ask"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.expect(self.run(), status="waiting", waiting_reason="input")
+
+    def item(self) -> None:
+        self.run()
+
+
+class Wake(Deputy):
+    """An item is a parked run from its answer to its end, driven by the process that took the answer."""
+
+    play = "ask"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._parked = iter(parked())
+        first = next(self._parked)
+        self._wake(first)
+        self.expect(first, status="completed", output=ANSWER)
+
+    def item(self) -> None:
+        self._wake(next(self._parked))
+
+    def _wake(self, run_id: str) -> None:
+        from runs import executor
+        from runs.actions.message import message
+
+        message(run_id, "Europe", author="mia")
+        executor.run(run_id)
+
+
+if __name__ == "__main__":
+    serve(prepare, park=Park, wake=Wake)

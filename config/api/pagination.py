@@ -1,0 +1,45 @@
+"""Pages: cursors over ids, which sort by time, so that a page never shifts while rows are added."""
+
+import re
+from typing import Any
+
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import CursorPagination
+
+from config.api.errors import bad_query
+
+POSITION = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
+
+
+class NewestFirst(CursorPagination):
+    """`{"results": […], "next": url or null, "previous": url or null}`; `?limit=` rows, at most 100."""
+
+    ordering = "-id"
+    page_size = 25
+    max_page_size = 100
+    page_size_query_param = "limit"
+
+    def get_page_size(self, request: Any) -> int:
+        return whole_number(request, "limit", self.page_size, least=1, most=self.max_page_size)
+
+    def decode_cursor(self, request: Any) -> Any:
+        cursor = super().decode_cursor(request)
+        if cursor and cursor.position is not None and not POSITION.fullmatch(cursor.position):
+            raise NotFound(self.invalid_cursor_message)
+        return cursor
+
+
+class OldestFirst(NewestFirst):
+    """The same, in order of creation."""
+
+    ordering = "id"
+
+
+def whole_number(request: Any, name: str, default: int, *, least: int, most: int) -> int:
+    """A number of the query, or the default. Raises Problem."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
+        raise bad_query(name, f"takes a whole number from {least} to {most}.")
+    return int(text)

@@ -1,0 +1,14 @@
+"""Everything below /api/. What is not listed is a problem+json 404."""
+
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from config.api.errors import not_found
+
+urlpatterns = [
+    path("", include("groups.api.urls")),
+    path("", include("runs.api.urls")),
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="api-schema"), name="api-docs"),
+    re_path("", not_found),
+]

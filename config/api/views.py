@@ -1,0 +1,66 @@
+"""What all views share."""
+
+from typing import Any, ClassVar
+
+from rest_framework import generics, serializers, viewsets
+
+from config.api.errors import bad_query
+
+
+class ApiView(viewsets.GenericViewSet):
+    """A view of things of one organization. `visible` is the root of every query."""
+
+    scope: ClassVar[str] = "run"
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        refuse_nul(request)
+        super().initial(request, *args, **kwargs)
+
+    def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
+        """One row of what the asker sees; whatever else there is does not exist for them."""
+        return generics.get_object_or_404(queryset, **by)
+
+
+def accepted(serializer: type[serializers.Serializer], request: Any) -> dict[str, Any]:
+    """The body's fields once they fit. Raises ValidationError."""
+    asked = serializer(data=request.data)
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)
+
+
+def only(request: Any, *names: str) -> None:
+    """Refuse every parameter but these."""
+    for name in request.query_params:
+        if name not in {*names, "format"}:
+            raise bad_query(name[:80], f"is no parameter; there are: {', '.join(names) or 'none'}.")
+
+
+def refuse_nul(request: Any) -> None:
+    """PostgreSQL keeps no NUL in text, so nothing can match it."""
+    for name, values in request.query_params.lists():
+        if "\x00" in name or any("\x00" in value for value in values):
+            raise bad_query(name.replace("\x00", ""), "holds a NUL character.")
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses fields it does not know: a misspelt one must not be ignored."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = {
+                name: [serializers.ErrorDetail("This field is not known here.", code="unknown_field")]
+                for name in data
+                if name not in self.fields
+            }
+            if unknown:
+                raise serializers.ValidationError(unknown)
+        return super().to_internal_value(data)
+
+
+class TextField(serializers.CharField):
+    """A text. Numbers are not taken for one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))

@@ -1,0 +1,127 @@
+"""How the admin looks and what its sidebar offers."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import NoReverseMatch, reverse
+
+# (title, icon, the admin's url name, the permission to see it)
+Item = tuple[str, str, str, str]
+
+SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
+    (
+        "",
+        (
+            ("Overview", "space_dashboard", "index", ""),
+            ("Ask", "edit_square", "runs_run_ask", "runs.start_run"),
+        ),
+    ),
+    (
+        "Work",
+        (
+            ("Approvals", "approval_delegation", "runs_approval_changelist", "runs.view_approval"),
+            ("Runs", "play_circle", "runs_run_changelist", "runs.view_run"),
+            ("Tool calls", "build", "runs_toolcall_changelist", "runs.view_toolcall"),
+            ("Waits", "hourglass_empty", "runs_wait_changelist", "runs.view_wait"),
+            ("Events", "receipt_long", "runs_runevent_changelist", "runs.view_runevent"),
+        ),
+    ),
+    ("Knowledge", (("Memories", "neurology", "memory_memory_changelist", "memory.view_memory"),)),
+    (
+        "Agents",
+        (
+            ("Groups", "groups", "groups_group_changelist", "groups.view_group"),
+            ("Roles", "badge", "groups_role_changelist", "groups.view_role"),
+            ("Agents", "smart_toy", "groups_agentinstance_changelist", "groups.view_agentinstance"),
+            (
+                "Routing examples",
+                "alt_route",
+                "groups_routingexample_changelist",
+                "groups.view_routingexample",
+            ),
+        ),
+    ),
+    (
+        "Policy",
+        (
+            ("Rules", "gavel", "policy_capabilityrule_changelist", "policy.view_capabilityrule"),
+            ("Capabilities", "key", "policy_capability_changelist", "policy.view_capability"),
+            ("Tool bindings", "link", "policy_toolbinding_changelist", "policy.view_toolbinding"),
+            ("Standing approvals", "verified", "policy_grant_changelist", "policy.view_grant"),
+        ),
+    ),
+    (
+        "Organization",
+        (
+            ("Organizations", "domain", "groups_organization_changelist", "groups.view_organization"),
+            ("Projects", "folder", "groups_project_changelist", "groups.view_project"),
+            ("Memberships", "card_membership", "groups_membership_changelist", "groups.view_membership"),
+            ("Tokens", "vpn_key", "groups_token_changelist", "groups.view_token"),
+            ("Users", "person", "auth_user_changelist", "auth.view_user"),
+            ("Permission groups", "shield_person", "auth_group_changelist", "auth.view_group"),
+        ),
+    ),
+)
+BADGES = {"runs_approval_changelist": "runs.admin.dashboard.pending_badge"}
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """The sidebar for this person: what they may not see is not offered."""
+    groups = [
+        {
+            "title": title or None,
+            "separator": bool(title),
+            "items": [entry for item in items if (entry := _entry(request, item))],
+        }
+        for title, items in SIDEBAR
+    ]
+    return [group for group in groups if group["items"]]
+
+
+def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
+    title, icon, name, permission = item
+    if permission and not request.user.has_perm(permission):
+        return None
+    try:
+        link = reverse(f"admin:{name}")
+    except NoReverseMatch:  # not every deployment has every app
+        return None
+    entry: dict[str, Any] = {"title": title, "icon": icon, "link": link}
+    if name in BADGES:
+        entry |= {"badge": BADGES[name], "badge_variant": "warning", "badge_style": "solid"}
+    if name == "index":
+        entry["active"] = request.path == link
+    return entry
+
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Deputy",
+    "SITE_HEADER": "Deputy",
+    "SITE_SUBHEADER": "Control plane for agents",
+    "SITE_SYMBOL": "assignment_ind",
+    "SITE_URL": None,
+    "SHOW_BACK_BUTTON": True,
+    "STYLES": [lambda request: static("deputy/admin.css")],
+    "DASHBOARD_CALLBACK": "runs.admin.dashboard.dashboard",
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": "config.unfold.navigation",
+    },
+    "COLORS": {
+        "primary": {
+            "50": "oklch(96.9% .016 264)",
+            "100": "oklch(93.2% .032 264)",
+            "200": "oklch(88.2% .059 264)",
+            "300": "oklch(80.9% .105 264)",
+            "400": "oklch(70.7% .165 264)",
+            "500": "oklch(62.3% .2 264)",
+            "600": "oklch(54.6% .22 264)",
+            "700": "oklch(48.8% .21 264)",
+            "800": "oklch(42.4% .18 264)",
+            "900": "oklch(37.9% .13 264)",
+            "950": "oklch(28.2% .09 264)",
+        },
+    },
+}

@@ -1,0 +1,62 @@
+"""Accounts and what they may do here. Only superusers change them: the whole deployment is concerned."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group
+from django.db.models import Q
+from django.http import Http404, HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from groups.models import Membership
+
+from .tenancy import sight
+
+User = get_user_model()
+for model in (User, Group):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+
+
+class SuperusersOnly:
+    """Others may look, with the permission to; nothing more."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
+        raise Http404
+
+
+@admin.register(User)
+class UserAdmin(SuperusersOnly, DjangoUserAdmin, ModelAdmin):
+    """Everyone sees themselves and those who share an organization with them."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_per_page = 50
+    empty_message = "No account yet."
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        rows = super().get_queryset(request)
+        seen = sight(request)
+        if seen.everything:
+            return rows
+        members = Membership.objects.filter(organization_id__in=seen.organizations)
+        return rows.filter(Q(pk=request.user.pk) | Q(pk__in=members.values("user_id")))
+
+
+@admin.register(Group)
+class PermissionGroupAdmin(SuperusersOnly, DjangoGroupAdmin, ModelAdmin):
+    empty_message = "No permission group yet. Add one, such as “Approvers”, and give it to people."

@@ -1,0 +1,176 @@
+"""Who sees what in the admin: every queryset starts from the memberships of the person who looks."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model, Q, QuerySet
+from django.forms import ModelForm
+from django.http import Http404, HttpRequest
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+from unfold.contrib.filters.forms import AutocompleteDropdownForm
+
+from groups.models import Membership, Organization
+
+from .lists import ListFields
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What somebody sees: everything, or organizations, each whole (None) or as a list of projects."""
+
+    everything: bool
+    organizations: dict[str, list[str] | None]
+
+    def condition(self, organization: str, project: str = "", optional: bool = False) -> Q:
+        """The filter for rows with these lookups; `optional`: a row without a project is everyone's."""
+        whole = [key for key, projects in self.organizations.items() if projects is None or not project]
+        found = Q(**{f"{organization}__in": whole})
+        for key, projects in self.organizations.items():
+            if projects is not None and project:
+                inside = Q(**{f"{project}__in": projects})
+                if optional:
+                    inside |= Q(**{f"{project}__isnull": True})
+                found |= Q(**{organization: key}) & inside
+        return found
+
+
+def sight(request: HttpRequest) -> Sight:
+    """The sight of the request's user; one query a request."""
+    kept = getattr(request, "_deputy_sight", None)
+    if kept is None:
+        kept = _sight(request.user)
+        request._deputy_sight = kept  # type: ignore[attr-defined]
+    return cast(Sight, kept)
+
+
+def _sight(user: Any) -> Sight:
+    if not user.is_active:
+        return Sight(False, {})
+    if user.is_superuser:
+        return Sight(True, {})
+    rows = Membership.objects.filter(user=user, active=True).values_list("organization_id", "projects")
+    return Sight(False, dict(rows))
+
+
+class Visible:
+    """Rows of the organizations, and projects, that the request's user is an active member of.
+
+    `organization_lookup` and `project_lookup` say where a row carries them; `shared_without_project`:
+    a row without a project belongs to the whole organization.
+    """
+
+    organization_lookup = "organization_id"
+    project_lookup = ""
+    shared_without_project = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)  # type: ignore[misc]
+        seen = sight(request)
+        if seen.everything:
+            return cast(QuerySet[Any], rows)
+        lookups = (self.organization_lookup, self.project_lookup, self.shared_without_project)
+        return cast(QuerySet[Any], rows.filter(seen.condition(*lookups)))
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Only what the person sees may be chosen, however the choice reaches the server."""
+        related = self.admin_site._registry.get(db_field.remote_field.model)  # type: ignore[attr-defined]
+        if related is not None and "queryset" not in kwargs:
+            kwargs["queryset"] = related.get_queryset(request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+class OneOrganizationForm(ModelForm):
+    """Refuses to tie together what belongs to different organizations, or projects."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        organization = cleaned.get("organization") or getattr(self.instance, "organization", None)
+        project = cleaned.get("project") or getattr(self.instance, "project", None)
+        for name, value in list(cleaned.items()):
+            theirs = getattr(value, "organization_id", None) if isinstance(value, Model) else None
+            if organization and theirs and theirs != organization.pk:
+                self.add_error(
+                    name, ValidationError(f"This belongs to another organization than {organization}.")
+                )
+            room = getattr(value, "project_id", None) if isinstance(value, Model) else None
+            if project and room and room != project.pk:
+                self.add_error(name, ValidationError(f"This belongs to another project than {project}."))
+        return dict(cleaned)
+
+
+class TenantAdmin(Visible, ListFields, ModelAdmin):
+    """The base of every admin page about a tenant's things.
+
+    The organization is chosen when a thing is made and stays. Another tenant's object is a 404.
+    """
+
+    form = OneOrganizationForm
+    list_per_page = 50
+    show_full_result_count = False
+    warn_unsaved_form = True
+    empty_message = "There is nothing here yet."
+    fixed: tuple[str, ...] = ("organization",)  # fields that stay as they were made
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = tuple(super().get_readonly_fields(request, obj))
+        return (*fields, *self.fixed) if obj else fields
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        seen = sight(request)
+        if "organization" not in initial and "organization" in self.fixed:
+            choices = Organization.objects.all()
+            if not seen.everything:
+                choices = choices.filter(pk__in=seen.organizations)
+            only = list(choices[:2])
+            if len(only) == 1:
+                initial["organization"] = only[0].pk
+        return initial
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
+        raise Http404(f"No {opts.verbose_name} {object_id}.")
+
+    def visible_or_404(self, request: HttpRequest, object_id: str) -> Any:
+        """The object, or 404 when the person does not see it; 403 without the right to look."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        found = self.get_object(request, unquote(object_id))  # the admin's own links quote the _ of an id
+        if found is None:
+            raise Http404
+        return found
+
+
+class History:
+    """Nobody adds, changes or deletes what has happened; not even a superuser."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class TenantInline(Visible, ListFields, TabularInline):
+    """Rows inside the page of the thing they belong to."""
+
+    extra = 0
+
+
+class _VisibleForm(AutocompleteDropdownForm):
+    def __init__(self, request: HttpRequest, name: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, name, *args, **kwargs)
+        model = kwargs["field"].remote_field.model
+        admin = kwargs["model_admin"].admin_site._registry[model]
+        self.fields[name].queryset = admin.get_queryset(request)
+
+
+class Related(AutocompleteSelectFilter):
+    """Filter by a related object, found by typing; offers only what the person sees."""
+
+    form_class = _VisibleForm

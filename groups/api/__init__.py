@@ -1,0 +1,1 @@
+"""Groups, roles and projects over HTTP."""

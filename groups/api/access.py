@@ -1,0 +1,27 @@
+"""What a member may see: their organization, and in it their projects. Every query of the API starts here."""
+
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from groups.models import Membership, Project
+
+M = TypeVar("M", bound=Model)
+
+
+def visible(queryset: QuerySet[M], membership: Membership, project: str = "project_id") -> QuerySet[M]:
+    """The rows of the member's organization and projects. `project` names the column that holds theirs."""
+    found = queryset.filter(organization_id=membership.organization_id)
+    if membership.projects is None:
+        return found
+    return found.filter(**{f"{project}__in": membership.projects})
+
+
+def projects(membership: Membership) -> QuerySet[Project]:
+    return visible(Project.objects.all(), membership, project="id")
+
+
+def find_project(membership: Membership, name: Any) -> Project | None:
+    """A visible project by id or by slug."""
+    found = list(projects(membership).filter(id=name)) or list(projects(membership).filter(slug=name))
+    return found[0] if found else None

@@ -1,0 +1,221 @@
+"""Knowledge in the admin: what was deposited, from which run, and what people do with it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from import_export.admin import ImportExportMixin
+
+from groups.models import Group, Project
+from memory import curate
+from memory.errors import MemoryRefused
+from memory.exchange import JSONL, KnowledgeResource
+from memory.models import DepositedKnowledge, Memory, MemoryRevision
+
+
+class OfProject(admin.SimpleListFilter):
+    title, parameter_name = "project", "project"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        seen = model_admin.get_queryset(request).order_by().values("project_id").distinct()
+        return [("-", "Whole organization")] + [
+            (project.id, f"{project.organization.slug} / {project.name}")
+            for project in Project.objects.filter(id__in=seen).select_related("organization")
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        if not self.value():
+            return queryset
+        return queryset.filter(project_id=None if self.value() == "-" else self.value())
+
+
+class OfGroup(admin.SimpleListFilter):
+    """Knowledge has no group of its own: its lineage says which group's run left it."""
+
+    title, parameter_name = "group", "group"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        seen = model_admin.get_queryset(request).order_by().values("project_id").distinct()
+        groups = Group.objects.filter(project_id__in=seen).select_related("project")
+        return [(group.id, f"{group.project.name} / {group.name}") for group in groups]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        return queryset.filter(metadata__contains={"group_id": self.value()}) if self.value() else queryset
+
+
+class Revisions(admin.TabularInline):  # type: ignore[type-arg]
+    model = MemoryRevision
+    fields = readonly_fields = ("created_at", "action", "by", "before")
+    extra = 0
+    can_delete = False
+    verbose_name_plural = "History"
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True  # whoever sees the memory sees its history
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(DepositedKnowledge)
+class DepositedKnowledgeAdmin(ImportExportMixin, admin.ModelAdmin):  # type: ignore[misc,type-arg]
+    """Nothing is deleted here: what is wrong is retracted, and can be restored."""
+
+    list_display = ("text", "place", "status", "came_from", "run", "created_at")
+    list_filter = ("status", OfProject, OfGroup)
+    search_fields = ("content",)
+    search_help_text = "Words of the text, or a run's id: run_…"
+    list_select_related = ("project", "organization")
+    ordering = ("-id",)
+    show_full_result_count = False
+    fields = ("content", "importance", "expires_at", "place", "status", "replaced_by", "run", "lineage")
+    readonly_fields = ("place", "status", "replaced_by", "run", "lineage")
+    inlines = (Revisions,)
+    actions = ("approve", "retract", "restore", "promote", "merge")
+    resource_classes = (KnowledgeResource,)
+    import_formats = export_formats = (JSONL,)
+
+    # Who may
+
+    def has_curate_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("memory.curate_memory"))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_curate_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_curate_permission(request) or request.user.has_perm("memory.view_memory")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        return self.has_curate_permission(request)
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return DepositedKnowledge.objects.visible_to(request.user)
+
+    def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {"user": request.user}
+
+    def get_export_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {"user": request.user}
+
+    def add_data_read_fail_error_to_form(self, form: Any, e: Exception) -> None:
+        form.add_error("import_file", str(e))
+
+    # What is shown
+
+    @admin.display(description="content")
+    def text(self, memory: Memory) -> str:
+        return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
+
+    @admin.display(description="belongs to", ordering="project")
+    def place(self, memory: Memory) -> str:
+        return f"{memory.organization.name} / {memory.project.name if memory.project else 'everyone'}"
+
+    @admin.display(description="source")
+    def came_from(self, memory: Memory) -> str:
+        more = len(memory.sources)
+        source = str(memory.metadata.get("file") or memory.metadata.get("source") or "")
+        return f"{source} and {more} more" if more else source
+
+    @admin.display(description="source run", ordering="source_run_id")
+    def run(self, memory: Memory) -> SafeString | str:
+        return _run_link(memory.source_run_id)
+
+    @admin.display(description="replaced by")
+    def replaced_by(self, memory: Memory) -> SafeString | str:
+        if memory.superseded_by_id is None:
+            return "-"
+        address = reverse("admin:memory_depositedknowledge_change", args=[memory.superseded_by_id])
+        return format_html('<a href="{}">{}</a>', address, memory.superseded_by_id)
+
+    @admin.display(description="lineage")
+    def lineage(self, memory: Memory) -> SafeString | str:
+        lines = (
+            (_run_link(entry.get("source_run_id")), entry.get("source", ""), entry.get("deposited_at", ""))
+            for entry in curate.lineage(memory)
+        )
+        return format_html_join("", "<div>{} {} {}</div>", lines)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if search_term.strip().startswith("run_"):
+            return queryset.from_run(search_term.strip()), False  # type: ignore[attr-defined]
+        return super().get_search_results(request, queryset, search_term)
+
+    # What is done
+
+    def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:
+        changes = {name: form.cleaned_data[name] for name in form.changed_data}
+        if changes:
+            curate.edit(obj.id, request.user, **changes)
+
+    @admin.action(description="Approve pending", permissions=["curate"])
+    def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        self._each(request, queryset, curate.approve, "approved")
+
+    @admin.action(description="Retract", permissions=["curate"])
+    def retract(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        self._each(request, queryset, curate.retract, "retracted")
+
+    @admin.action(description="Restore", permissions=["curate"])
+    def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        self._each(request, queryset, curate.restore, "restored")
+
+    @admin.action(description="Promote to the organization", permissions=["curate"])
+    def promote(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        self._each(request, queryset, curate.promote, "promoted")
+
+    @admin.action(description="Merge into the oldest", permissions=["curate"])
+    def merge(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        ids = list(queryset.order_by("id").values_list("id", flat=True))
+        self._tell(
+            request, lambda: curate.merge(ids[0], ids[1:], request.user), f"{len(ids)} merged into one."
+        )
+
+    def _each(
+        self, request: HttpRequest, queryset: QuerySet[Memory], verb: Callable[..., Memory], done: str
+    ) -> None:
+        count = 0
+        for memory_id in queryset.order_by("id").values_list("id", flat=True):
+            try:
+                verb(memory_id, request.user)
+                count += 1
+            except MemoryRefused as refused:
+                self.message_user(request, f"{memory_id}: {refused}", messages.ERROR)
+        if count:
+            self.message_user(request, f"{count} {done}.", messages.SUCCESS)
+
+    def _tell(self, request: HttpRequest, verb: Callable[[], Memory], done: str) -> None:
+        try:
+            verb()
+        except MemoryRefused as refused:
+            self.message_user(request, str(refused), messages.ERROR)
+        else:
+            self.message_user(request, done, messages.SUCCESS)
+
+
+def _run_link(run_id: str | None) -> SafeString | str:
+    if not run_id:
+        return "-"
+    try:
+        return format_html('<a href="{}">{}</a>', reverse("admin:runs_run_change", args=[run_id]), run_id)
+    except NoReverseMatch:
+        return run_id

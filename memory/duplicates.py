@@ -1,0 +1,82 @@
+"""What two groups found out alike is known once, with two sources."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from django.db import transaction
+
+from common.text import terms
+from memory import curate, statistics
+from memory.errors import MemoryRefused
+from memory.models import Memory, MemoryStatus, MemoryType
+from memory.search import memory_search
+
+# Chosen by measurement, docs/memory.md.
+ALIKE = 0.85
+PREFIX = "Group Run Result: "
+NEGATIONS = frozenset(terms("not no never none cannot without don't won't isn't 不 没 未 无 非 勿 别"))
+LOOKED_AT = 5
+
+
+def join_duplicates(memory_ids: Iterable[str]) -> list[tuple[str, str]]:
+    """Let new deposits join what their project knows already; returns (joined, kept) ids.
+
+    Each under its project's lock, in a transaction of its own. What joins is superseded and becomes a
+    source of the one that stays; `curate.restore` undoes it. Doing it again changes nothing.
+    """
+    joined = []
+    for memory_id in memory_ids:
+        with transaction.atomic():
+            kept = _join(memory_id)
+        if kept is not None:
+            joined.append((memory_id, kept))
+    return joined
+
+
+def alike(one: str, other: str) -> bool:
+    """Do two texts say the same?
+
+    One may have a few words more, in any order, but never another number, name or negation in a word's
+    place: "Ann leads" and "Bob leads" share nearly all their words and are two facts.
+    """
+    first, second = _words(one), _words(other)
+    if not first or not second or _facts(first) != _facts(second):
+        return False
+    if first - second and second - first:  # each has a word that the other lacks: replaced, not added
+        return False
+    return (first & second).total() / (first | second).total() >= ALIKE
+
+
+def _join(memory_id: str) -> str | None:
+    memory = Memory.objects.filter(id=memory_id).first()
+    if memory is None or memory.type != MemoryType.ARCHIVAL:
+        return None
+    statistics.lock(f"memory.join.{memory.scope_key}")
+    memory.refresh_from_db()
+    if memory.status != MemoryStatus.ACTIVE:
+        return None
+    text = memory.content.removeprefix(PREFIX)
+    for hit in memory_search(text, memory.scope, type=MemoryType.ARCHIVAL, limit=LOOKED_AT):
+        same_run = hit.source_run_id is not None and hit.source_run_id == memory.source_run_id
+        if hit.id < memory.id and not same_run and alike(text, hit.content.removeprefix(PREFIX)):
+            try:
+                curate.merge(hit.id, [memory.id], by=None)
+            except MemoryRefused:  # somebody retracted one of them meanwhile
+                return None
+            return hit.id
+    return None
+
+
+def _words(text: str) -> Counter[str]:
+    """English stems and single Chinese characters: pairs change with every neighbour."""
+    return Counter(term for term in terms(text) if not (len(term) == 2 and term[0] > "\u2e7f"))
+
+
+def _facts(words: Counter[str]) -> Counter[str]:
+    return Counter(
+        {
+            word: count
+            for word, count in words.items()
+            if word in NEGATIONS or any(character.isdigit() for character in word)
+        }
+    )

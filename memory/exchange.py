@@ -1,0 +1,161 @@
+"""Knowledge in and out as JSON Lines: one object a line, checked in a dry run before anything is written."""
+
+import json
+from typing import Any
+
+import tablib
+from django.core.exceptions import ValidationError
+from import_export import fields, resources
+from import_export.formats.base_formats import Format
+
+from groups.models import Project
+from memory import curate
+from memory.errors import MemoryRefused
+from memory.models import DepositedKnowledge, Memory, MemoryType
+from memory.scope import Scope
+from memory.write import LINEAGE, memory_write
+
+COLUMNS = ("id", "organization", "project", "content", "metadata", "importance", "expires_at", "status")
+
+
+class JSONL(Format):  # type: ignore[misc]
+    """JSON Lines for django-import-export."""
+
+    def __init__(self, encoding: str | None = None) -> None:
+        self.encoding = encoding
+
+    def get_title(self) -> str:
+        return "jsonl"
+
+    def is_binary(self) -> bool:
+        return False
+
+    def get_read_mode(self) -> str:
+        return "r"
+
+    def get_extension(self) -> str:
+        return "jsonl"
+
+    def get_content_type(self) -> str:
+        return "application/jsonl"
+
+    def can_import(self) -> bool:
+        return True
+
+    def can_export(self) -> bool:
+        return True
+
+    def create_dataset(self, in_stream: str, **kwargs: Any) -> tablib.Dataset:
+        dataset = tablib.Dataset(headers=COLUMNS)
+        for number, line in enumerate(in_stream.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from None
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number}: not an object")
+            if unknown := row.keys() - set(COLUMNS):
+                raise ValueError(f"line {number}: unknown field {sorted(unknown)[0]!r}")
+            dataset.append([row.get(column) for column in COLUMNS])
+        return dataset
+
+    def export_data(self, dataset: tablib.Dataset, **kwargs: Any) -> str:
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in dataset.dict)
+
+
+class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
+    """A line with an id of known knowledge edits it, any other adds. `status` and the lineage are shown
+    when exported and never taken from a file."""
+
+    organization = fields.Field()
+    project = fields.Field()
+    metadata = fields.Field()
+    expires_at = fields.Field()
+    importance = fields.Field()
+
+    class Meta:
+        model = DepositedKnowledge
+        fields = COLUMNS
+        export_order = COLUMNS
+        use_transactions = True
+        skip_diff = True
+
+    def __init__(self, user: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.user = user
+
+    def get_queryset(self) -> Any:
+        return DepositedKnowledge.objects.visible_to(self.user)
+
+    def dehydrate_organization(self, memory: Memory) -> str:
+        return memory.organization.slug
+
+    def dehydrate_project(self, memory: Memory) -> str | None:
+        return memory.project.slug if memory.project else None
+
+    def dehydrate_metadata(self, memory: Memory) -> Any:
+        return memory.metadata
+
+    def dehydrate_importance(self, memory: Memory) -> float:
+        return memory.importance
+
+    def dehydrate_expires_at(self, memory: Memory) -> str | None:
+        return memory.expires_at.isoformat() if memory.expires_at else None
+
+    def import_instance(self, instance: Memory, row: dict[str, Any], **kwargs: Any) -> None:
+        """Nothing is set here: save_instance goes through the same doors as everybody else."""
+
+    def validate_instance(self, *args: Any, **kwargs: Any) -> None:
+        """Checked where it is written."""
+
+    def save_instance(self, instance: Memory, is_create: bool, row: dict[str, Any], **kwargs: Any) -> None:
+        try:
+            self._write(instance, is_create, row)
+        except MemoryRefused as refused:
+            raise ValidationError(str(refused)) from None
+
+    def _write(self, instance: Memory, is_create: bool, row: dict[str, Any]) -> None:
+        given = row["metadata"] or {}
+        if not isinstance(given, dict):
+            raise MemoryRefused("invalid_metadata", "metadata is not an object")
+        changes: dict[str, Any] = {
+            "metadata": {key: value for key, value in given.items() if key not in LINEAGE},
+            "importance": 0.5 if row["importance"] is None else row["importance"],
+            "expires_at": _time(row["expires_at"]),
+        }
+        if not is_create:
+            curate.edit(instance.id, self.user, content=row["content"], **changes)
+            return
+        written = memory_write(row["content"], self._scope(row), type=MemoryType.ARCHIVAL, **changes)
+        instance.id = written.id
+
+    def _scope(self, row: dict[str, Any]) -> Scope:
+        found = Project.objects.select_related("organization").filter(
+            organization__slug=row["organization"], slug=row["project"]
+        )
+        project = found.first()
+        if project is None:
+            raise MemoryRefused(
+                "unknown_project", f"there is no project {row['organization']}/{row['project']}"
+            )
+        if not DepositedKnowledge.objects.may_see(self.user, project):
+            raise MemoryRefused(
+                "unknown_project", f"there is no project {row['organization']}/{row['project']}"
+            )
+        return Scope(project.organization_id, project_id=project.id)
+
+
+def _time(text: Any) -> Any:
+    from django.utils.dateparse import parse_datetime
+
+    if text is None:
+        return None
+    try:
+        time = parse_datetime(text)
+    except (TypeError, ValueError):
+        time = None
+    if time is None or time.tzinfo is None:
+        raise MemoryRefused("invalid_expires_at", "expires_at is no ISO 8601 time with a zone")
+    return time

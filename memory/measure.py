@@ -1,0 +1,123 @@
+"""How well search finds what it should, on a set of texts and questions with known answers."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, transaction
+
+from groups.models import Organization, Project
+from memory import statistics
+from memory.models import Memory, MemoryType
+from memory.scope import Scope
+from memory.search import memory_search
+
+DEPTH = 10
+
+
+class BadSet(Exception):
+    """The folder holds no corpus.jsonl and queries.jsonl of the expected form."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Means over the questions: recall, nDCG and MRR among the first ten hits."""
+
+    texts: int
+    queries: int
+    recall: float
+    ndcg: float
+    mrr: float
+
+    def as_dict(self) -> dict[str, Any]:
+        numbers = asdict(self)
+        return {
+            "texts": numbers["texts"],
+            "queries": numbers["queries"],
+            "recall@10": round(self.recall, 4),
+            "nDCG@10": round(self.ndcg, 4),
+            "MRR@10": round(self.mrr, 4),
+        }
+
+
+def report(folder: Path) -> Report:
+    """Measure a set through the real search. What it writes is rolled back.
+
+    corpus.jsonl: id, store, text; queries.jsonl: id, store, text, relevant {id: grade}. Raises BadSet.
+    """
+    corpus = list(_rows(folder / "corpus.jsonl", ("id", "store", "text")))
+    queries = list(_rows(folder / "queries.jsonl", ("id", "store", "text", "relevant")))
+    if not corpus or not queries:
+        raise BadSet(f"{folder}: no texts or no queries")
+    with _rolled_back():
+        scopes = write_corpus(corpus)
+        scores = []
+        for query in queries:
+            hits = memory_search(query["text"], scopes[query["store"]], limit=DEPTH)
+            scores.append(score([hit.metadata["row"] for hit in hits], query["relevant"]))
+    recall, ndcg, mrr = (sum(column) / len(scores) for column in zip(*scores, strict=True))
+    return Report(len(corpus), len(queries), recall, ndcg, mrr)
+
+
+def score(found: Sequence[str], relevant: Mapping[str, float]) -> tuple[float, float, float]:
+    """recall, nDCG and reciprocal rank at ten of one ranking."""
+    gains = [relevant.get(id, 0) for id in found[:DEPTH]]
+    right = {id for id, grade in relevant.items() if grade > 0}
+    ideal = _discounted(sorted(relevant.values(), reverse=True)[:DEPTH])
+    recall = sum(1 for gain in gains if gain > 0) / len(right) if right else 0.0
+    first = next((rank for rank, gain in enumerate(gains, 1) if gain > 0), None)
+    return recall, _discounted(gains) / ideal if ideal else 0.0, 1 / first if first else 0.0
+
+
+def write_corpus(corpus: Iterable[Mapping[str, Any]]) -> dict[str, Scope]:
+    """Write each text into its store's own project; returns each store's scope."""
+    organization = Organization.objects.create(slug="retrieval-report", name="Retrieval report")
+    scopes: dict[str, Scope] = {}
+    memories = []
+    for row in corpus:
+        if row["store"] not in scopes:
+            slug = f"store-{len(scopes)}"
+            project = Project.objects.create(organization=organization, slug=slug, name=str(row["store"]))
+            scopes[row["store"]] = Scope(organization.id, project_id=project.id)
+        memories.append(
+            Memory(
+                organization_id=organization.id,
+                project_id=scopes[row["store"]].project_id,
+                type=MemoryType.ARCHIVAL,
+                content=row["text"],
+                metadata={"row": row["id"]},
+            )
+        )
+    Memory.objects.bulk_create(memories, batch_size=1000)
+    statistics.fold_all()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE memory_memory")
+    return scopes
+
+
+def _discounted(gains: Iterable[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    row = json.loads(line)
+                    if not isinstance(row, dict) or any(field not in row for field in fields):
+                        raise BadSet(f"{path}, line {number}: needs {', '.join(fields)}")
+                    yield row
+    except (OSError, ValueError) as error:
+        raise BadSet(f"{path}: {error}") from None
+
+
+@contextmanager
+def _rolled_back() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)

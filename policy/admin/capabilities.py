@@ -1,0 +1,28 @@
+"""Capabilities and what binds tools to them."""
+
+from django.contrib import admin
+
+from groups.admin.tenancy import Related, TenantAdmin
+from policy.models import Capability, ToolBinding
+
+
+@admin.register(Capability)
+class CapabilityAdmin(TenantAdmin):
+    list_display = ("name", "description", "organization")
+    list_filter = (("organization", Related),)
+    list_select_related = ("organization",)
+    search_fields = ("name", "description")
+    ordering = ("name",)
+    autocomplete_fields = ("organization",)
+    empty_message = "No capability yet. Add what rules should speak about, such as send_email or payment."
+
+
+@admin.register(ToolBinding)
+class ToolBindingAdmin(TenantAdmin):
+    list_display = ("pattern", "capability", "organization")
+    list_filter = (("capability", Related), ("organization", Related))
+    list_select_related = ("capability", "organization")
+    search_fields = ("pattern", "capability__name")
+    ordering = ("pattern",)
+    autocomplete_fields = ("organization", "capability")
+    empty_message = "No binding yet. Tools have the capabilities they declare; bindings add to them."

@@ -1,0 +1,98 @@
+"""Standing approvals and their uses."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Count
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.utils import timezone
+
+from groups.admin.tenancy import History, OneOrganizationForm, Related, TenantAdmin
+from policy.models import Grant, GrantUse
+
+
+class GrantForm(OneOrganizationForm):
+    """Says in words what the database would refuse."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if self.instance._state.adding and bool(cleaned.get("arguments")) == bool(
+            cleaned.get("any_arguments")
+        ):
+            said = "Name the arguments that must stay as they are, or tick “any arguments”: one of the two."
+            self.add_error("arguments", said)
+        if not cleaned.get("expires_at") and not cleaned.get("max_uses"):
+            self.add_error("expires_at", "A standing approval needs an end: a time or a number of uses.")
+        return cleaned
+
+
+@admin.register(Grant)
+class GrantAdmin(TenantAdmin):
+    """Who gives one takes part in deciding, so the right to decide approvals is asked too."""
+
+    form = GrantForm
+    project_lookup = "project_id"
+    list_display = ("tool", "project", "granted_by", "use_count", "max_uses", "expires_at", "state")
+    list_filter = (("project", Related), ("granted_by", Related))
+    list_select_related = ("project", "granted_by")
+    search_fields = ("tool", "reason")
+    ordering = ("-created_at",)
+    autocomplete_fields = ("organization", "project")
+    fields = (
+        "organization", "project", "tool", "arguments", "any_arguments", "reason", "expires_at", "max_uses"
+    )  # fmt: skip
+    actions = ("revoke",)
+    empty_message = "No standing approval yet. One spares people the same decision for the same arguments."
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).annotate(uses_total=Count("uses"))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fixed = ("organization", "project", "tool", "arguments", "any_arguments", "granted_by", "revoked_at")
+        return fixed if obj else ()
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return (*self.fields, "granted_by", "revoked_at") if obj else self.fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return super().has_add_permission(request) and request.user.has_perm("runs.decide_approval")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and request.user.has_perm("runs.decide_approval")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if not change:
+            obj.granted_by = request.user
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description="Revoke", permissions=["change"])
+    def revoke(self, request: HttpRequest, queryset: Any) -> None:
+        live = Grant.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
+        count = live.update(revoked_at=Now())
+        self.message_user(request, f"Revoked: {count}. The next call is asked about again.", messages.SUCCESS)
+
+    @admin.display(description="Used", ordering="uses_total")
+    def use_count(self, grant: Any) -> int:
+        return int(grant.uses_total)
+
+    @admin.display(description="State")
+    def state(self, grant: Any) -> str:
+        if grant.revoked_at:
+            return "Revoked"
+        if grant.expires_at and grant.expires_at <= timezone.now():
+            return "Expired"
+        return "Used up" if grant.max_uses is not None and grant.uses_total >= grant.max_uses else "Live"
+
+
+@admin.register(GrantUse)
+class GrantUseAdmin(History, TenantAdmin):
+    fixed = ()
+    project_lookup = "grant__project_id"
+    list_display = ("grant", "idempotency_key", "created_at")
+    list_filter = (("grant", Related),)
+    list_select_related = ("grant__project",)
+    empty_message = "No standing approval has been used yet."

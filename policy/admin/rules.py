@@ -1,0 +1,75 @@
+"""Rules, and the number that tells caches they have changed."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from groups.admin.tenancy import History, OneOrganizationForm, Related, TenantAdmin
+from policy import conditions
+from policy.models import CapabilityRule, PolicyVersion
+from policy.models.rules import Effect
+
+
+class RuleForm(OneOrganizationForm):
+    """Says what is wrong with a rule before the database does."""
+
+    def clean_condition(self) -> str:
+        text: str = self.cleaned_data["condition"].strip()
+        problems = conditions.check(text) if text else []
+        if problems:
+            raise ValidationError([str(problem) for problem in problems])
+        return text
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if bool(cleaned.get("capability")) == bool(cleaned.get("tool")):
+            self.add_error("tool", "A rule is about a capability or about a tool: fill in exactly one.")
+        return cleaned
+
+
+@admin.register(CapabilityRule)
+class CapabilityRuleAdmin(TenantAdmin):
+    """A rule without a project, group or role holds for the whole organization."""
+
+    form = RuleForm
+    project_lookup = "project_id"
+    shared_without_project = True
+    list_display = ("label", "about", "effect", "scope", "condition", "shadow", "active")
+    list_filter = ("effect", "active", "shadow", ("capability", Related), ("project", Related))
+    list_select_related = ("organization", "project", "group", "role", "capability")
+    search_fields = ("name", "tool", "capability__name", "condition")
+    ordering = ("-created_at",)
+    autocomplete_fields = ("organization", "project", "group", "role", "capability")
+    empty_message = "No rule yet: what the roles allow, runs. Add one to ask for an approval, or to deny."
+    fieldsets = (
+        (None, {"fields": ("organization", "name", ("capability", "tool"), "effect", "condition")}),
+        ("Where it holds", {"fields": ("project", "group", "role")}),
+        ("When somebody is asked", {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")}),
+        ("State", {"fields": ("active", "shadow")}),
+    )
+
+    @admin.display(description="Rule", ordering="name")
+    def label(self, rule: CapabilityRule) -> str:
+        return rule.name or f"{rule.capability or rule.tool}: {Effect(rule.effect).label}"
+
+    @admin.display(description="About")
+    def about(self, rule: CapabilityRule) -> str:
+        return f"capability {rule.capability}" if rule.capability else f"tool {rule.tool}"
+
+    @admin.display(description="Holds in")
+    def scope(self, rule: CapabilityRule) -> str:
+        named = (("project", rule.project), ("group", rule.group), ("role", rule.role))
+        return ", ".join(f"{kind} {thing}" for kind, thing in named if thing) or "the whole organization"
+
+
+@admin.register(PolicyVersion)
+class PolicyVersionAdmin(History, TenantAdmin):
+    fixed = ()
+    list_display = ("organization", "version")
+    list_select_related = ("organization",)
+    empty_message = "No policy has been changed yet."
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ("organization", "version")

@@ -1,0 +1,34 @@
+"""The tools there are, as far as policy must know them. Who has tools registers a source; policy asks it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policy.terms import ToolInfo
+
+
+@dataclass(frozen=True)
+class ToolFacts:
+    """A tool's name, risk and declared capabilities, and the JSON Schema of its arguments."""
+
+    info: ToolInfo
+    parameters: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+
+Source = Callable[[str], Iterable[ToolFacts]]  # organization id -> its tools
+
+_sources: dict[str, Source] = {}
+
+
+def register(name: str, source: Source) -> None:
+    """Let `source` say which tools an organization has; the same name again replaces it."""
+    _sources[name] = source
+
+
+def tools(organization_id: str) -> dict[str, ToolFacts]:
+    """The organization's tools by name; empty where nobody has registered any."""
+    return {facts.name: facts for source in _sources.values() for facts in source(organization_id)}

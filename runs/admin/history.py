@@ -1,0 +1,74 @@
+"""Events, calls and waits, for those who look for one among many. The run's page tells the story."""
+
+from typing import Any
+
+from django.contrib import admin
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.paginator import InfinitePaginator
+
+from groups.admin.tenancy import History, Related, TenantAdmin
+from runs.models import ApprovalDecision, RunEvent, ToolCall, Wait
+
+
+class RowsOfRuns(History, TenantAdmin):
+    """Rows that belong to a run and follow its project."""
+
+    project_lookup = "run__project_id"
+    fixed = ()
+    paginator = InfinitePaginator  # counting millions of rows says little and costs much
+    ordering = ("-pk",)
+    list_select_related: tuple[str, ...] = ("run",)
+    raw_id_fields: tuple[str, ...] = ("run",)
+    empty_message = "Nothing has happened yet. Ask an agent, and it shows here."
+    empty_link = ("admin:runs_run_ask", "Ask")
+
+
+@admin.register(RunEvent)
+class RunEventAdmin(RowsOfRuns):
+    list_display = ("type", "seq", "run", "agent", "created_at")
+    list_filter = (("type", ChoicesDropdownFilter),)
+    search_fields = ("run__id__exact",)
+    search_help_text = "A run's id"
+
+    def get_queryset(self, request: Any) -> Any:
+        return super().get_queryset(request).defer("payload")
+
+
+@admin.register(ToolCall)
+class ToolCallAdmin(RowsOfRuns):
+    list_display = ("tool", "status", "run", "created_at", "ended_at")
+    list_filter = (("status", ChoicesDropdownFilter),)
+    search_fields = ("tool", "run__id__exact", "id__exact")
+    search_help_text = "A tool's name, or an id"
+
+    def get_queryset(self, request: Any) -> Any:
+        return super().get_queryset(request).defer("arguments", "effective_arguments", "result", "evidence")
+
+
+@admin.register(Wait)
+class WaitAdmin(RowsOfRuns):
+    list_display = ("kind", "run", "outcome", "expires_at", "resolved_at", "created_at")
+    list_filter = (
+        ("kind", ChoicesDropdownFilter),
+        ("outcome", ChoicesDropdownFilter),
+        ("resolved_at", admin.EmptyFieldListFilter),
+    )
+    search_fields = ("run__id__exact", "correlation_key")
+    search_help_text = "A run's id, or a correlation key"
+
+
+@admin.register(ApprovalDecision)
+class ApprovalDecisionAdmin(RowsOfRuns):
+    project_lookup = "approval__run__project_id"
+    raw_id_fields = ("approval",)
+    list_display = ("approval", "user", "approved", "as_human", "reason_start", "created_at")
+    list_filter = ("approved", ("user", Related))
+    list_select_related = ("approval__tool_call", "approval__run", "user")
+    search_fields = ("approval__id__exact", "user__username")
+    search_help_text = "An approval's id, or a person"
+    empty_message = "Nobody has decided anything yet."
+    empty_link = ("admin:runs_approval_changelist", "Approvals")
+
+    @admin.display(description="Reason")
+    def reason_start(self, decision: ApprovalDecision) -> str:
+        return decision.reason[:80]

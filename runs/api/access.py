@@ -1,0 +1,43 @@
+"""Which runs and approvals somebody sees, and who may steer a run."""
+
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+
+from config.api.errors import Problem
+from groups.api.access import visible
+from groups.models import Membership
+from runs.choices import ApprovalStatus
+from runs.models import Approval, ApprovalDecision, Run, Wait
+
+DECIDE = "runs.decide_approval"
+CANCEL = "runs.cancel_run"
+
+
+def runs(membership: Membership) -> QuerySet[Run]:
+    """The runs of the member's projects, whoever started them."""
+    return visible(Run.objects.select_related("user"), membership)
+
+
+def with_waits(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """The runs with what they wait for now, in two further queries however many they are."""
+    waits = Wait.objects.filter(resolved_at=None).select_related("tool_call").order_by("id")
+    pending = Approval.objects.filter(status=ApprovalStatus.PENDING).only("id", "run_id", "correlation_key")
+    return runs.prefetch_related(
+        Prefetch("waits", waits, to_attr="open_waits"),
+        Prefetch("approvals", pending, to_attr="pending_approvals"),
+    )
+
+
+def approvals(membership: Membership, user: Any) -> QuerySet[Approval]:
+    """All of the member's projects for those who may decide; for others those of their own runs."""
+    words = Prefetch("decisions", ApprovalDecision.objects.select_related("user").order_by("id"))
+    whole = Approval.objects.select_related("run__user", "tool_call", "decided_by").prefetch_related(words)
+    found = visible(whole, membership, "run__project_id")
+    return found if user.has_perm(DECIDE) else found.filter(run__user=user)
+
+
+def check_may_steer(run: Run, user: Any) -> None:
+    """A run is spoken to and cancelled by whoever it works for, and by those with the permission."""
+    if run.user_id != user.pk and not user.has_perm(CANCEL):
+        raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; you may look, but not steer it.")

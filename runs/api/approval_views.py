@@ -1,0 +1,99 @@
+"""Approvals: what waits for a decision, and the decision."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import mixins
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from config.api.schema import documented
+from config.api.views import ApiView, accepted
+from runs.actions import decide
+from runs.api import access
+from runs.api.filters import ApprovalFilter
+from runs.api.refusals import as_problems
+from runs.api.serializers import ApprovalSerializer, ApproveSerializer, RejectSerializer
+from runs.models import Approval
+
+REFUSALS = {
+    403: {
+        "NOT_ENTITLED": "You may not decide approvals of this project.",
+        "HUMAN_ONLY": "Only a person can decide this; a service account cannot.",
+        "OWN_RUN": "You cannot decide this for your own run.",
+    },
+    409: {
+        "ALREADY_DECIDED": "It was decided otherwise, or is no longer open.",
+        "EXPIRED": "The time to decide is over.",
+    },
+}
+
+EDITS = {
+    "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; `errors` says where.",
+    "POLICY_DENIES": "With these arguments policy denies the call; the approval stays open.",
+}
+
+
+class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+    serializer_class = ApprovalSerializer
+    queryset = Approval.objects.none()
+    filterset_class = ApprovalFilter
+    lookup_value_regex = "apr_[0-9a-z]{26}"
+    scope = "decide"
+
+    def get_queryset(self) -> QuerySet[Approval]:
+        return access.approvals(self.request.membership, self.request.user)
+
+    @documented(
+        "Approvals, the newest first",
+        description="All of your projects where you may decide; otherwise those of your own runs.",
+    )
+    def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return super().list(request)
+
+    @documented("An approval")
+    def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return super().retrieve(request)
+
+    @documented(
+        "Let the call run",
+        ApprovalSerializer,
+        request=ApproveSerializer,
+        refusals={**REFUSALS, 422: EDITS},
+        description="As asked for, or with other `arguments`. Stays pending until `deciders_needed` agree.",
+        examples=[
+            OpenApiExample("Approve", value={"reason": "Agreed with Ines."}, request_only=True),
+            OpenApiExample(
+                "Approve with other arguments",
+                value={"arguments": {"to": ["ines@example.org"], "subject": "Prices", "body": "…"}},
+                request_only=True,
+            ),
+        ],
+    )
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Any, pk: str) -> Response:
+        asked = accepted(ApproveSerializer, request)
+        remember = asked.get("remember")
+        approval = self.get_object_or_404(self.get_queryset(), pk=pk)
+        with as_problems():
+            decide.approve(
+                approval.pk,
+                request.user,
+                asked["reason"],
+                asked.get("arguments"),
+                decide.Remember(**{**remember, "fixed": tuple(remember["fixed"])}) if remember else None,
+            )
+        return self._shown(pk)
+
+    @documented("Refuse the call", ApprovalSerializer, request=RejectSerializer, refusals=REFUSALS)
+    @action(detail=True, methods=["post"])
+    def reject(self, request: Any, pk: str) -> Response:
+        asked = accepted(RejectSerializer, request)
+        approval = self.get_object_or_404(self.get_queryset(), pk=pk)
+        with as_problems():
+            decide.reject(approval.pk, request.user, asked["reason"])
+        return self._shown(pk)
+
+    def _shown(self, pk: str) -> Response:
+        return Response(ApprovalSerializer(self.get_queryset().get(pk=pk)).data)

@@ -1,0 +1,47 @@
+"""What lists can be narrowed by."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+
+from groups.api.access import find_project
+from runs.choices import ApprovalStatus, RunKind, RunStatus
+from runs.models import Approval, Run
+
+
+def in_project(queryset: QuerySet[Any], column: str, request: Any, name: str) -> QuerySet[Any]:
+    """An id, or a slug of the asker's organization. One that nobody knows finds nothing."""
+    project = find_project(request.membership, name)
+    return queryset.filter(**{column: project.pk}) if project else queryset.none()
+
+
+class RunFilter(filters.FilterSet):
+    status = filters.MultipleChoiceFilter(choices=RunStatus.choices, help_text="Repeat it for several.")
+    kind = filters.ChoiceFilter(choices=RunKind.choices)
+    project = filters.CharFilter(method="by_project", help_text="Id or slug.")
+    session_key = filters.CharFilter()
+    parent = filters.CharFilter(field_name="parent_run_id", help_text="The children of this run.")
+    root = filters.CharFilter(field_name="root_id", help_text="The whole tree of this run.")
+
+    class Meta:
+        model = Run
+        fields: list[str] = []
+
+    def by_project(self, queryset: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        return in_project(queryset, "project_id", self.request, value)
+
+
+class ApprovalFilter(filters.FilterSet):
+    status = filters.MultipleChoiceFilter(choices=ApprovalStatus.choices, help_text="Repeat it for several.")
+    run = filters.CharFilter(field_name="run_id")
+    root = filters.CharFilter(field_name="run__root_id", help_text="Of a run and all below it.")
+    project = filters.CharFilter(method="by_project", help_text="Id or slug.")
+    tool = filters.CharFilter(field_name="tool_call__tool")
+
+    class Meta:
+        model = Approval
+        fields: list[str] = []
+
+    def by_project(self, queryset: QuerySet[Approval], name: str, value: str) -> QuerySet[Approval]:
+        return in_project(queryset, "run__project_id", self.request, value)

@@ -1,0 +1,68 @@
+"""What actions refuse, as problems with a status."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from config.api.errors import Problem, invalid
+from runs.actions.cancel import AlreadyEnded
+from runs.actions.decide import DecisionRefused
+from runs.actions.signal import SignalRefused
+from runs.actions.start import CannotStart
+from runs.log import RunGone
+
+FIELDS = {
+    "GOAL_EMPTY": "/goal",
+    "GOAL_TOO_LONG": "/goal",
+    "CONTEXT_TOO_LONG": "/context",
+    "EMPTY": "/content",
+    "TOO_LONG": "/content",
+    "RESERVED_KEY": "/correlation_key",
+    "REASON_MISSING": "/reason",
+    "GRANT_REFUSED": "/remember",
+}
+STATUSES = {
+    "NOT_A_MEMBER": 403,
+    "NOT_ENTITLED": 403,
+    "HUMAN_ONLY": 403,
+    "OWN_RUN": 403,
+    "NO_SUCH_WAIT": 404,
+    "RUN_ENDED": 409,
+    "SIGNAL_DIFFERS": 409,
+    "ALREADY_DECIDED": 409,
+    "EXPIRED": 409,
+}
+
+
+@contextmanager
+def as_problems(arguments: str = "/arguments") -> Iterator[None]:
+    """Around an action. Raises Problem for whatever it refuses; `arguments` points to them in the body."""
+    try:
+        yield
+    except DecisionRefused as refused:
+        if refused.code in ("INVALID_ARGUMENTS", "POLICY_DENIES"):
+            raise Problem(422, refused.code, refused.message, _wrong(refused, arguments)) from None
+        raise _problem(refused) from None
+    except (CannotStart, SignalRefused) as refused:
+        raise _problem(refused) from None
+    except AlreadyEnded as ended:
+        raise Problem(409, "RUN_ENDED", str(ended), run_status=ended.status) from None
+    except RunGone:
+        raise Problem(404, "NOT_FOUND", "No such run.") from None
+
+
+def _problem(refused: CannotStart | SignalRefused | DecisionRefused) -> Problem:
+    if refused.code in FIELDS:
+        return invalid(FIELDS[refused.code], refused.code, refused.message)
+    return Problem(STATUSES.get(refused.code, 409), refused.code, refused.message)
+
+
+def _wrong(refused: DecisionRefused, arguments: str) -> list[dict[str, str]]:
+    """Each argument that does not fit the tool's schema, by its path."""
+    return [
+        {
+            "pointer": arguments + found["path"].rstrip("/"),
+            "code": refused.code,
+            "detail": found["problem"],
+        }
+        for found in refused.details.get("errors", [])
+    ] or [{"pointer": arguments, "code": refused.code, "detail": refused.message}]

@@ -1,0 +1,268 @@
+"""Runs: ask, look, steer."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework import mixins
+from rest_framework.decorators import action
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from config.api.pagination import OldestFirst, whole_number
+from config.api.schema import documented
+from config.api.views import ApiView, accepted, only
+from groups.api.views import NO_PROJECT, project_named
+from runs.actions.cancel import cancel
+from runs.actions.message import message
+from runs.actions.start import start
+from runs.api import access, idempotency, signals, stream
+from runs.api.filters import RunFilter
+from runs.api.refusals import as_problems
+from runs.api.serializers import (
+    EventPageSerializer,
+    EventSerializer,
+    MessageSerializer,
+    MessageTakenSerializer,
+    ReasonSerializer,
+    ResolvedSerializer,
+    RunNodeSerializer,
+    RunSerializer,
+    RunSummarySerializer,
+    SignalSerializer,
+    StartSerializer,
+)
+from runs.models import Run, RunEvent
+
+MAX_SEQ = 2**31 - 1
+
+KEYED = OpenApiParameter(
+    idempotency.HEADER,
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The same key with the same body is done once and answered alike for 48 hours.",
+)
+REUSED = {
+    400: {"BAD_IDEMPOTENCY_KEY": "The key is empty, too long, or not visible ASCII."},
+    422: {"IDEMPOTENCY_KEY_REUSED": "The key came before with another request."},
+}
+EVENT_STREAM = {(200, "text/event-stream"): OpenApiTypes.STR, 204: None}
+LAST = OpenApiParameter(
+    "last_event_id", OpenApiTypes.STR, description="For who cannot send the header Last-Event-ID."
+)
+FOLLOW = (
+    "Server-sent events: `id: {run}:{seq}`, `data:` as in `events/`, what has happened first and then "
+    "what happens. `event: end` once nothing more will come; `event: resync` before it starts over because "
+    "it does not know the Last-Event-ID; comments in between. Every ten minutes the client connects again."
+)
+BARE: dict[str, Any] = {"pagination_class": None, "filter_backends": []}
+NOT_ENTITLED = {403: {"NOT_ENTITLED": "This is somebody else's run."}}
+ENDED = {"RUN_ENDED": "The run has ended."}
+
+
+class RunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+    serializer_class = RunSerializer
+    queryset = Run.objects.none()
+    filterset_class = RunFilter
+    lookup_value_regex = "run_[0-9a-z]{26}"
+
+    def get_queryset(self) -> QuerySet[Run]:
+        return access.runs(self.request.membership)
+
+    @documented("Runs, the newest first", RunSummarySerializer(many=True))
+    def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return self._page(self.get_queryset())
+
+    @documented(
+        "Start a run",
+        RunSerializer,
+        status=202,
+        request=StartSerializer,
+        parameters=[KEYED],
+        refusals={**REUSED, **NO_PROJECT},
+        description="Your personal agent works on the goal. Answers at once; follow `Location`.",
+        examples=[
+            OpenApiExample(
+                "Ask",
+                value={"project": "atlas", "goal": "What do our competitors charge?"},
+                request_only=True,
+            )
+        ],
+    )
+    def create(self, request: Any) -> Response:
+        asked = accepted(StartSerializer, request)
+        project = project_named(request, asked.pop("project"))
+
+        def act() -> Response:
+            with as_problems():
+                run_id = start(user=request.user, project=project, **asked)
+            location = reverse("api-run-detail", [run_id], request=request)
+            return Response(self._shown(run_id), status=202, headers={"Location": location})
+
+        return idempotency.once(request, act)
+
+    @documented("A run")
+    def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return Response(self._shown(kwargs["pk"]))
+
+    @documented("The runs a run started", RunSummarySerializer(many=True))
+    @action(detail=True, pagination_class=OldestFirst, filterset_class=None)
+    def children(self, request: Any, pk: str) -> Response:
+        return self._page(self.get_queryset().filter(parent_run=self._found(pk)))
+
+    @documented("A run and everything below it", RunNodeSerializer)
+    @action(detail=True)
+    def tree(self, request: Any, pk: str) -> Response:
+        only(request)
+        top = self._found(pk)
+        whole = access.with_waits(self.get_queryset().filter(root=top.root_id).defer("context"))
+        below: dict[str | None, list[Run]] = defaultdict(list)
+        found: Run = top
+        for run in whole.order_by("depth", "id"):
+            below[run.parent_run_id].append(run)
+            found = run if run.pk == pk else found
+        return Response(RunNodeSerializer(found, context={"below": below}).data)
+
+    @documented(
+        "What happened in a run",
+        EventPageSerializer,
+        parameters=[
+            OpenApiParameter("after", OpenApiTypes.INT, description="Only events with a larger seq."),
+            OpenApiParameter("limit", OpenApiTypes.INT, description="At most 500; 100 where left out."),
+        ],
+    )
+    @action(detail=True, **BARE)
+    def events(self, request: Any, pk: str) -> Response:
+        only(request, "after", "limit")
+        after = whole_number(request, "after", 0, least=0, most=MAX_SEQ)
+        limit = whole_number(request, "limit", 100, least=1, most=500)
+        run = self._found(pk)
+        found = list(RunEvent.objects.filter(run=run, seq__gt=after).order_by("seq")[: limit + 1])
+        page, more = found[:limit], len(found) > limit
+        link = None
+        if more:
+            link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
+        return Response({"results": EventSerializer(page, many=True).data, "next": link})
+
+    @documented("Follow a run", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @action(detail=True, url_path="events/stream", url_name="events-stream", **BARE)
+    def events_stream(self, request: Any, pk: str) -> HttpResponseBase:
+        return self._streamed(stream.RunCursor, pk)
+
+    @documented("Follow a run and everything below it", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @action(detail=True, url_path="tree/stream", url_name="tree-stream", **BARE)
+    def tree_stream(self, request: Any, pk: str) -> HttpResponseBase:
+        return self._streamed(stream.TreeCursor, pk)
+
+    @documented(
+        "Cancel a run and everything below it",
+        RunSerializer,
+        request=ReasonSerializer,
+        refusals={**NOT_ENTITLED, 409: ENDED},
+    )
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Any, pk: str) -> Response:
+        asked = accepted(ReasonSerializer, request)
+        run = self._steered(pk)
+        with as_problems():
+            cancel(run.pk, by=request.user.get_username(), reason=asked["reason"])
+        return Response(self._shown(run.pk))
+
+    @documented(
+        "Say something to a run",
+        MessageTakenSerializer,
+        request=MessageSerializer,
+        parameters=[KEYED],
+        refusals={
+            **REUSED,
+            **NOT_ENTITLED,
+            404: {"NO_SUCH_WAIT": "No open question has this key."},
+            409: ENDED,
+        },
+        description="Answers an open question where there is one. Never decides an approval.",
+    )
+    @action(detail=True, methods=["post"])
+    def message(self, request: Any, pk: str) -> Response:
+        asked = accepted(MessageSerializer, request)
+        run = self._steered(pk)
+
+        def act() -> Response:
+            with as_problems():
+                taken = message(run.pk, author=request.user.get_username(), **asked)
+            return Response({"run": run.pk, "state": taken.state})
+
+        return idempotency.once(request, act)
+
+    @documented(
+        "Signal that something has come, or decide an approval",
+        ResolvedSerializer,
+        request=SignalSerializer,
+        refusals={
+            403: {**NOT_ENTITLED[403], "HUMAN_ONLY": "A service account cannot.", "OWN_RUN": "Not your own."},
+            404: {"NO_SUCH_WAIT": "No approval has this key; the open ones are named."},
+            409: {
+                **ENDED,
+                "SIGNAL_DIFFERS": "The key was resolved with another payload.",
+                "ALREADY_DECIDED": "It was decided otherwise.",
+                "EXPIRED": "The time to decide is over.",
+            },
+        },
+        description=(
+            "A `cap-approval-…` key takes `payload.approved` and decides as the approval's own address does. "
+            "Any other key resolves a wait, or is kept until the run comes to it. "
+            "The same signal again is answered as the first was."
+        ),
+        examples=[
+            OpenApiExample(
+                "Approve",
+                value={"correlation_key": "cap-approval-3f…", "payload": {"approved": True}},
+                request_only=True,
+            ),
+            OpenApiExample(
+                "Something has come",
+                value={"correlation_key": "invoice-417", "payload": {"paid": True}},
+                request_only=True,
+            ),
+        ],
+    )
+    @action(detail=True, methods=["post"])
+    def signal(self, request: Any, pk: str) -> Response:
+        asked = accepted(SignalSerializer, request)
+        resolved = signals.deliver(request, self._found(pk), asked["correlation_key"], asked["payload"])
+        return Response(ResolvedSerializer(resolved).data)
+
+    def _found(self, pk: str) -> Run:
+        run: Run = self.get_object_or_404(self.get_queryset(), pk=pk)
+        return run
+
+    def _steered(self, pk: str) -> Run:
+        run = self._found(pk)
+        access.check_may_steer(run, self.request.user)
+        return run
+
+    def _shown(self, pk: str) -> Any:
+        return RunSerializer(self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)).data
+
+    def _streamed(self, cursor: type[stream.RunCursor | stream.TreeCursor], pk: str) -> HttpResponseBase:
+        only(self.request, "last_event_id")
+        run = self._found(pk)
+        last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
+        if not connection.in_atomic_block:
+            connection.close()  # a stream holds none
+        told_all = cursor is stream.RunCursor and last == f"{run.pk}:{run.last_seq}"
+        if told_all and not run.is_active:
+            return HttpResponse(status=204)  # tells a browser not to come again
+        return StreamingHttpResponse(
+            stream.events(cursor(run.pk, run.root_id), last),
+            content_type="text/event-stream",
+            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+        )
+
+    def _page(self, runs: QuerySet[Run]) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(runs.defer("context")))
+        return self.get_paginated_response(RunSummarySerializer(page, many=True).data)

@@ -1,0 +1,334 @@
+"""Runs, events, approvals and tools as JSON, and the bodies that are accepted."""
+
+from typing import Any
+
+from drf_spectacular.helpers import lazy_serializer
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from config.api.views import StrictSerializer, TextField
+from policy.models.rules import Effect
+from runs.actions.message import MAX_CONTENT
+from runs.actions.start import MAX_CONTEXT, MAX_GOAL
+from runs.choices import Driver
+from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
+
+MAX_REASON = 5_000
+
+
+class StrictBoolean(serializers.BooleanField):
+    """true or false, not what might be meant by either."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return bool(data)
+
+
+class RunErrorSerializer(serializers.Serializer):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class PermissionsSerializer(serializers.Serializer):
+    allowed_tools = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="null: no restriction; []: nothing."
+    )
+    denied_tools = serializers.ListField(child=serializers.CharField())
+
+
+class WaitSerializer(serializers.ModelSerializer):
+    """Something the run waits for now, and the key that resolves it."""
+
+    tool = serializers.CharField(source="tool_call.tool", default=None, allow_null=True)
+    call_id = serializers.CharField(source="tool_call.call_id", default=None, allow_null=True)
+    child = serializers.CharField(source="child_run_id", allow_null=True)
+    approval = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Wait
+        fields = [
+            "kind",
+            "correlation_key",
+            "tool",
+            "call_id",
+            "child",
+            "approval",
+            "expires_at",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_approval(self, wait: Wait) -> str | None:
+        pending: dict[tuple[str, str], str] = self.context.get("pending", {})
+        return pending.get((wait.run_id, wait.correlation_key))
+
+
+class RunSummarySerializer(serializers.ModelSerializer):
+    project = serializers.CharField(source="project_id")
+    user = serializers.CharField(source="user.username", help_text="Whom the run works for.")
+    parent = serializers.CharField(source="parent_run_id", allow_null=True)
+    root = serializers.CharField(source="root_id")
+    group = serializers.CharField(source="group_id", allow_null=True)
+    error = RunErrorSerializer(allow_null=True)
+    usage = serializers.DictField(child=serializers.IntegerField())
+
+    class Meta:
+        model = Run
+        fields = [
+            "id",
+            "project",
+            "user",
+            "parent",
+            "root",
+            "depth",
+            "kind",
+            "driver",
+            "group",
+            "session_key",
+            "goal",
+            "status",
+            "waiting_reason",
+            "output",
+            "error",
+            "usage",
+            "created_at",
+            "started_at",
+            "ended_at",
+        ]
+        read_only_fields = fields
+
+
+class WithWaits(RunSummarySerializer):
+    waits = serializers.SerializerMethodField(help_text="What the run waits for now.")
+
+    @extend_schema_field(WaitSerializer(many=True))
+    def get_waits(self, run: Any) -> Any:
+        pending = {(a.run_id, a.correlation_key): a.pk for a in run.pending_approvals}
+        return WaitSerializer(run.open_waits, many=True, context={"pending": pending}).data
+
+
+class RunSerializer(WithWaits):
+    role = serializers.CharField(source="role_id", allow_null=True)
+    agent = serializers.CharField(source="agent_instance_id", allow_null=True)
+    budgets = serializers.DictField(child=serializers.IntegerField())
+    delegated_permissions = PermissionsSerializer(
+        allow_null=True, help_text="What the parent passed on; null on a personal agent's run."
+    )
+
+    class Meta(RunSummarySerializer.Meta):
+        fields = [
+            *RunSummarySerializer.Meta.fields,
+            "context",
+            "role",
+            "agent",
+            "budgets",
+            "deadline",
+            "delegated_permissions",
+            "last_seq",
+            "waits",
+        ]
+        read_only_fields = fields
+
+
+class RunNodeSerializer(WithWaits):
+    """A run with everything below it."""
+
+    children = serializers.SerializerMethodField()
+
+    class Meta(RunSummarySerializer.Meta):
+        fields = [*RunSummarySerializer.Meta.fields, "waits", "children"]
+        read_only_fields = fields
+
+    @extend_schema_field(lazy_serializer("runs.api.serializers.RunNodeSerializer")(many=True))
+    def get_children(self, run: Run) -> Any:
+        below: dict[str | None, list[Run]] = self.context["below"]
+        return RunNodeSerializer(below.get(run.pk, []), many=True, context=self.context).data
+
+
+class EventSerializer(serializers.ModelSerializer):
+    run = serializers.CharField(source="run_id")
+
+    class Meta:
+        model = RunEvent
+        fields = ["run", "seq", "type", "agent", "payload", "created_at", "digest"]
+        read_only_fields = fields
+
+
+class EventPageSerializer(serializers.Serializer):
+    results = EventSerializer(many=True)
+    next = serializers.URLField(allow_null=True)
+
+
+class WordSerializer(serializers.ModelSerializer):
+    user = serializers.CharField(source="user.username")
+
+    class Meta:
+        model = ApprovalDecision
+        fields = ["user", "approved", "as_human", "reason", "created_at"]
+        read_only_fields = fields
+
+
+class ApprovalSerializer(serializers.ModelSerializer):
+    run = serializers.CharField(source="run_id")
+    project = serializers.CharField(source="run.project_id")
+    user = serializers.CharField(source="run.user.username", help_text="Whom the run works for.")
+    tool = serializers.CharField(source="tool_call.tool")
+    call_id = serializers.CharField(source="tool_call.call_id")
+    agent = serializers.CharField(source="tool_call.agent")
+    arguments = serializers.DictField(
+        source="tool_call.effective_arguments", help_text="Exactly what will run once approved."
+    )
+    decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
+    edited_arguments = serializers.DictField(allow_null=True)
+    decisions = WordSerializer(many=True, help_text="Every decider's word, also before it suffices.")
+
+    class Meta:
+        model = Approval
+        fields = [
+            "id",
+            "run",
+            "project",
+            "user",
+            "agent",
+            "tool",
+            "call_id",
+            "arguments",
+            "arguments_digest",
+            "capability",
+            "effect",
+            "rule",
+            "explanation",
+            "correlation_key",
+            "status",
+            "requested_at",
+            "expires_at",
+            "decided_at",
+            "decided_by",
+            "decided_as_human",
+            "reason",
+            "edited_arguments",
+            "deciders_needed",
+            "decisions",
+            "on_expiry",
+            "consumed_at",
+        ]
+        read_only_fields = fields
+
+
+class StartSerializer(StrictSerializer):
+    project = TextField(max_length=63, help_text="Id or slug.")
+    goal = TextField(max_length=MAX_GOAL, help_text="What is to be done.")
+    context = TextField(max_length=MAX_CONTEXT, required=False, allow_blank=True, default="")
+    session_key = TextField(
+        max_length=200,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Runs of one user and project with the same key continue one conversation.",
+    )
+    driver = serializers.ChoiceField(Driver.choices, required=False, default=Driver.INTERNAL.value)
+
+
+class ReasonSerializer(StrictSerializer):
+    reason = TextField(max_length=MAX_REASON, required=False, allow_blank=True, default="")
+
+
+class RejectSerializer(StrictSerializer):
+    reason = TextField(max_length=MAX_REASON, help_text="The agent is told it.")
+
+
+class RememberSerializer(StrictSerializer):
+    """Let calls like this one pass from now on: until a time, for a number of uses, or both."""
+
+    fixed = serializers.ListField(
+        child=TextField(max_length=200),
+        required=False,
+        default=list,
+        max_length=50,
+        help_text="Arguments that must keep the values they have here.",
+    )
+    any_arguments = StrictBoolean(required=False, default=False)
+    until = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    uses = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=1_000_000
+    )
+
+
+class ApproveSerializer(ReasonSerializer):
+    arguments = serializers.DictField(
+        required=False, help_text="To run in place of the ones asked for. They replace them wholly."
+    )
+    remember = RememberSerializer(required=False)
+
+
+class AnswerSerializer(ReasonSerializer):
+    """What a signal says of an approval."""
+
+    approved = StrictBoolean()
+    arguments = serializers.DictField(required=False)
+
+
+class MessageSerializer(StrictSerializer):
+    content = TextField(max_length=MAX_CONTENT)
+    correlation_key = TextField(
+        max_length=200,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Which open question this answers; the oldest where left out.",
+    )
+
+
+class SignalSerializer(StrictSerializer):
+    correlation_key = TextField(max_length=200)
+    payload = serializers.JSONField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="For an approval: {approved: true|false, reason?, arguments?}.",
+    )
+
+
+class MessageTakenSerializer(serializers.Serializer):
+    run = serializers.CharField()
+    state = serializers.ChoiceField(
+        [("delivered", "It answered a question"), ("kept", "The agent reads it next")]
+    )
+
+
+class ResolvedSerializer(serializers.Serializer):
+    run = serializers.CharField()
+    correlation_key = serializers.CharField()
+    outcome = serializers.CharField(
+        help_text="completed, approved or rejected; pending while further deciders are needed."
+    )
+    resolved_at = serializers.DateTimeField(allow_null=True)
+
+
+class DecisionSerializer(serializers.Serializer):
+    effect = serializers.ChoiceField(Effect.choices)
+    reason_code = serializers.CharField()
+    message = serializers.CharField()
+    rule = serializers.CharField(allow_null=True)
+    depends_on_arguments = serializers.BooleanField(
+        help_text="A rule with a condition may decide otherwise once the arguments are known."
+    )
+
+
+class ToolSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    description = serializers.CharField()
+    parameters = serializers.DictField(help_text="JSON Schema of the arguments.")
+    risk_level = serializers.ChoiceField(["low", "medium", "high"])
+    mutating = serializers.BooleanField()
+    idempotent = serializers.BooleanField()
+    capabilities = serializers.ListField(child=serializers.CharField())
+    decision = DecisionSerializer(
+        required=False, help_text="With ?run=: what its agent would be told if it called the tool now."
+    )
+
+
+class ToolListSerializer(serializers.Serializer):
+    results = ToolSerializer(many=True)

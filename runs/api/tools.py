@@ -1,0 +1,69 @@
+"""Tools as the API shows them, and what policy would say to each in a run."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from policy import book as policy_book
+from policy.evaluate import bind
+from policy.models import PolicyVersion
+from policy.ruleset import Rule, RuleSet
+from policy.terms import AgentContext, Binding, ToolInfo
+from runs import log
+from runs.models import Run
+from runs.state import fold
+from runs.tools import registry
+from runs.tools.base import Tool
+from runs.tools.call import Gate
+
+
+def described(organization_id: str) -> list[dict[str, Any]]:
+    """Every tool, with the capabilities the organization binds to it."""
+    version = PolicyVersion.objects.filter(organization_id=organization_id).values_list("version", flat=True)
+    book = policy_book.book(organization_id, version.first() or 0)
+    return [_described(tool, book.bindings) for _, tool in sorted(registry.all_tools().items())]
+
+
+def decided(run: Run) -> list[dict[str, Any]]:
+    """Every tool with the decision the run's present speaker would get, its arguments not yet known."""
+    gate = Gate.open(
+        run.organization_id, run.project_id, run.group_id, run.user_id, run.delegated_permissions
+    )
+    speaker = fold(log.read(run.pk)).speaker
+    agent = gate.agent(speaker.agent, speaker.role_id)
+    conditional = [rule for rule in gate.book.rules if rule.condition is not None and not rule.shadow]
+    plain = RuleSet([rule for rule in gate.book.rules if rule.condition is None])
+    gate = replace(gate, book=replace(gate.book, rules=plain))
+    found = []
+    for _, tool in sorted(registry.all_tools().items()):
+        entry = _described(tool, gate.book.bindings)
+        open_question = any(
+            _concerns(rule, tool.name, entry["capabilities"], run, agent) for rule in conditional
+        )
+        found.append({**entry, "decision": _decision(gate, agent, tool, open_question)})
+    return found
+
+
+def _described(tool: Tool, bindings: tuple[Binding, ...]) -> dict[str, Any]:
+    info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), bindings)  # type: ignore[arg-type]
+    kept = {name: value for name, value in asdict(replace(tool, function=len)).items() if name in SHOWN}
+    return {**kept, "capabilities": list(info.capabilities)}
+
+
+SHOWN = ("name", "description", "parameters", "risk_level", "mutating", "idempotent")
+
+
+def _decision(gate: Gate, agent: AgentContext, tool: Tool, open_question: bool) -> dict[str, Any]:
+    decision = gate.decide(agent, tool, {})
+    return {
+        "effect": decision.effect,
+        "reason_code": decision.reason_code,
+        "message": decision.message,
+        "rule": decision.rule_id,
+        "depends_on_arguments": open_question and decision.effect != "deny",
+    }
+
+
+def _concerns(rule: Rule, tool: str, capabilities: list[str], run: Run, agent: AgentContext) -> bool:
+    scope = (run.organization_id, run.project_id, run.group_id, agent.role_id)
+    here = all(wanted in (None, actual) for wanted, actual in zip(rule.scope, scope, strict=True))
+    return here and (rule.tool == tool or rule.capability in capabilities)

@@ -1,0 +1,156 @@
+"""Watch a run in a terminal until it ends, or until only a person can go on with it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.urls import NoReverseMatch, reverse
+from rich.console import Console
+from rich.text import Text
+
+from runs import inline
+from runs.actions.message import message
+from runs.actions.signal import SignalRefused
+from runs.actions.sweep import sweep
+from runs.choices import EventType, RunStatus
+from runs.terminal.lines import clean, line
+from runs.terminal.tail import Heard, Seen, Tail
+
+LOOK = 0.15  # seconds between two looks at the database
+SWEEP = 1.0  # and between two sweeps where no cluster does it
+PATIENCE = 5.0  # seconds a run may be pending before a reader is told why
+
+NOBODY = (
+    "Nobody has taken this run yet: start Deputy with `make run`, or ask with --inline. It keeps its place."
+)
+
+
+class Follower:
+    """Shows one run's tree on a console; `console` is None where nothing is to be shown."""
+
+    def __init__(
+        self, root_id: str, user: Any, console: Console | None, *, drives: bool, waits: bool
+    ) -> None:
+        self.tail = Tail(root_id)
+        self.user = user
+        self.console = console
+        self.drives = drives
+        self.waits = waits
+        self.events: list[Heard] = []
+        self.turn = threading.Lock()
+        self.swept = 0.0
+        self.told_nobody = False
+        self.asked: set[tuple[str, str]] = set()  # questions a person was asked here
+
+    def follow(self) -> Seen:
+        """Until the run ends; unless it `waits`, until a person is needed. Raises KeyboardInterrupt."""
+        began = time.monotonic()
+        while True:
+            if self.drives:
+                self._drive()
+            self.show()
+            if self.tail.ended or (self.tail.waits_for_a_person and not self.waits):
+                return self.tail.root
+            if self.tail.waits_for_a_person == "input" and self._answer():
+                continue
+            if time.monotonic() - began > PATIENCE:
+                self._say_nobody()
+            time.sleep(LOOK)
+
+    def show(self) -> None:
+        """Print what has happened since the last time."""
+        with self.turn:
+            new = self.tail.new()
+            self.events += new
+            for heard in new:
+                self._print(heard)
+
+    def _print(self, heard: Heard) -> None:
+        shown = line(heard)
+        if self.console is None or shown is None:
+            return
+        self.console.print(shown, soft_wrap=True)
+        if heard.event.type == EventType.TOOL_REQUIRES_APPROVAL:
+            link = Text(
+                "  " * (heard.run.depth + 2) + approval_link(heard.event.payload["approval"]), "underline"
+            )
+            self.console.print(link, soft_wrap=True)
+
+    def _drive(self) -> None:
+        if time.monotonic() - self.swept > SWEEP:
+            sweep()
+            self.swept = time.monotonic()
+        with self._shown_meanwhile():
+            inline.drive(self.tail.root_id, self.show)
+
+    @contextmanager
+    def _shown_meanwhile(self) -> Iterator[None]:
+        """A slow model must not silence the terminal: a thread that only reads shows what happens."""
+        if self.console is None or not self.console.is_terminal:
+            yield
+            return
+        stop = threading.Event()
+        reader = threading.Thread(target=self._read_until, args=(stop,), daemon=True)
+        reader.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            reader.join()
+
+    def _read_until(self, stop: threading.Event) -> None:
+        try:
+            while not stop.wait(LOOK):
+                self.show()
+        finally:
+            connection.close()
+
+    def _say_nobody(self) -> None:
+        root = self.tail.root
+        untouched = root.status == RunStatus.PENDING and root.last_seq <= 2
+        if untouched and not self.told_nobody and not self.drives and self.console is not None:
+            self.told_nobody = True
+            self.console.print(Text(NOBODY, "yellow"), soft_wrap=True)
+
+    def _answer(self) -> bool:
+        """Let whoever sits at the terminal answer the agent's question; whether they did."""
+        if self.console is None or not self.console.is_interactive or not self.console.is_terminal:
+            return False
+        for heard in self.events:
+            key = (heard.run.id, heard.event.payload.get("correlation_key", ""))
+            if heard.event.type == EventType.TOOL_WAITS and key not in self.asked:
+                self.asked.add(key)
+                return self._deliver(key)
+        return False
+
+    def _deliver(self, key: tuple[str, str]) -> bool:
+        assert self.console is not None  # noqa: S101
+        try:
+            answer = self.console.input("  > ")
+            message(key[0], answer, self.user.get_username(), key[1])
+        except EOFError:
+            return False
+        except SignalRefused as refused:
+            self.console.print(Text(clean(refused.message), "yellow"))
+            if refused.code == "EMPTY":
+                self.asked.discard(key)
+        return True
+
+
+def approval_link(approval_id: str) -> str:
+    """Where the admin decides this approval."""
+    try:
+        path = reverse("admin:runs_approval_change", args=[approval_id])
+    except NoReverseMatch:
+        path = "/admin/"
+    return f"{base_url()}{path}"
+
+
+def base_url() -> str:
+    """Where `make run` listens, as seen from this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.HOST, settings.HOST)  # noqa: S104 - compared
+    return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{settings.PORT}"

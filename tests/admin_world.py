@@ -1,0 +1,156 @@
+"""An organization with one of everything the admin shows, and the people who look at it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from groups import routing
+from groups.models import AgentInstance, Role, Token
+from groups.models.groups import RoutingExample
+from policy.models import Capability, CapabilityRule, Grant, GrantUse, PolicyVersion, ToolBinding
+from runs import executor
+from runs.actions.start import start
+from runs.models import Approval, ApprovalDecision, Run, RunEvent, ToolCall, Wait
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.scripted import Scripted, by_role, call, say
+
+APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
+PASSWORD = "a long enough pass phrase"
+
+
+def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
+    """An organization whose every text field says `text`, with a run that waits for an approval."""
+    project = ProjectFactory(name=text, organization__name=text, organization__slug=name)
+    organization = project.organization
+    member = MembershipFactory(organization=organization, user__username=f"mia-of-{name}")
+    user = member.user
+    group = GroupFactory(project=project, name=text, description=text, capabilities=[text[:100]])
+    seat = MemberFactory(group=group, role__name=text, role__description=text, ordinal=0, is_lead=True)
+    role = seat.role
+    Role.objects.filter(pk=role.pk).update(system_prompt=text, denied_tools=[text[:64]])
+    AgentInstance.objects.filter(pk=seat.agent_instance_id).update(name=text)
+    made = SimpleNamespace(
+        organization=organization,
+        project=project,
+        member=member,
+        user=user,
+        group=group,
+        seat=seat,
+        role=role,
+    )
+    made.capability = Capability.objects.create(organization=organization, name="payment", description=text)
+    made.binding = ToolBinding.objects.create(
+        organization=organization, pattern=text[:64], capability=made.capability
+    )
+    made.rule = CapabilityRule.objects.create(
+        organization=organization, name=text, tool="send_email", effect="require_approval"
+    )
+    made.grant = Grant.objects.create(
+        organization=organization,
+        project=project,
+        tool=text[:64],
+        arguments={text: text},
+        reason=text,
+        granted_by=user,
+        max_uses=5,
+    )
+    made.use = GrantUse.objects.create(organization=organization, grant=made.grant, idempotency_key="k" * 64)
+    made.version = PolicyVersion.objects.get(organization=organization)
+    made.token, _ = Token.objects.issue(organization, user, text[:100], scopes=[text[:40]])
+    routing.learn(organization.pk, group.pk, text, by=user)
+    made.example = RoutingExample.objects.get(group=group)
+    made.run = waiting_for_approval(made, text)
+    made.asking = waiting_for_answer(made, text)
+    made.child = Run.objects.filter(parent_run=made.run).first()
+    made.approval = Approval.objects.get(run=made.run)
+    made.call = ToolCall.objects.get(approvals=made.approval)
+    made.wait = Wait.objects.filter(run=made.run, resolved_at=None).get()
+    made.decision = ApprovalDecision.objects.create(
+        organization=organization,
+        approval=made.approval,
+        user=user,
+        approved=True,
+        as_human=True,
+        reason=text,
+        arguments_digest="of others",
+    )
+    made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
+    return made
+
+
+def drive(made: SimpleNamespace, text: str, play: Any, **fields: Any) -> Run:
+    Scripted.play = staticmethod(play)
+    run_id = start(user=made.user, project=made.project, goal=text, **fields)
+    executor.run(run_id)
+    return Run.objects.get(pk=run_id)
+
+
+def waiting_for_approval(made: SimpleNamespace, text: str = "Write to Ada") -> Run:
+    """A run that has asked its group and waits to be allowed to send a message."""
+    mail = {"to": ["ada@example.org"], "subject": text, "body": text}
+
+    replies = [
+        call((text[:60], {text: text}), content=text),
+        call(("escalate_to_group", {"goal": text, "group_id": made.group.pk}), content=text),
+        call(("send_email", mail), content=text),
+    ]
+
+    def play(messages: Any, facts: Any) -> Any:
+        return replies.pop(0) if facts["role"] == "Personal agent" else say(f"DECISION: {text}")
+
+    return drive(made, text, play, context=text, session_key=text[:200])
+
+
+def waiting_for_answer(made: SimpleNamespace, text: str = "Which year?") -> Run:
+    return drive(made, text, by_role(Personal_agent=[call(("ask_user", {"question": text}))]))
+
+
+def person(made: SimpleNamespace | None, username: str, *permissions: str, **fields: Any) -> Any:
+    """A user with these permissions, who is a member of the organization when one is given."""
+    user = get_user_model().objects.create_user(username, password=PASSWORD, **fields)
+    for permission in permissions:
+        app, codename = permission.split(".")
+        user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=codename))
+    if made is not None:
+        MembershipFactory(organization=made.organization, user=user)
+    return user
+
+
+def superuser(made: SimpleNamespace | None = None, username: str = "root") -> Any:
+    return person(made, username, is_staff=True, is_superuser=True)
+
+
+def client_of(user: Any) -> Client:
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def objects_of(made: SimpleNamespace) -> dict[str, Any]:
+    """One object of each registered model that belongs to a tenant, by its url name's stem."""
+    found = [
+        made.organization, made.project, made.member, made.token, made.role, made.seat.agent_instance,
+        made.group, made.seat, made.example, made.capability, made.binding, made.rule, made.grant,
+        made.use, made.version, made.run, made.approval, made.call, made.wait, made.event, made.decision,
+    ]  # fmt: skip
+    return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
+
+
+def url(name: str, *args: Any, **query: Any) -> str:
+    return reverse(f"admin:{name}", args=args, query=query or None)
+
+
+def registered() -> list[str]:
+    """The url name stems of Deputy's own models in the admin."""
+    own = ("groups", "policy", "runs")
+    return [
+        f"{model._meta.app_label}_{model._meta.model_name}"
+        for model in admin.site._registry
+        if model._meta.app_label in own
+    ]

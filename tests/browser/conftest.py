@@ -1,0 +1,33 @@
+"""Debian's Chromium, driven by Playwright; the tests are skipped where there is none."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A page 1280 pixels wide in a browser with an empty profile."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"no Chromium at {CHROMIUM}; set CHROMIUM to one, or install the package chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    # Playwright's loop lives in this thread, where the test also uses the database
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield browser.new_page(viewport={"width": 1280, "height": 900})
+        browser.close()

@@ -1,0 +1,49 @@
+"""How the tests speak to the REST API: over Django's own client, with a token."""
+
+import json
+from typing import Any
+
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from groups.models import Token
+
+PROBLEM = "application/problem+json"
+
+
+class Api:
+    """The API as one user of one organization meets it."""
+
+    def __init__(self, user: Any, organization: Any, **fields: Any) -> None:
+        self.user, self.organization = user, organization
+        self.token, self.secret = Token.objects.issue(organization, user, **fields)
+        self.client = Client(raise_request_exception=False)
+        self.headers = {"Authorization": f"Token {self.secret}"}
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.client.get(f"/api/{path}", query, headers=self.headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        raw = json.dumps({} if body is None else body)
+        return self.raw(path, raw, headers=named)
+
+    def raw(self, path: str, body: Any, content_type: str = "application/json", headers: Any = None) -> Any:
+        return self.client.post(
+            f"/api/{path}", body, content_type=content_type, headers={**self.headers, **(headers or {})}
+        )
+
+
+def permit(user: Any, *names: str) -> Any:
+    """The user with these permissions (`decide_approval`), freshly loaded."""
+    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
+    return type(user).objects.get(pk=user.pk)
+
+
+def problem(response: Any) -> tuple[int, str]:
+    """Status and code, after checking that it is a whole problem."""
+    assert response.headers["Content-Type"] == PROBLEM, response.content[:300]
+    body = response.json()
+    assert body.keys() >= {"type", "title", "status", "code", "detail"}
+    assert body["status"] == response.status_code
+    return response.status_code, body["code"]

@@ -1,0 +1,89 @@
+"""No stored text executes: whatever people, models and tools wrote is shown as text."""
+
+import json
+
+import pytest
+
+from tests.admin_world import client_of, objects_of, superuser, tenant, url
+
+pytestmark = pytest.mark.django_db
+
+EVIL = """<script>alert(1)</script>"'`><img src=x onerror=alert(2)>{{7*7}}"""
+
+
+@pytest.fixture
+def made():
+    return tenant(EVIL, "evil")
+
+
+@pytest.fixture
+def root(made):
+    return client_of(superuser(made))
+
+
+def addresses(made):
+    found = [
+        url("index"),
+        url("runs_run_ask"),
+        url("runs_run_cancel", made.run.pk),
+        url("runs_run_change", made.child.pk),
+        url("runs_run_change", made.asking.pk),
+        url("groups_group_where", goal=EVIL),
+        url("groups_group_change", made.group.pk) + "?goal=" + "%3Cscript%3Ealert(1)",
+    ]
+    for stem, thing in objects_of(made).items():
+        found += [
+            url(f"{stem}_changelist"),
+            url(f"{stem}_change", thing.pk),
+            url(f"{stem}_history", thing.pk),
+        ]
+        found += [url(f"{stem}_changelist", q="<script>alert(1)"), url(f"{stem}_delete", thing.pk)]
+    return found
+
+
+def harmless(text):
+    return "<script>alert" not in text and "<img src=x" not in text
+
+
+def test_every_page_shows_stored_text_as_text(made, root):
+    shown = 0
+    for address in addresses(made):
+        page = root.get(address).content.decode()
+        assert harmless(page), address
+        shown += "&lt;script&gt;alert(1)" in page
+
+    assert shown > 40  # the text is there, as text
+
+
+def test_the_parts_of_a_live_page_are_escaped_by_the_server(made, root):
+    answer = root.get(url("runs_run_live", made.run.pk, v="old"))
+
+    parts = json.loads(answer.content)["parts"]
+    assert set(parts) == {"summary", "tree", "timeline"}
+    assert all(harmless(part) for part in parts.values())
+    assert "&lt;script&gt;alert(1)" in parts["timeline"]
+
+
+def test_messages_about_named_things_are_text(made, root):
+    taught = root.post(
+        url("groups_group_learn"), {"group": made.group.pk, "goal": EVIL, "fits": "yes"}, follow=True
+    )
+    decided = root.post(
+        url("runs_approval_changelist"),
+        {"_selected_action": made.approval.pk, "action": "reject_selected"},
+        follow=True,
+    )
+
+    assert harmless(taught.content.decode())
+    assert harmless(decided.content.decode())
+    assert "Reject these calls?" in decided.content.decode()
+
+
+def test_own_scripts_are_files_and_no_page_reaches_another_host(made, root):
+    for address in (
+        url("index"),
+        url("runs_run_change", made.run.pk),
+        url("runs_approval_change", made.approval.pk),
+    ):
+        page = root.get(address).content.decode()
+        assert 'src="http' not in page and "src='http" not in page and 'src="//' not in page, address

@@ -1,0 +1,60 @@
+"""Every page of the admin opens, shows what is stored as text, and costs a constant number of queries."""
+
+import pytest
+from django.apps import apps
+
+from tests.admin_world import client_of, objects_of, registered, superuser, tenant, url
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def made():
+    return tenant()
+
+
+@pytest.fixture
+def root(made):
+    return client_of(superuser(made))
+
+
+def test_every_model_is_registered():
+    own = [model for app in ("groups", "policy", "runs") for model in apps.get_app_config(app).get_models()]
+
+    assert sorted(registered()) == sorted(f"{m._meta.app_label}_{m._meta.model_name}" for m in own)
+
+
+def test_every_object_of_the_tests_world_is_known(made):
+    assert sorted(objects_of(made)) == sorted(registered())
+
+
+@pytest.mark.parametrize("stem", registered())
+def test_lists_and_pages_open(stem, made, root):
+    listed = root.get(url(f"{stem}_changelist"))
+    page = root.get(url(f"{stem}_change", objects_of(made)[stem].pk))
+    new = root.get(url(f"{stem}_add"))
+
+    assert (listed.status_code, page.status_code) == (200, 200)
+    assert new.status_code in (200, 403)
+
+
+@pytest.mark.parametrize("stem", registered())
+def test_lists_open_when_there_is_nothing(stem, db):
+    assert client_of(superuser()).get(url(f"{stem}_changelist")).status_code == 200
+
+
+def test_the_other_pages_open(made, root):
+    for address in (
+        url("index"),
+        url("runs_run_ask"),
+        url("runs_run_cancel", made.run.pk),
+        url("runs_run_live", made.run.pk),
+        url("groups_group_where", goal="prices"),
+        url("groups_group_change", made.group.pk) + "?goal=prices",
+        url("auth_user_changelist"),
+        url("auth_user_add"),
+        url("auth_user_change", made.user.pk),
+        url("auth_group_changelist"),
+        url("auth_group_add"),
+    ):
+        assert root.get(address).status_code == 200, address

@@ -1,0 +1,119 @@
+"""Nobody learns of another's things: every address with an id answers 404 to who may not see it."""
+
+import json
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from groups.models import Group, Project, Role
+from policy.models import Capability, CapabilityRule
+from runs.models import Approval, Run
+from tests.factories import MembershipFactory, ProjectFactory
+from tests.integration.api_client import Api, permit, problem
+from tests.scripted import call, in_order, say
+
+pytestmark = pytest.mark.django_db
+
+# What each address is about, by the beginning of its name.
+THINGS = {
+    "api-run": Run,
+    "api-approval": Approval,
+    "api-group": Group,
+    "api-role": Role,
+    "api-project": Project,
+}
+
+# A body for each that takes one. An address that is missing here fails the test.
+BODIES = {
+    "api-run-cancel": {},
+    "api-run-message": {"content": "x"},
+    "api-run-signal": {"correlation_key": "k"},
+    "api-approval-approve": {},
+    "api-approval-reject": {"reason": "x"},
+}
+OF_THE_ORGANIZATION = ("api-role",)  # seen by every member, whatever their projects
+
+
+def addresses(resolver=None, prefix=""):
+    """(name, methods) of every address below /api/ that takes an id."""
+    for entry in (resolver or get_resolver()).url_patterns:
+        path = prefix + str(entry.pattern).lstrip("^")
+        if isinstance(entry, URLResolver):
+            yield from addresses(entry, path)
+        elif isinstance(entry, URLPattern) and path.startswith("api/") and "(?P<" in path:
+            yield entry.name, sorted(methods_of(entry.callback))
+
+
+def methods_of(view):
+    return getattr(view, "actions", None) or {"get": None}
+
+
+ADDRESSES = [(name, method) for name, methods in addresses() for method in methods]
+
+
+@pytest.fixture
+def things(ask, world):
+    """One of each, all of mia's organization and project."""
+    capability = Capability.objects.create(organization=world.organization, name="send_email")
+    CapabilityRule.objects.create(
+        organization=world.organization, capability=capability, effect="require_approval"
+    )
+    mail = {"to": ["ines@example.org"], "subject": "x", "body": "x"}
+    ask(in_order(call(("send_email", mail)), say("Sent.")))
+    return {
+        name: model.objects.filter(organization=world.organization).first() for name, model in THINGS.items()
+    }
+
+
+def asked(api, name, method, things):
+    thing = next(thing for about, thing in things.items() if name.startswith(f"{about}-"))
+    path = reverse(name, args=[thing.pk])
+    if method == "get":
+        return api.client.get(path, headers=api.headers)
+    body = json.dumps(BODIES[name])
+    return getattr(api.client, method)(path, body, content_type="application/json", headers=api.headers)
+
+
+def powerful(user, organization):
+    return Api(permit(user, "decide_approval", "cancel_run"), organization)
+
+
+def test_there_are_addresses_to_walk():
+    assert len(ADDRESSES) >= 12
+
+
+@pytest.mark.parametrize(("name", "method"), ADDRESSES)
+def test_another_organizations_things_do_not_exist(things, name, method):
+    project = ProjectFactory()
+    stranger = MembershipFactory(organization=project.organization)
+
+    answer = asked(powerful(stranger.user, project.organization), name, method, things)
+    assert problem(answer) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(("name", "method"), ADDRESSES)
+def test_things_of_a_project_one_is_not_in_do_not_exist(things, world, name, method):
+    elsewhere = ProjectFactory(organization=world.organization)
+    member = MembershipFactory(organization=world.organization, projects=[elsewhere.pk])
+
+    answer = asked(powerful(member.user, world.organization), name, method, things)
+    if name.startswith(OF_THE_ORGANIZATION):
+        assert answer.status_code == 200
+    else:
+        assert problem(answer) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(("name", "method"), ADDRESSES)
+def test_who_may_see_them_does(things, world, name, method):
+    member = MembershipFactory(organization=world.organization)
+
+    assert asked(powerful(member.user, world.organization), name, method, things).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["runs/", "approvals/", "groups/", "roles/", "projects/"])
+def test_lists_hold_nothing_of_another_organization(things, world, path):
+    stranger = MembershipFactory()
+
+    assert powerful(stranger.user, stranger.organization).get(path).json()["results"] == []
+    member = MembershipFactory(organization=world.organization)
+    assert powerful(member.user, world.organization).get(path).json()["results"]

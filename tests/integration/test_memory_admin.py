@@ -1,0 +1,188 @@
+"""The page 'Deposited knowledge'."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from groups.models import Membership
+from memory.deposit import GroupResult, deposit
+from memory.models import DepositedKnowledge, Memory
+from memory.write import memory_write
+from tests.memory_world import Place, place
+
+pytestmark = pytest.mark.django_db
+LIST = "admin:memory_depositedknowledge_changelist"
+
+
+@pytest.fixture
+def here() -> Place:
+    return place("here")
+
+
+@pytest.fixture
+def curator(here, client):
+    user = here.agent.user
+    user.is_staff = True
+    user.save()
+    user.user_permissions.set(Permission.objects.filter(codename="curate_memory"))
+    Membership.objects.create(organization=here.organization, user=user)
+    client.force_login(user)
+    return user
+
+
+def deposited(where: Place, run: str, output: str, review: bool = False) -> Memory:
+    (id,) = deposit(
+        GroupResult(
+            run, where.organization.id, where.project.id, where.group.id, output=output, review=review
+        )
+    )
+    return Memory.objects.get(id=id)
+
+
+def act(client, action: str, *memories: Memory):
+    chosen = {"action": action, "_selected_action": [memory.id for memory in memories]}
+    return client.post(reverse(LIST), chosen, follow=True)
+
+
+def status(memory: Memory) -> str:
+    return Memory.objects.get(id=memory.id).status
+
+
+def listed(response) -> set[str]:
+    return {memory.id for memory in response.context["cl"].result_list}
+
+
+def test_a_curator_sees_their_organizations_knowledge_and_no_others(here, curator, client):
+    mine = deposited(here, "run_1", "ours")
+    theirs = deposited(place("there"), "run_2", "theirs")
+    memory_write("private", here.history, type="episodic")
+    assert listed(client.get(reverse(LIST))) == {mine.id}
+    address = reverse("admin:memory_depositedknowledge_change", args=[theirs.id])
+    assert client.get(address).status_code == 302
+    act(client, "retract", theirs)
+    assert status(theirs) == "active"
+
+
+def test_a_membership_of_some_projects_shows_only_these(here, curator, client):
+    deposited(here, "run_1", "ours")
+    everyones = memory_write("everyone's", here.organization_wide, type="archival")
+    Membership.objects.update(projects=[here.other_project.id])
+    assert listed(client.get(reverse(LIST))) == {everyones.id}
+
+
+def test_it_is_filtered_by_project_group_state_and_run(here, curator, client):
+    first = deposited(here, "run_1", "one")
+    waits = deposited(here, "run_2", "two", review=True)
+    everyones = memory_write("everyone's", here.organization_wide, type="archival")
+    for query, found in (
+        ({"project": here.project.id}, {first.id, waits.id}),
+        ({"project": "-"}, {everyones.id}),
+        ({"group": here.group.id}, {first.id, waits.id}),
+        ({"group": here.other_group.id}, set()),
+        ({"status__exact": "pending_review"}, {waits.id}),
+        ({"q": "run_1"}, {first.id}),
+        ({"q": "everyone"}, {everyones.id}),
+    ):
+        assert listed(client.get(reverse(LIST), query)) == found, query
+
+
+def test_approve_retract_restore_promote_and_merge(here, curator, client):
+    waits = deposited(here, "run_1", "one", review=True)
+    act(client, "approve", waits)
+    assert status(waits) == "active"
+    act(client, "retract", waits)
+    assert status(waits) == "retracted"
+    act(client, "restore", waits)
+    other = deposited(here, "run_2", "two")
+    act(client, "merge", waits, other)
+    assert (status(waits), status(other)) == ("active", "superseded")
+    act(client, "promote", waits)
+    assert DepositedKnowledge.objects.get(project=None).source_run_id == "run_1"
+    refused = act(client, "approve", waits)
+    assert "the memory is superseded" in refused.content.decode()
+
+
+def test_without_the_permission_there_is_no_action(here, curator, client):
+    memory = deposited(here, "run_1", "one")
+    curator.user_permissions.set(Permission.objects.filter(codename="view_memory"))
+    assert act(client, "retract", memory).status_code in (200, 403)
+    assert status(memory) == "active"
+
+
+def test_an_edit_is_kept_in_the_history(here, curator, client):
+    memory = deposited(here, "run_1", "one")
+    address = reverse("admin:memory_depositedknowledge_change", args=[memory.id])
+    management = {"revisions-TOTAL_FORMS": 0, "revisions-INITIAL_FORMS": 0}
+    client.post(address, {"content": "better", "importance": "0.5"} | management)
+    memory.refresh_from_db()
+    assert (memory.content, memory.source_run_id) == ("better", "run_1")
+    assert memory.revisions.get().before == {"content": "Group Run Result: one"}
+    assert "Group Run Result: one" in client.get(address).content.decode()
+
+
+def upload(client, *rows: object):
+    lines = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    file = SimpleUploadedFile("knowledge.jsonl", lines.encode())
+    address = reverse("admin:memory_depositedknowledge_import")
+    return client.post(address, {"format": "0", "import_file": file, "resource": "0"})
+
+
+def confirm(client, response):
+    form = response.context["confirm_form"]
+    address = reverse("admin:memory_depositedknowledge_process_import")
+    return client.post(address, form.initial, follow=True)
+
+
+def test_import_writes_nothing_before_it_is_confirmed(here, curator, client):
+    row = {"organization": "here", "project": "atlas", "content": "三月三日发布", "metadata": {"topic": "x"}}
+    dry = upload(client, row)
+    assert not DepositedKnowledge.objects.exists()
+    confirm(client, dry)
+    memory = DepositedKnowledge.objects.get()
+    assert (memory.content, memory.scope, memory.metadata) == (
+        "三月三日发布",
+        here.project_wide,
+        {"topic": "x"},
+    )
+
+
+def test_what_was_exported_edited_and_imported_again_is_an_edit(here, curator, client):
+    memory = deposited(here, "run_1", "one")
+    exported = client.post(
+        reverse("admin:memory_depositedknowledge_export"),
+        {"format": "0", "resource": "0", **{f"knowledgeresource_{name}": "on" for name in EXPORTED}},
+    )
+    (row,) = [json.loads(line) for line in exported.content.decode().splitlines()]
+    assert row["metadata"]["source_run_id"] == "run_1"
+    row["content"] = "better"
+    row["metadata"]["deposited_at"] = "forged"
+    confirm(client, upload(client, row))
+    memory.refresh_from_db()
+    assert memory.content == "better"
+    assert memory.metadata["deposited_at"] != "forged"
+    assert memory.revisions.count() == 1
+
+
+EXPORTED = ("id", "organization", "project", "content", "metadata", "importance", "expires_at", "status")
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("{", "line 1"),
+        ("[1]", "line 1: not an object"),
+        ({"organization": "there", "project": "atlas", "content": "x"}, "no project there/atlas"),
+        ({"organization": "here", "project": "atlas", "content": " "}, "content is empty"),
+        ({"organization": "here", "project": "atlas", "content": "x", "expires_at": "soon"}, "expires_at"),
+        ({"source_run_id": "run_9", "content": "x"}, "unknown field"),
+    ],
+)
+def test_a_bad_line_is_shown_in_the_dry_run_and_nothing_is_written(here, curator, client, row, why):
+    place("there")
+    good = {"organization": "here", "project": "atlas", "content": "good"}
+    response = upload(client, row, good)
+    assert why in response.content.decode()
+    assert not DepositedKnowledge.objects.exists()

@@ -1,0 +1,170 @@
+"""Rules, bindings and standing approvals are refused, when they are saved, with words that help."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding
+from tests.factories import GroupFactory, ProjectFactory, RoleFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def sending(world):
+    return Capability.objects.create(organization=world.organization, name="send_email")
+
+
+@pytest.fixture
+def checked(world):
+    """The errors of a rule with these fields; none when it may be saved."""
+
+    def _checked(**fields):
+        return refused(CapabilityRule(organization=world.organization, effect="deny", **fields))
+
+    return _checked
+
+
+def refused(row):
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        return error.message_dict
+    return {}
+
+
+# conditions
+
+
+def test_a_condition_that_fits_the_tool_is_saved(checked, sending):
+    assert checked(tool="send_email", condition='subject.startsWith("Re:") && size(to) < 3') == {}
+    assert checked(capability=sending, condition="size(to) > 10") == {}
+    assert checked(tool="send_email") == {}
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("subject ==", "line 1, column 11: Syntax error"),
+        ('size(to) > 3\n&& recipient == "x"', "line 2, column 4: undeclared reference to 'recipient'"),
+        ("args.recipient == 'x'", "line 1, column 6: the tool has no argument 'recipient'"),
+        ("subject > 3", "line 1, column 9: found no matching overload"),
+        ('subject.matches("(")', "line 1, column 17: "),
+        ("size(to)", "it is int, not true or false"),
+    ],
+)
+def test_a_bad_condition_is_refused_with_line_column_and_cause(checked, condition, said):
+    (problem,) = checked(tool="send_email", condition=condition)["condition"]
+    assert said in problem
+
+
+def test_a_capabilitys_condition_is_checked_against_each_of_its_tools(checked, sending, world):
+    ToolBinding.objects.create(organization=world.organization, pattern="http_*", capability=sending)
+
+    (problem,) = checked(capability=sending, condition="size(to) > 3")["condition"]
+    assert "column 6: undeclared reference to 'to'" in problem
+    assert problem.endswith("(for http_get)")
+
+
+def test_a_condition_may_test_for_an_argument_only_some_of_the_tools_have(checked, sending, world):
+    ToolBinding.objects.create(organization=world.organization, pattern="http_*", capability=sending)
+
+    assert checked(capability=sending, condition="has(args.to) && size(args.to) > 3") == {}
+    assert "has no argument 'too'" in str(checked(capability=sending, condition="has(args.too)"))
+
+
+def test_a_condition_about_a_tool_that_is_not_there_yet_is_checked_for_what_can_be_known(checked):
+    assert checked(tool="later_tool", condition="anything == 3") == {}
+    assert "Syntax error" in str(checked(tool="later_tool", condition="anything == "))
+
+
+# subject and scope
+
+
+def test_a_rule_is_about_a_capability_or_a_tool(checked, sending):
+    said = {"tool": ["A rule is about a capability or about a tool: name exactly one."]}
+    assert checked() == said
+    assert checked(tool="send_email", capability=sending) == said
+    assert checked(tool="  ") == said
+
+
+def test_a_rules_scope_is_of_its_own_organization(checked):
+    foreign = {"project": ProjectFactory(), "group": GroupFactory(), "role": RoleFactory()}
+    foreign["capability"] = Capability.objects.create(
+        organization=foreign["project"].organization, name="other"
+    )
+
+    assert checked(**foreign) == {name: ["This belongs to another organization."] for name in foreign}
+
+
+def test_a_rules_group_is_of_its_project(checked, world):
+    other = ProjectFactory(organization=world.organization)
+
+    assert checked(tool="send_email", project=other, group=world.group) == {
+        "group": ["The group belongs to another project."]
+    }
+    assert checked(tool="send_email", project=world.project, group=world.group) == {}
+
+
+# bindings
+
+
+@pytest.mark.parametrize("pattern", ["", "send email", "send_(a|b)", "mail?", "[ab]"])
+def test_a_binding_that_is_no_pattern_is_refused(world, sending, pattern):
+    binding = ToolBinding(organization=world.organization, pattern=pattern, capability=sending)
+    assert "pattern" in refused(binding)
+
+
+def test_a_bindings_capability_is_of_its_own_organization(sending):
+    elsewhere = ProjectFactory().organization
+    assert refused(ToolBinding(organization=elsewhere, pattern="mail_*", capability=sending)) == {
+        "capability": ["This belongs to another organization."]
+    }
+
+
+# standing approvals
+
+
+def granted(world, **fields):
+    given = {"arguments": {"to": ["a@example.com"]}, "max_uses": 3, "tool": "send_email", **fields}
+    return Grant(
+        organization=world.organization, granted_by=world.user, **{"project": world.project, **given}
+    )
+
+
+def test_a_grant_that_names_arguments_of_its_tool_and_ends_is_saved(world):
+    assert refused(granted(world)) == {}
+    assert refused(granted(world, arguments={}, any_arguments=True)) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "said"),
+    [
+        ({"arguments": {"recipient": "x"}}, "arguments", "The tool send_email has no argument 'recipient'."),
+        ({"arguments": {"to": "a@example.com"}}, "arguments", "/to: 'a@example.com' is not of type 'array'"),
+        ({"arguments": {"to": [1]}}, "arguments", "/to/0: 1 is not of type 'string'"),
+        ({"arguments": {}}, "arguments", "Name the arguments that must stay the same"),
+        ({"any_arguments": True}, "arguments", "one of the two"),
+        ({"arguments": ["to"]}, "arguments", "The arguments are an object"),
+        ({"tool": "send_mail"}, "tool", "There is no tool 'send_mail'."),
+        ({"max_uses": None}, "expires_at", "needs an end"),
+    ],
+)
+def test_a_grant_that_could_cover_nothing_or_for_ever_is_refused(world, fields, name, said):
+    assert said in str(refused(granted(world, **fields))[name])
+
+
+def test_a_grants_project_is_of_its_own_organization(world):
+    assert refused(granted(world, project=ProjectFactory()))["project"] == [
+        "This belongs to another organization."
+    ]
+
+
+def test_a_saved_grant_may_still_be_ended_after_its_tool_is_gone(world):
+    grant = granted(world, tool="gone", max_uses=1)
+    grant.save()
+    grant.expires_at = timezone.now() + timedelta(days=1)
+
+    assert refused(grant) == {}
