@@ -29,7 +29,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
     ),
     (
         "Knowledge",
-        (("Knowledge", "neurology", "memory_depositedknowledge_changelist", "memory.view_memory"),),
+        (("Deposited knowledge", "neurology", "memory_depositedknowledge_changelist", "memory.view_memory"),),
     ),
     (
         "Agents",
