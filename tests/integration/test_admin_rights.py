@@ -14,7 +14,10 @@ from tests.factories import ProjectFactory, RoleFactory
 
 pytestmark = pytest.mark.django_db
 
-HISTORY = {f"runs_{name}" for name in ("run", "runevent", "toolcall", "wait", "approval", "approvaldecision")}
+HISTORY = {
+    f"runs_{name}"
+    for name in ("run", "runevent", "toolcall", "wait", "approval", "approvaldecision", "idempotencyrecord")
+}
 UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}
 APPROVER_SEES = {"runs_run", "runs_approval"}
 POSTED = ("runs_run_say", "runs_run_resolve", "groups_group_learn")
@@ -59,6 +62,7 @@ def pages(made):
         ("runs_approval_change", "post", url("runs_approval_change", made.approval.pk)),
         ("groups_group_where", "get", url("groups_group_where")),
         ("groups_group_learn", "post", url("groups_group_learn")),
+        ("runs_queuemessage_changelist", "get", url("runs_queuemessage_changelist")),
         ("auth_user_changelist", "get", url("auth_user_changelist")),
         ("auth_user_add", "get", url("auth_user_add")),
         ("auth_user_change", "get", url("auth_user_change", made.user.pk)),
