@@ -15,7 +15,7 @@ from groups.models.groups import RoutingExample
 from policy.models import Capability, CapabilityRule, Grant, GrantUse, PolicyVersion, ToolBinding
 from runs import executor
 from runs.actions.start import start
-from runs.models import Approval, ApprovalDecision, Run, RunEvent, ToolCall, Wait
+from runs.models import Approval, ApprovalDecision, ApprovalNotice, Run, RunEvent, ToolCall, Wait
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted, by_role, call, say
 
@@ -79,6 +79,7 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         reason=text,
         arguments_digest="of others",
     )
+    made.notice = ApprovalNotice.objects.create(organization=organization, approval=made.approval, user=user)
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 
@@ -138,6 +139,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.organization, made.project, made.member, made.token, made.role, made.seat.agent_instance,
         made.group, made.seat, made.example, made.capability, made.binding, made.rule, made.grant,
         made.use, made.version, made.run, made.approval, made.call, made.wait, made.event, made.decision,
+        made.notice,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 
