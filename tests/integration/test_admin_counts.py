@@ -131,6 +131,11 @@ def more(stem, made, start, count):
         )
     elif stem == "runs_approval":
         approvals(made, count)
+    elif stem == "runs_approvalnotice":
+        what.ApprovalNotice.objects.bulk_create(
+            what.ApprovalNotice(organization=o, approval=a, user=u)
+            for a, u in zip(approvals(made, count), users(start, count), strict=True)
+        )
     else:
         assert stem == "runs_approvaldecision"
         what.ApprovalDecision.objects.bulk_create(
