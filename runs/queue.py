@@ -1,7 +1,4 @@
-"""The queue: how the rest of Deputy reaches django-q2.
-
-A message is the id of a run, or of a call of an outside agent, and decides nothing.
-"""
+"""The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
 
 from django.conf import settings
 from django_q.brokers import get_broker
@@ -22,15 +19,22 @@ def enqueue(run_id: str, delay: float = 0) -> None:
 
     With a `delay` (seconds), ask for one to look then whether what the run waits for has come due.
     """
-    _put(WAKE if delay else ADVANCE, run_id, run_id, delay)
+    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay)
 
 
 def enqueue_call(run_id: str, tool_call_id: str) -> None:
-    """Ask for a worker to execute a call of this run, which an outside agent drives."""
-    _put(EXECUTE_CALL, tool_call_id, run_id)
+    """Ask for a worker to carry on a call of this run, which an outside agent drives."""
+    _send(EXECUTE_CALL, (tool_call_id,), run_id, 0)
 
 
-def _put(task: str, subject: str, run_id: str, delay: float = 0) -> None:
+def enqueue_task(name: str, *arguments: str, delay: float = 0) -> None:
+    """Ask for a worker to call a function of runs/tasks.py, if need be after `delay` seconds. Joins the
+    caller's transaction, and like every message may come twice.
+    """
+    _send(f"runs.tasks.{name}", arguments, None, delay)
+
+
+def _send(task: str, arguments: tuple[str, ...], run_id: str | None, delay: float) -> None:
     if not settings.QUEUE_ENABLED:
         return
     broker = get_broker()
@@ -38,4 +42,4 @@ def _put(task: str, subject: str, run_id: str, delay: float = 0) -> None:
         broker.run_id, broker.delay = run_id, delay
     elif delay:  # another broker cannot wait: the next sweep sees to it
         return
-    async_task(task, subject, q_options={**OPTIONS, "broker": broker})
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": broker})

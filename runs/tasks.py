@@ -1,6 +1,6 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
 
-from runs import board, executor, external, queue
+from runs import board, executor, external, notices, queue
 from runs.actions import sweep
 
 
@@ -24,3 +24,13 @@ def execute_call(tool_call_id: str) -> None:
         external.pass_on(tool_call_id)
         return
     external.execute(tool_call_id)
+
+
+def notify(approval_id: str) -> None:
+    """Tell those who may decide that an approval waits for them."""
+    notices.announce(approval_id)
+
+
+def deliver(organization_id: str, user_id: str) -> None:
+    """Send somebody the notices that were held back."""
+    notices.deliver(organization_id, int(user_id))

@@ -8,6 +8,7 @@ import signal
 import time
 from typing import Any
 
+from django.conf import settings
 from django.db import Error, connection
 from django_q.cluster import Cluster
 from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
@@ -18,7 +19,6 @@ from runs.board import Board
 
 logger = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 5
 AGE_SECONDS = 10  # between two looks at the oldest message
 LOCK_SECONDS = 5  # a sweep waits no longer than this for a row
 LOOK_SECONDS = 0.2
@@ -60,7 +60,7 @@ class Duties:
                 broker.give_back(self.gone)
                 self.gone = []
             if now >= self.sweep_at:
-                self.sweep_at = now + SWEEP_SECONDS
+                self.sweep_at = now + settings.SWEEP_SECONDS
                 swept(LOCK_SECONDS)
             if now >= self.age_at:
                 self.age_at = now + AGE_SECONDS

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0002_catalog_version'),
-        ('runs', '0003_idempotency'),
+        ('runs', '0004_approvalnotice'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
