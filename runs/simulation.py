@@ -1,5 +1,6 @@
 """What would happen if an agent made this call now: nothing runs, nothing is written."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,8 +10,9 @@ from common.canonical import NotJson, normalise
 from groups.models import AgentInstance, Group, Organization, Project, Role
 from policy import simulate as policy_simulate
 from policy.delegation import authority, delegate
+from policy.models import CapabilityRule
 from policy.simulate import Explained
-from policy.terms import AgentContext
+from policy.terms import AgentContext, Considered
 from runs.deciders import who_may_decide
 from runs.tools import registry
 from runs.tools.call import Gate, check_arguments
@@ -68,6 +70,15 @@ def simulate(
     if explained.unlockable:
         who = who_may_decide(project, user.pk, explained.effect, explained.deciders_needed)
     return Simulated(explained, gate.book.digest, tuple(one.get_username() for one in who), given)
+
+
+def considered(found: Simulated, organization_id: str, projects: Sequence[str] | None) -> list[Considered]:
+    """What was considered, without the rules of projects somebody does not see. None: they see all."""
+    if projects is None:
+        return list(found.explained.considered)
+    elsewhere = CapabilityRule.objects.filter(organization_id=organization_id, project__isnull=False)
+    hidden = set(elsewhere.exclude(project_id__in=projects).values_list("pk", flat=True))
+    return [line for line in found.explained.considered if line.layer != "rule" or line.id not in hidden]
 
 
 def _check_belonging(organization: Organization, *others: Any) -> None:
