@@ -310,7 +310,7 @@ class View:
 
     session: Session
     member: Member
-    call: Call
+    call: Call | None = None
 
     def read(self) -> AgentContext:
         system = stored(self.session, self.member)
@@ -321,6 +321,8 @@ class View:
         return AgentContext(system), changes
 
     def changed(self, changes: list[Change]) -> tuple[str, dict[str, Any]]:
-        arguments = self.call.effective_arguments or self.call.arguments
-        further = texts.of_arguments(self.call.call_id, arguments)
+        further: dict[str, str] = {}
+        if self.call:
+            arguments = self.call.effective_arguments or self.call.arguments
+            further = texts.of_arguments(self.call.call_id, arguments)
         return EventType.CONTEXT_CHANGED.value, recorded(self.session, changes, further)
