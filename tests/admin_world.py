@@ -18,6 +18,7 @@ from runs.actions.start import start
 from runs.models import (
     Approval,
     ApprovalDecision,
+    ApprovalNotice,
     IdempotencyRecord,
     QueueMessage,
     Run,
@@ -91,6 +92,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.record = IdempotencyRecord.objects.create(
         organization=organization, user=user, key=text, request_digest="d", body={text: text}, location=text
     )
+    made.notice, _ = ApprovalNotice.objects.get_or_create(
+        organization=organization, approval=made.approval, user=user
+    )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 
@@ -150,7 +154,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.organization, made.project, made.member, made.token, made.role, made.seat, made.group,
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
-        made.decision, made.record,
+        made.decision, made.record, made.notice,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

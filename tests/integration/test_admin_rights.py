@@ -16,7 +16,16 @@ pytestmark = pytest.mark.django_db
 
 HISTORY = {
     f"runs_{name}"
-    for name in ("run", "runevent", "toolcall", "wait", "approval", "approvaldecision", "idempotencyrecord")
+    for name in (
+        "run",
+        "runevent",
+        "toolcall",
+        "wait",
+        "approval",
+        "approvaldecision",
+        "idempotencyrecord",
+        "approvalnotice",
+    )
 }
 UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}
 APPROVER_SEES = {"runs_run", "runs_approval"}
