@@ -147,7 +147,7 @@ def _rule(row: Any, place: str, number: int, bindings: tuple[Binding, ...], tool
         raise BadFile(f"{place}: {'; '.join(problems)}")
     try:
         shadow = _field(row, place, "shadow", bool) if "shadow" in row else False
-        return Rule(**{"id": str(number), "effect": "", **texts, "shadow": shadow})  # type: ignore[arg-type]
+        return Rule(**{"id": str(number), "effect": "", **texts, "shadow": shadow})
     except ValueError as error:
         raise BadFile(f"{place.rpartition(', ')[0]}: {error}") from error
 
