@@ -28,7 +28,10 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Decisions", "fact_check", "runs_decisions", "runs.view_runevent"),
         ),
     ),
-    ("Knowledge", (("Memories", "neurology", "memory_memory_changelist", "memory.view_memory"),)),
+    (
+        "Knowledge",
+        (("Deposited knowledge", "neurology", "memory_depositedknowledge_changelist", "memory.view_memory"),),
+    ),
     (
         "Agents",
         (
@@ -94,6 +97,8 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
         entry |= {"badge": BADGES[name], "badge_variant": "warning", "badge_style": "solid"}
     if name == "index":
         entry["active"] = request.path == link
+    elif name == "runs_run_changelist":
+        entry["active"] = request.path.startswith(link) and request.path != reverse("admin:runs_run_ask")
     return entry
 
 

@@ -1,5 +1,6 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
 
+from memory import duplicates
 from runs import board, executor, notices, queue
 from runs.actions import sweep
 
@@ -21,6 +22,11 @@ def wake(run_id: str) -> None:
 def notify(approval_id: str) -> None:
     """Tell those who may decide that an approval waits for them."""
     notices.announce(approval_id)
+
+
+def join_duplicates(*memory_ids: str) -> None:
+    """Let new deposits join what the project knows already."""
+    duplicates.join_duplicates(memory_ids)
 
 
 def deliver(organization_id: str, user_id: str) -> None:

@@ -13,6 +13,7 @@ from django.db import Error, connection
 from django_q.cluster import Cluster
 from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 
+from memory.upkeep import upkeep
 from runs import board, broker, lease
 from runs.actions import sweep
 from runs.board import Board
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 AGE_SECONDS = 10  # between two looks at the oldest message
 LOCK_SECONDS = 5  # a sweep waits no longer than this for a row
 LOOK_SECONDS = 0.2
+UPKEEP_SECONDS = 60  # between two rounds of what memory does for itself
 
 
 def run(page: Board, holder: str, gone: list[str]) -> None:
@@ -48,7 +50,7 @@ class Duties:
 
     def __init__(self, page: Board, gone: list[str]) -> None:
         self.page, self.gone = page, gone
-        self.sweep_at = self.age_at = 0.0
+        self.sweep_at = self.age_at = self.upkeep_at = 0.0
 
     def attend(self) -> None:
         """Whatever is due by now."""
@@ -65,6 +67,9 @@ class Duties:
             if now >= self.age_at:
                 self.age_at = now + AGE_SECONDS
                 self.page.oldest = broker.oldest()
+            if now >= self.upkeep_at:
+                self.upkeep_at = now + UPKEEP_SECONDS
+                upkeep()
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import Count
 from django.db.models.functions import Now
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -16,6 +17,7 @@ from policy.models import Grant, GrantUse
 class GrantAdmin(TenantAdmin):
     """Who gives one takes part in deciding, so the right to decide approvals is asked too."""
 
+    form = ModelForm  # the model says what is wrong
     project_lookup = "project_id"
     list_display = ("tool", "project", "granted_by", "use_count", "max_uses", "expires_at", "state")
     list_filter = (("project", Related), ("granted_by", Related))

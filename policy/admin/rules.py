@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.forms import ModelForm
 from django.http import HttpRequest
 
 from groups.admin.tenancy import History, Related, TenantAdmin
@@ -14,6 +15,7 @@ from policy.models.rules import Effect
 class CapabilityRuleAdmin(TenantAdmin):
     """A rule without a project, group or role holds for the whole organization."""
 
+    form = ModelForm  # the model says what is wrong
     project_lookup = "project_id"
     shared_without_project = True
     list_display = ("label", "about", "effect", "scope", "condition", "shadow", "active")
@@ -29,6 +31,9 @@ class CapabilityRuleAdmin(TenantAdmin):
         ("When somebody is asked", {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")}),
         ("State", {"fields": ("active", "shadow")}),
     )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"effect": Effect.REQUIRE_APPROVAL, **super().get_changeform_initial_data(request)}
 
     @admin.display(description="Rule", ordering="name")
     def label(self, rule: CapabilityRule) -> str:

@@ -3,12 +3,22 @@
 from typing import Any
 
 from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.admin.policy_pages import PolicyPages
-from runs.models import ApprovalDecision, ApprovalNotice, RunEvent, ToolCall, Wait
+from runs.models import (
+    ApprovalDecision,
+    ApprovalNotice,
+    IdempotencyRecord,
+    QueueMessage,
+    RunEvent,
+    ToolCall,
+    Wait,
+)
 
 
 class RowsOfRuns(History, TenantAdmin):
@@ -86,3 +96,28 @@ class ApprovalNoticeAdmin(RowsOfRuns):
     search_help_text = "An approval's id, or a person"
     empty_message = "Nobody has been written to about an approval yet."
     empty_link = ("admin:runs_approval_changelist", "Approvals")
+
+
+@admin.register(IdempotencyRecord)
+class IdempotencyRecordAdmin(History, TenantAdmin):
+    fixed = ()
+    list_display = ("key", "user", "status", "location", "created_at")
+    list_filter = (("user", Related),)
+    list_select_related = ("user",)
+    search_fields = ("key",)
+    ordering = ("-pk",)
+    empty_message = "No program has sent an Idempotency-Key yet."
+
+
+@admin.register(QueueMessage)
+class QueueMessageAdmin(History, ModelAdmin):
+    """The queue belongs to the installation, so only superusers look at it."""
+
+    list_display = ("queue", "run_id", "due_at", "holder")
+    search_fields = ("run_id__exact",)
+    search_help_text = "A run's id"
+    ordering = ("-pk",)
+    empty_message = "The queue is empty."
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)

@@ -8,6 +8,7 @@ No tool is called twice in a run, so it cannot go round in circles.
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from common.text import is_chinese
@@ -236,7 +237,8 @@ class Turn:
         shown = cut(_line(about or self.goal), SHOWN_GOAL)
         subject = self.say("subject", goal=shown)
         knowledge = [hit for hit in self._memories() if hit.get("type", "archival") == "archival"]
-        found = quotes(topic(about or without_sending(self.goal)), knowledge)[:QUOTES]
+        asked = replace(topic(about or without_sending(self.goal)), question="")
+        found = quotes(asked, knowledge)[:QUOTES]
         if not found:
             return {"to": to, "subject": subject, "body": self.say("wanted", goal=cut(self.goal, KEPT))}
         body = "\n".join([self.say("found", goal=shown), "", *self._lines(found), "", self.words["only"]])

@@ -16,7 +16,16 @@ pytestmark = pytest.mark.django_db
 
 HISTORY = {
     f"runs_{name}"
-    for name in ("run", "runevent", "toolcall", "wait", "approval", "approvaldecision", "approvalnotice")
+    for name in (
+        "run",
+        "runevent",
+        "toolcall",
+        "wait",
+        "approval",
+        "approvaldecision",
+        "approvalnotice",
+        "idempotencyrecord",
+    )
 }
 UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}
 APPROVER_SEES = {"runs_run", "runs_approval"}
@@ -65,6 +74,7 @@ def pages(made):
         ("runs_decisions_export", "get", url("runs_decisions_export")),
         ("groups_group_where", "get", url("groups_group_where")),
         ("groups_group_learn", "post", url("groups_group_learn")),
+        ("runs_queuemessage_changelist", "get", url("runs_queuemessage_changelist")),
         ("auth_user_changelist", "get", url("auth_user_changelist")),
         ("auth_user_add", "get", url("auth_user_add")),
         ("auth_user_change", "get", url("auth_user_change", made.user.pk)),
