@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -156,7 +157,11 @@ def changes_of(run_id: str, view: str, version: int) -> list[Change]:
     packed = [(run, change) for run, changes in found for change in changes if change["seq"] <= version]
     packed.sort(key=lambda pair: pair[1]["seq"])
     kept = _kept_texts(packed)
-    return [texts.unpacked([change], lambda name, run=run: kept[run, name])[0] for run, change in packed]
+    return [texts.unpacked([change], partial(_text, kept, run))[0] for run, change in packed]
+
+
+def _text(kept: Mapping[tuple[str, str], str], run: str, name: str) -> str:
+    return kept[run, name]
 
 
 def _runs_of_view(run_id: str) -> list[str]:
