@@ -49,3 +49,13 @@ def own_connection(*, durable: bool = True) -> Any:
     if not durable:
         own.execute("SET synchronous_commit = off")
     return own
+
+
+async def own_async_connection() -> Any:
+    """The same for a coroutine, with times in UTC and JSONB as Python values."""
+    parameters = connections["default"].get_connection_params()
+    for name in ("cursor_factory", "context"):  # Django's; they read values as Django's own cursors do
+        parameters.pop(name, None)
+    own = await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+    await own.execute("SET TimeZone = 'UTC'")
+    return own

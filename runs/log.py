@@ -11,9 +11,11 @@ from typing import Any, Self
 
 from common.canonical import digest, normalise
 from common.db import execute, from_json, jsonb, row, rows
+from runs import hints
 from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 
 PAYLOAD_VERSION = 1
+CHANNEL = "deputy_events"  # says the root of each tree in which something happened
 
 LOCK = """
 SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
@@ -165,6 +167,8 @@ class RunLog:
         if values:
             update = f"WITH added AS ({insert_events(len(self.appended))}) {update}"
         execute(update, [*values, *set_to, self.id])
+        if values:
+            hints.after_commit(CHANNEL, self.root_id)
         self.appended, self.changes = [], {}
 
 

@@ -95,7 +95,7 @@ class Session:
             with transaction.atomic():
                 self.parent = lock_parent(self.run_id) if lock_parent_too else None
                 self.log = RunLog.lock(self.run_id, STATEMENT_TIMEOUT_MS)
-                self.log.check_fence(self.attempt)
+                self.check_fence(self.log)
                 self.gate = None
                 self._catch_up()
                 yield self.log
@@ -105,6 +105,10 @@ class Session:
             raise
         finally:
             self.log = self.parent = None
+
+    def check_fence(self, log: RunLog) -> None:
+        """Raises Fenced unless this session may write the run."""
+        log.check_fence(self.attempt)
 
     def flush(self) -> None:
         """Write both logs now (inside `step`)."""

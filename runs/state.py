@@ -180,7 +180,7 @@ def _message(state: State, event: Event) -> None:
         content=payload["content"],
         message_type=payload.get("message_type", ""),
         round=state.round,
-        calls=tuple(f"{event.seq}.{i}" for i in range(len(requests))),
+        calls=tuple(request.get("call_id", f"{event.seq}.{i}") for i, request in enumerate(requests)),
         saw=payload.get("saw", event.seq),
     )
     state.messages.append(said)

@@ -128,5 +128,6 @@ def documented(
 ) -> Callable[[Any], Any]:
     """extend_schema with a summary, the answer, and the refusals that are this operation's own."""
     if answer is not None:
-        more["responses"] = {status: answer, **problems(refusals or {})}
+        answers = answer if isinstance(answer, dict) else {status: answer}
+        more["responses"] = {**answers, **problems(refusals or {})}
     return extend_schema(summary=summary, **more)

@@ -3,7 +3,10 @@
 from collections import defaultdict
 from typing import Any
 
+from django.db import connection
 from django.db.models import QuerySet
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import mixins
@@ -18,7 +21,7 @@ from groups.api.views import NO_PROJECT, project_named
 from runs.actions.cancel import cancel
 from runs.actions.message import message
 from runs.actions.start import start
-from runs.api import access, idempotency, signals
+from runs.api import access, idempotency, signals, stream
 from runs.api.context_views import ContextActions
 from runs.api.filters import RunFilter
 from runs.api.refusals import as_problems
@@ -49,6 +52,16 @@ REUSED = {
     400: {"BAD_IDEMPOTENCY_KEY": "The key is empty, too long, or not visible ASCII."},
     422: {"IDEMPOTENCY_KEY_REUSED": "The key came before with another request."},
 }
+EVENT_STREAM = {(200, "text/event-stream"): OpenApiTypes.STR, 204: None}
+LAST = OpenApiParameter(
+    "last_event_id", OpenApiTypes.STR, description="For who cannot send the header Last-Event-ID."
+)
+FOLLOW = (
+    "Server-sent events: `id: {run}:{seq}`, `data:` as in `events/`, what has happened first and then "
+    "what happens. `event: end` once nothing more will come; `event: resync` before it starts over because "
+    "it does not know the Last-Event-ID; comments in between. Every ten minutes the client connects again."
+)
+BARE: dict[str, Any] = {"pagination_class": None, "filter_backends": []}
 NOT_ENTITLED = {403: {"NOT_ENTITLED": "This is somebody else's run."}}
 ENDED = {"RUN_ENDED": "The run has ended."}
 
@@ -124,7 +137,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
             OpenApiParameter("limit", OpenApiTypes.INT, description="At most 500; 100 where left out."),
         ],
     )
-    @action(detail=True, pagination_class=None, filter_backends=[])
+    @action(detail=True, **BARE)
     def events(self, request: Any, pk: str) -> Response:
         only(request, "after", "limit")
         after = whole_number(request, "after", 0, least=0, most=MAX_SEQ)
@@ -136,6 +149,16 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         if more:
             link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
         return Response({"results": EventSerializer(page, many=True).data, "next": link})
+
+    @documented("Follow a run", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @action(detail=True, url_path="events/stream", url_name="events-stream", **BARE)
+    def events_stream(self, request: Any, pk: str) -> HttpResponseBase:
+        return self._streamed(stream.RunCursor, pk)
+
+    @documented("Follow a run and everything below it", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @action(detail=True, url_path="tree/stream", url_name="tree-stream", **BARE)
+    def tree_stream(self, request: Any, pk: str) -> HttpResponseBase:
+        return self._streamed(stream.TreeCursor, pk)
 
     @documented(
         "Cancel a run and everything below it",
@@ -225,6 +248,21 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
 
     def _shown(self, pk: str) -> Any:
         return RunSerializer(self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)).data
+
+    def _streamed(self, cursor: type[stream.RunCursor | stream.TreeCursor], pk: str) -> HttpResponseBase:
+        only(self.request, "last_event_id")
+        run = self._found(pk)
+        last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
+        if not connection.in_atomic_block:
+            connection.close()  # a stream holds none
+        told_all = cursor is stream.RunCursor and last == f"{run.pk}:{run.last_seq}"
+        if told_all and not run.is_active:
+            return HttpResponse(status=204)  # tells a browser not to come again
+        return StreamingHttpResponse(
+            stream.events(cursor(run.pk, run.root_id), last),
+            content_type="text/event-stream",
+            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+        )
 
     def _page(self, runs: QuerySet[Run]) -> Response:
         page = self.paginate_queryset(self.filter_queryset(runs.defer("context")))

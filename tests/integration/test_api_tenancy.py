@@ -67,7 +67,7 @@ def things(ask, world):
 
 
 def asked(api, name, method, things):
-    thing = things[name.rsplit("-", 1)[0]]
+    thing = next(thing for about, thing in things.items() if name.startswith(f"{about}-"))
     path = reverse(name, args=[thing.pk])
     if method == "get":
         return api.client.get(path, headers=api.headers)

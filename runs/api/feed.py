@@ -1,0 +1,123 @@
+"""What wakes the followers of a process: one LISTEN, one look a second, however many they are.
+
+Notifications are hints. What happened is read from the log, over one further connection that all
+followers of the process share; nobody holds one of their own.
+"""
+
+import asyncio
+import logging
+import weakref
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+
+from common.db import own_async_connection
+from runs.log import CHANNEL
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0  # what a lost hint may cost
+AWAY_SECONDS = 1.0  # between two attempts to reach the database
+
+LAST_SEQS = "SELECT root_id, sum(last_seq) FROM runs_run WHERE root_id = ANY(%s) GROUP BY root_id"
+
+
+class Feed:
+    """The followers of one event loop. Its connections open with the first and close with the last."""
+
+    def __init__(self) -> None:
+        self.followers: dict[str, set[asyncio.Event]] = {}
+        self._reader: Any = None
+        self._reading = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.followers.values()))
+
+    @asynccontextmanager
+    async def follow(self, root_id: str) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever something may have happened in the tree."""
+        woken = asyncio.Event()
+        self.followers.setdefault(root_id, set()).add(woken)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._listen())
+        try:
+            yield woken
+        finally:
+            self._leave(root_id, woken)
+
+    async def read(self, sql: str, parameters: Any) -> list[Any]:
+        """All rows. Tries once more on a fresh connection when the old one has gone."""
+        async with self._reading:
+            for last in (False, True):
+                try:
+                    if self._reader is None:
+                        self._reader = await own_async_connection()
+                    return list(await (await self._reader.execute(sql, parameters)).fetchall())
+                except psycopg.OperationalError:
+                    await self._close_reader()
+                    if last:
+                        raise
+        raise AssertionError
+
+    def _leave(self, root_id: str, woken: asyncio.Event) -> None:
+        here = self.followers[root_id]
+        here.discard(woken)
+        if not here:
+            del self.followers[root_id]
+        if not self.followers and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _listen(self) -> None:
+        """Until the last follower has left."""
+        try:
+            while True:
+                with suppress(psycopg.Error):
+                    await self._listen_once()
+                await asyncio.sleep(AWAY_SECONDS)
+        finally:
+            await asyncio.shield(self._close_reader())
+
+    async def _listen_once(self) -> None:
+        connection = await own_async_connection()
+        try:
+            await connection.execute(f"LISTEN {CHANNEL}")
+            for root_id in self.followers:
+                self._wake(root_id)
+            seen: dict[str, int] = {}
+            while True:
+                async for hint in connection.notifies(timeout=POLL_SECONDS):
+                    self._wake(hint.payload)
+                seen = await self._look(connection, seen)
+        finally:
+            await connection.close()
+
+    async def _look(self, connection: Any, seen: dict[str, int]) -> dict[str, int]:
+        """Wake those in whose tree something happened since the last look."""
+        found = await connection.execute(LAST_SEQS, [list(self.followers)])
+        now = dict(await found.fetchall())
+        for root_id, total in now.items():
+            if seen.get(root_id) != total:
+                self._wake(root_id)
+        return now
+
+    def _wake(self, root_id: str) -> None:
+        for woken in self.followers.get(root_id, ()):
+            woken.set()
+
+    async def _close_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            with suppress(psycopg.Error):
+                await reader.close()
+
+
+_feeds: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Feed]" = weakref.WeakKeyDictionary()
+
+
+def feed() -> Feed:
+    """The feed of the running loop."""
+    return _feeds.setdefault(asyncio.get_running_loop(), Feed())

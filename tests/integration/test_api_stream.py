@@ -1,0 +1,318 @@
+"""Live events: over a real ASGI server, as a browser or a program follows them."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+import uvicorn
+from django.core.asgi import get_asgi_application
+from django.db import connection, transaction
+
+from common.db import own_connection
+from runs import executor, hints
+from runs.actions.cancel import cancel
+from runs.actions.message import message
+from runs.api import stream
+from runs.api.feed import Feed
+from runs.choices import EventType
+from runs.log import RunLog
+from runs.models import Run
+from tests.integration.api_client import Api
+from tests.scripted import by_role, call, in_order, say
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUESTION = call(("ask_user", {"question": "Which year?"}))
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The address of an ASGI server in a thread of this process."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        get_asgi_application(), log_level="error", lifespan="off", timeout_graceful_shutdown=1
+    )
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    running.should_exit = True
+    thread.join(5)
+
+
+@pytest.fixture
+def api(world):
+    return Api(world.user, world.organization)
+
+
+@pytest.fixture
+def follow(server, api):
+    """follow(run) yields (id, event or its name) of each message; leaves when the block ends."""
+
+    @contextmanager
+    def _follow(run, what="events", last="", timeout=8.0):
+        headers = {**api.headers, **({"Last-Event-ID": last} if last else {})}
+        path = f"{server}/api/runs/{run.pk}/{what}/stream/"
+        with httpx.Client(timeout=timeout) as client, client.stream("GET", path, headers=headers) as answer:
+            yield answer, messages(answer)
+
+    return _follow
+
+
+def messages(answer):
+    found = {}
+    for line in answer.iter_lines():
+        if line.startswith(":"):
+            yield "", line
+        elif line:
+            name, _, value = line.partition(": ")
+            found[name] = value
+        elif found:
+            if "data" in found:
+                yield found.get("id", ""), found.get("event") or json.loads(found["data"])
+            found = {}
+
+
+def ids_of(run_or_runs):
+    runs = run_or_runs if isinstance(run_or_runs, list) else [run_or_runs]
+    return [f"{run.pk}:{seq}" for run in runs for seq in range(1, Run.objects.get(pk=run.pk).last_seq + 1)]
+
+
+def escalated(ask, **fields):
+    return ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "x"})), say("Done.")],
+            researcher=[QUESTION, say("EVIDENCE: 5.")],
+            analyst=[say("PROPOSAL: 5.")],
+            lead=[say("DECISION: 5.")],
+        ),
+        **fields,
+    )
+
+
+def test_an_ended_run_is_told_from_the_beginning_and_then_ends(ask, follow):
+    run = ask(in_order(say("Done.")))
+
+    with follow(run) as (answer, told):
+        assert answer.headers["Content-Type"] == "text/event-stream"
+        heard = list(told)
+    assert [id for id, _ in heard] == [*ids_of(run), ""]
+    assert heard[-1][1] == "end"
+    assert heard[-2][1]["payload"]["output"] == "Done."
+
+
+def test_a_message_has_the_shape_of_the_events_list(ask, api, follow):
+    run = ask(in_order(say("Done.")))
+
+    with follow(run) as (_, told):
+        heard = [event for _, event in told][:-1]
+    assert heard == api.get(f"runs/{run.pk}/events/").json()["results"]
+
+
+def test_what_happens_is_told_at_once(ask, follow):
+    run = ask(in_order(QUESTION, say("Done.")))
+    before = len(ids_of(run))
+
+    with follow(run) as (_, told):
+        for _ in range(before):
+            next(told)
+        started = time.monotonic()
+        message(run.pk, "2026", "mia")
+        _, event = next(told)
+        delay = time.monotonic() - started
+        executor.run(run.pk)
+        rest = [id for id, _ in told]
+    assert event["payload"]["content"] == "2026"
+    assert delay < 0.5, delay  # by the hint, not by the poll
+    assert rest == [*ids_of(run)[before + 1 :], ""]
+
+
+def test_a_lost_hint_costs_a_second(ask, follow, monkeypatch):
+    run = ask(in_order(QUESTION))
+    before = len(ids_of(run))
+    monkeypatch.setattr(hints, "send", lambda channel, payload="": None)
+
+    with follow(run) as (_, told):
+        for _ in range(before):
+            next(told)
+        message(run.pk, "2026", "mia")
+        assert next(told)[1]["payload"]["content"] == "2026"
+
+
+def test_a_client_goes_on_where_it_left_off(ask, follow):
+    run = ask(in_order(say("Done.")))
+    ids = ids_of(run)
+
+    with follow(run, last=ids[1]) as (_, told):
+        assert [id for id, _ in told] == [*ids[2:], ""]
+
+
+def test_a_client_that_has_heard_all_of_an_ended_run_need_not_come_again(ask, follow):
+    run = ask(in_order(say("Done.")))
+
+    with follow(run, last=ids_of(run)[-1]) as (answer, _):
+        assert answer.status_code == 204
+
+
+@pytest.mark.parametrize("last", ["nonsense", "run_x:1", "{run}:9999", "{run}:-1", "{run}:" + "9" * 30])
+@pytest.mark.parametrize("what", ["events", "tree"])
+def test_a_client_that_names_what_is_not_known_is_told_to_start_over(ask, follow, what, last):
+    run = ask(in_order(say("Done.")))
+
+    with follow(run, what, last=last.format(run=run.pk)) as (_, told):
+        heard = list(told)
+    assert heard[0] == ("", "resync")
+    assert [id for id, _ in heard[1:-1]] == ids_of(run)
+
+
+def test_a_quiet_stream_says_that_it_is_still_there(ask, follow, monkeypatch):
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.1)
+    run = ask(in_order(QUESTION))
+
+    with follow(run) as (_, told):
+        assert any(event == ": still here" for _, event in told)
+
+
+def test_a_stream_does_not_last_for_ever(ask, follow, monkeypatch):
+    monkeypatch.setattr(stream, "LONGEST_SECONDS", 0.3)
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.1)
+    run = ask(in_order(QUESTION))
+
+    with follow(run) as (_, told):
+        assert "end" not in [event for _, event in told]
+
+
+def test_a_tree_is_told_whole_and_every_run_in_its_order(ask, follow):
+    run = escalated(ask)
+    child = Run.objects.get(parent_run=run)
+    heard = []
+
+    with follow(run, "tree") as (_, told):
+        for id, event in told:
+            heard.append((id, event))
+            if event != "end" and event["type"] == "run.waiting" and event["run"] == child.pk:
+                message(child.pk, "2026", "mia")
+                executor.run(child.pk)
+    assert heard[-1] == ("", "end")
+    assert sorted(id for id, _ in heard[:-1]) == sorted(ids_of([run, child]))
+    for each in (run, child):
+        assert [id for id, _ in heard if id.startswith(each.pk)] == ids_of(each)
+
+
+def test_a_tree_goes_on_where_it_left_off_wherever_that_was(ask, follow):
+    run = escalated(ask)
+    cancel(run.pk)
+    with follow(run, "tree") as (_, told):
+        whole = [id for id, _ in told]
+
+    for i, last in enumerate(whole[:-1]):
+        with follow(run, "tree", last=last) as (answer, told):
+            rest = [""] if answer.status_code == 204 else [id for id, _ in told]
+        assert rest == whole[i + 1 :]
+
+
+def test_a_branch_of_a_tree_is_told_alone(ask, follow):
+    run = escalated(ask)
+    child = Run.objects.get(parent_run=run)
+    cancel(run.pk)
+
+    with follow(child, "tree") as (_, told):
+        assert [id for id, _ in told] == [*ids_of(child), ""]
+
+
+def test_nothing_is_told_that_an_open_transaction_might_still_come_before(ask):
+    run = escalated(ask)
+    child = Run.objects.get(parent_run=run)
+
+    async def read(cursor):
+        source = Feed()
+        try:
+            return await cursor.read(source)
+        finally:
+            await source._close_reader()
+
+    cursor = stream.TreeCursor(run.pk, run.root_id)
+    assert len(asyncio.run(read(cursor)).rows) == len(ids_of([run, child]))
+    late = own_connection()
+    try:
+        late.execute("BEGIN")
+        late.execute("SELECT clock_timestamp()")
+        message(child.pk, "2026", "mia")
+        held = asyncio.run(read(cursor))
+        assert (held.rows, held.held, held.ended) == ([], True, False)
+        late.execute("COMMIT")
+        assert [row[2] for row in asyncio.run(read(cursor)).rows] == ["message.created", "wait.completed"]
+    finally:
+        late.close()
+
+
+def test_a_long_tree_is_told_page_by_page_in_one_order(ask, monkeypatch):
+    run = escalated(ask)
+    cancel(run.pk)
+
+    async def told():
+        cursor, source, found = stream.TreeCursor(run.pk, run.root_id), Feed(), []
+        try:
+            while True:
+                batch = await cursor.read(source)
+                found += [(row[0], row[1]) for row in batch.rows]
+                if batch.ended:
+                    return found
+        finally:
+            await source._close_reader()
+
+    whole = asyncio.run(told())
+    for size in (1, 2, 3, 5):
+        monkeypatch.setattr(stream, "PAGE", size)
+        assert asyncio.run(told()) == whole
+
+
+def test_a_clock_that_ran_backwards_does_not_turn_a_run_around(ask, follow):
+    run = ask(in_order(QUESTION))
+    with transaction.atomic():
+        log = RunLog.lock(run.pk)
+        log.now = log.now.replace(year=2020)
+        log.append(EventType.MESSAGE_CREATED, {"role": "user", "content": "x"})
+        log.flush()
+    cancel(run.pk)
+
+    with follow(run, "tree") as (_, told):
+        assert [id for id, _ in told] == [*ids_of(run), ""]
+
+
+def test_streams_share_two_connections_and_leave_none_behind(ask, follow, server):
+    run = ask(in_order(QUESTION))
+
+    def connections():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND backend_type = 'client backend'"
+            )
+            return cursor.fetchone()[0]
+
+    quiet = connections()
+    held = [follow(run) for _ in range(12)]
+    opened = [each.__enter__() for each in held]
+    for _, told in opened:
+        next(told)
+    assert connections() <= quiet + 2
+    for each in held:
+        each.__exit__(None, None, None)
+    until = time.monotonic() + 5
+    while connections() > quiet and time.monotonic() < until:
+        time.sleep(0.05)
+    assert connections() <= quiet
+
+
+def test_a_stream_of_somebody_else_is_not_found(ask, server):
+    run = ask(in_order(QUESTION))
+    answer = httpx.get(f"{server}/api/runs/{run.pk}/events/stream/")
+
+    assert answer.status_code == 401
+    assert answer.headers["Content-Type"] == "application/problem+json"
