@@ -119,7 +119,7 @@ def view_at(run_id: str, seq: int | None = None, agent: str | None = None) -> Mo
     member = member_named(state, agent)
     view, version = _last_known(events, member)
     if view is None:
-        session = Session.of(run_id, state)
+        session = Session.in_state(run_id, state)
         return Moment(run_id, member.agent, member.role, state.seq, working_memory.initial(session, member))
     changes = changes_of(run_id, view, version)
     return Moment(run_id, member.agent, member.role, state.seq, Tree.replay(changes), version)
