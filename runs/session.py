@@ -71,12 +71,12 @@ class Session:
     @classmethod
     def load(cls, run_id: str, attempt: int) -> "Session":
         """Read a claimed run's facts and fold its log."""
-        session = cls.of(run_id, State(), attempt)
+        session = cls.in_state(run_id, State(), attempt)
         fold(run_log.read(run_id), session.state)
         return session
 
     @classmethod
-    def of(cls, run_id: str, state: State, attempt: int = 0) -> "Session":
+    def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "Session":
         """The run in this state; without an attempt it can be looked at and not written to."""
         facts = list(row(FACTS, [run_id]))
         facts[9], facts[16] = from_json(facts[9]), from_json(facts[16])

@@ -1,7 +1,8 @@
 """An agent's view for those outside the run: as it was at any event, and rearranged by who may."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -118,7 +119,7 @@ def view_at(run_id: str, seq: int | None = None, agent: str | None = None) -> Mo
     member = member_named(state, agent)
     view, version = _last_known(events, member)
     if view is None:
-        session = Session.of(run_id, state)
+        session = Session.in_state(run_id, state)
         return Moment(run_id, member.agent, member.role, state.seq, working_memory.initial(session, member))
     changes = changes_of(run_id, view, version)
     return Moment(run_id, member.agent, member.role, state.seq, Tree.replay(changes), version)
@@ -156,11 +157,11 @@ def changes_of(run_id: str, view: str, version: int) -> list[Change]:
     packed = [(run, change) for run, changes in found for change in changes if change["seq"] <= version]
     packed.sort(key=lambda pair: pair[1]["seq"])
     kept = _kept_texts(packed)
+    return [texts.unpacked([change], partial(_text, kept, run))[0] for run, change in packed]
 
-    def text_of(run: str) -> Callable[[str], str]:
-        return lambda name: kept[run, name]
 
-    return [texts.unpacked([change], text_of(run))[0] for run, change in packed]
+def _text(kept: Mapping[tuple[str, str], str], run: str, name: str) -> str:
+    return kept[run, name]
 
 
 def _runs_of_view(run_id: str) -> list[str]:

@@ -16,12 +16,14 @@ from memory.context.copies import PageCopy
 from memory.context.rendering import Rendered
 from policy.evaluate import bind, evaluate
 from policy.ruleset import RuleSet
-from policy.terms import Context, ToolInfo
+from policy.terms import Context, Effect, ToolInfo
 from runs import ledger, texts
 from runs.choices import ACTIVE, EventType, RunKind
 from runs.gates import open_gate
 from runs.session import Session
 from runs.state import USER, Call, Member
+from runs.tools import registry
+from runs.tools.base import Tool
 from runs.tools.call import Gate
 
 BASE = {
@@ -170,19 +172,9 @@ def base(session: Session, member: Member) -> str:
 
 def policy_notes(gate: Gate, member: Member) -> str:
     """What the rules say of the agent's tools whatever their arguments."""
-    agent = gate.agent(member.agent, member.role_id)
-    context = Context(
-        agent=agent,
-        boundary=gate.standing.boundary,
-        rules=unconditional(gate.book.rules),
-        organization=gate.organization_id,
-        project=gate.project_id,
-        group=gate.group_id,
-    )
     stopped: dict[str, list[str]] = {"deny": [], "require_approval": [], "require_human": []}
-    for tool in gate.visible_tools(agent):
-        info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), gate.book.bindings)  # type: ignore[arg-type]
-        effect = evaluate(context, info, {}).effect
+    for tool in gate.visible_tools(gate.agent(member.agent, member.role_id)):
+        effect = effect_on(gate, member, tool)
         if effect != "allow":
             stopped[effect].append(tool.name)
     lines = {
@@ -191,6 +183,20 @@ def policy_notes(gate: Gate, member: Member) -> str:
         "Stops for a person's approval first": stopped["require_human"],
     }
     return "\n".join(f"{word}: {', '.join(sorted(names))}." for word, names in lines.items() if names)
+
+
+def effect_on(gate: Gate, member: Member, tool: Tool) -> Effect:
+    """What policy says of the tool before its arguments are known; standing approvals aside."""
+    context = Context(
+        agent=gate.agent(member.agent, member.role_id),
+        boundary=gate.standing.boundary,
+        rules=unconditional(gate.book.rules),
+        organization=gate.organization_id,
+        project=gate.project_id,
+        group=gate.group_id,
+    )
+    info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), gate.book.bindings)  # type: ignore[arg-type]
+    return evaluate(context, info, {}).effect
 
 
 @lru_cache(maxsize=64)
@@ -229,16 +235,22 @@ BLANK = {
 
 
 def keep_result(session: Session, member: Member, call: Call, result: Any) -> None:
-    """Put a long result on a folded page of the caller's view."""
+    """Put a long result on a folded page of the caller's view, if the caller may open it there."""
     if call.tool.startswith(OWN_TOOLS):
         return
     text = texts.of_result(result)
-    if len(text) <= layers.RESULT_LENGTH:
+    if len(text) <= layers.RESULT_LENGTH or not may_open(session, member):
         return
     system, made = prepared(session, member)
     source = source_of(session, call.call_id)
     made += layers.keep_result(system, session.run_id, source, call.tool, text)[1]
     append(session, member, made, {call.call_id: text})
+
+
+def may_open(session: Session, member: Member) -> bool:
+    """Whether the agent may open a folded page; one that may not is told everything."""
+    tool = registry.get("context_expand")
+    return tool is not None and effect_on(open_gate(session), member, tool) == "allow"
 
 
 def source_of(session: Session, call_id: str) -> str:

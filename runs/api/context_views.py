@@ -46,9 +46,7 @@ def _refusals() -> Iterator[None]:
         raise Problem(422, "INVALID_ARGUMENTS", str(bad), found) from None
 
 
-class ContextActions:
-    """The addresses below a run's that are about its view."""
-
+class ContextActions:  # the addresses below a run's that are about its view; a docstring would be shown
     request: Any
 
     def _found(self, pk: str) -> Run:

@@ -309,6 +309,20 @@ def test_what_the_context_tools_say_is_not_put_on_pages(ask):
     assert "context.changed" not in types(run)
 
 
+def test_an_agent_that_may_not_open_pages_is_told_everything(ask, world, long_tool):
+    world.membership.denied_tools = ["context_expand"]
+    world.membership.save()
+    ask(in_order(call(("read_rows", {})), say("ok")))
+    assert told() == LONG
+    assert not ContextView.objects.exists()
+
+
+def test_the_local_model_gets_the_whole_of_what_is_on_a_page(ask, long_tool):
+    ask(in_order(call(("read_rows", {})), say("ok")))
+    facts = Scripted.asked[-1][1].facts
+    assert list(facts["results"].values()) == [LONG]
+
+
 # the budget
 
 
