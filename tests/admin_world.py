@@ -89,10 +89,10 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         reason=text,
         arguments_digest="of others",
     )
-    made.notice = ApprovalNotice.objects.create(organization=organization, approval=made.approval, user=user)
     made.record = IdempotencyRecord.objects.create(
         organization=organization, user=user, key=text, request_digest="d", body={text: text}, location=text
     )
+    made.notice = ApprovalNotice.objects.create(organization=organization, approval=made.approval, user=user)
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 

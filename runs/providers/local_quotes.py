@@ -11,6 +11,7 @@ from runs.providers.local_words import WORDS
 
 QUOTES = 3  # in one answer
 QUOTE_CHARACTERS = 320
+SAME = 0.8  # of each other's terms: two goals are about the same matter
 GLANCE = 0.35  # a passage from a text that covers less of the question has too little to do with it
 ROW = 0.5  # what a row of a table is worth beside a sentence: it says little without its head
 SENTENCE = 24  # characters from which a text is no mere keyword
@@ -103,6 +104,14 @@ def coverage(question: Topic, text: str) -> float:
     there = set(terms(text))
     whole = sum(question.terms.values())
     return sum(weight for term, weight in question.terms.items() if term in there) / whole if whole else 0.0
+
+
+def settles(question: Topic, hit: dict[str, Any]) -> bool:
+    """Whether a group left this behind when it was asked about the same: the goals share their terms."""
+    other = topic(str((hit.get("metadata") or {}).get("goal") or ""))
+    shared = sum(weight for term, weight in question.terms.items() if term in other.terms)
+    most = max(sum(question.terms.values()), sum(other.terms.values()))
+    return shared > 0 and shared >= SAME * most
 
 
 def statements(question: Topic, content: str) -> list[str]:
