@@ -207,6 +207,9 @@ SPECTACULAR_SETTINGS = {
         "EventType": "runs.choices.EventType",
         "Driver": "runs.choices.Driver",
         "Effect": "policy.models.rules.Effect",
+        "OnExpiry": "policy.models.rules.OnExpiry",
+        "MemoryType": "memory.models.MemoryType",
+        "MemoryStatus": "memory.models.MemoryStatus",
     },
 }
 

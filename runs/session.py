@@ -80,7 +80,9 @@ class Session:
         """The run in this state; without an attempt it can be looked at and not written to."""
         facts = list(row(FACTS, [run_id]))
         facts[9], facts[16] = from_json(facts[9]), from_json(facts[16])
-        return cls(run_id, attempt, *facts, state=state)
+        session = cls(run_id, attempt, *facts)
+        session.state = state
+        return session
 
     @contextmanager
     def step(self, lock_parent_too: bool = False) -> Iterator[RunLog]:

@@ -1,6 +1,6 @@
 """An agent's view for those outside the run: as it was at any event, and rearranged by who may."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,7 +156,11 @@ def changes_of(run_id: str, view: str, version: int) -> list[Change]:
     packed = [(run, change) for run, changes in found for change in changes if change["seq"] <= version]
     packed.sort(key=lambda pair: pair[1]["seq"])
     kept = _kept_texts(packed)
-    return [texts.unpacked([change], lambda name, run=run: kept[run, name])[0] for run, change in packed]
+
+    def text_of(run: str) -> Callable[[str], str]:
+        return lambda name: kept[run, name]
+
+    return [texts.unpacked([change], text_of(run))[0] for run, change in packed]
 
 
 def _runs_of_view(run_id: str) -> list[str]:
