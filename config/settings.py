@@ -202,6 +202,7 @@ SPECTACULAR_SETTINGS = {
         "RunStatus": "runs.choices.RunStatus",
         "RunKind": "runs.choices.RunKind",
         "WaitKind": "runs.choices.WaitKind",
+        "CallStatus": "runs.choices.CallStatus",
         "ApprovalStatus": "runs.choices.ApprovalStatus",
         "ApprovalEffect": "runs.choices.ApprovalEffect",
         "EventType": "runs.choices.EventType",

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from config.api.errors import Problem, invalid
 from runs.actions.cancel import AlreadyEnded
 from runs.actions.decide import DecisionRefused
+from runs.actions.external import OutsideRefused
 from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart
 from runs.log import RunGone
@@ -18,6 +20,9 @@ FIELDS = {
     "TOO_LONG": "/content",
     "RESERVED_KEY": "/correlation_key",
     "REASON_MISSING": "/reason",
+    "BAD_CALL_ID": "/call_id",
+    "BAD_NAME": "/name",
+    "BAD_CODE": "/code",
     "GRANT_REFUSED": "/remember",
 }
 STATUSES = {
@@ -42,6 +47,10 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
         if refused.code in ("INVALID_ARGUMENTS", "POLICY_DENIES"):
             raise Problem(422, refused.code, refused.message, _wrong(refused, arguments)) from None
         raise _problem(refused) from None
+    except OutsideRefused as refused:
+        if refused.code in FIELDS:
+            raise _problem(refused) from None
+        raise Problem(409, refused.code, refused.message, **refused.details) from None
     except (CannotStart, SignalRefused) as refused:
         raise _problem(refused) from None
     except AlreadyEnded as ended:
@@ -50,7 +59,7 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
         raise Problem(404, "NOT_FOUND", "No such run.") from None
 
 
-def _problem(refused: CannotStart | SignalRefused | DecisionRefused) -> Problem:
+def _problem(refused: CannotStart | SignalRefused | DecisionRefused | OutsideRefused) -> Problem:
     if refused.code in FIELDS:
         return invalid(FIELDS[refused.code], refused.code, refused.message)
     return Problem(STATUSES.get(refused.code, 409), refused.code, refused.message)
@@ -58,11 +67,13 @@ def _problem(refused: CannotStart | SignalRefused | DecisionRefused) -> Problem:
 
 def _wrong(refused: DecisionRefused, arguments: str) -> list[dict[str, str]]:
     """Each argument that does not fit the tool's schema, by its path."""
+    told = {"code": refused.code, "message": refused.message, **refused.details}
+    return wrong_arguments(told, arguments)
+
+
+def wrong_arguments(error: dict[str, Any], pointer: str = "/arguments") -> list[dict[str, str]]:
+    """A call's error, field by field, each with its place in the body."""
     return [
-        {
-            "pointer": arguments + found["path"].rstrip("/"),
-            "code": refused.code,
-            "detail": found["problem"],
-        }
-        for found in refused.details.get("errors", [])
-    ] or [{"pointer": arguments, "code": refused.code, "detail": refused.message}]
+        {"pointer": pointer + found["path"].rstrip("/"), "code": error["code"], "detail": found["problem"]}
+        for found in error.get("errors", [])
+    ] or [{"pointer": pointer, "code": error["code"], "detail": error["message"]}]

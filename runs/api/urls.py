@@ -1,6 +1,8 @@
+from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
 from runs.api.approval_views import ApprovalView
+from runs.api.external_views import OutsideView
 from runs.api.policy_views import PolicyView
 from runs.api.run_views import RunView
 from runs.api.tool_views import ToolView
@@ -10,4 +12,16 @@ router.register("runs", RunView, basename="api-run")
 router.register("approvals", ApprovalView, basename="api-approval")
 router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")
-urlpatterns = router.urls
+
+RUN = r"^runs/(?P<pk>run_[0-9a-z]{26})"
+CALL = RUN + r"/tool-calls/(?P<call_id>[!-~]{1,64}?)"
+outside = [
+    re_path(rf"{RUN}/complete/$", OutsideView.as_view({"post": "complete"}), name="api-run-complete"),
+    re_path(rf"{RUN}/fail/$", OutsideView.as_view({"post": "fail"}), name="api-run-fail"),
+    re_path(
+        rf"{RUN}/tool-calls/$", OutsideView.as_view({"get": "list", "post": "create"}), name="api-run-calls"
+    ),
+    re_path(rf"{CALL}/resolve/$", OutsideView.as_view({"post": "resolve"}), name="api-call-resolve"),
+    re_path(rf"{CALL}/$", OutsideView.as_view({"get": "retrieve"}), name="api-call-detail"),
+]
+urlpatterns = [*router.urls, *outside]

@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from groups.models import Group, Project, Role
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule
-from runs.models import Approval, Run
+from runs.models import Approval, Run, ToolCall
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import call, in_order, say
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 # What each address is about, by the beginning of its name.
 THINGS = {
     "api-run": Run,
+    "api-call": ToolCall,
     "api-approval": Approval,
     "api-group": Group,
     "api-role": Role,
@@ -32,9 +33,16 @@ BODIES = {
     "api-run-context": {"operation": "getPage"},
     "api-run-message": {"content": "x"},
     "api-run-signal": {"correlation_key": "k"},
+    "api-run-calls": {"call_id": "1", "name": "ask_user", "arguments": {"question": "?"}},
+    "api-run-complete": {"output": "x"},
+    "api-run-fail": {"message": "x"},
+    "api-call-resolve": {"outcome": "failed"},
     "api-approval-approve": {},
     "api-approval-reject": {"reason": "x"},
 }
+# Seen by every member of the project, done only by the run's own user or with a permission.
+OTHERS_MAY_NOT = {("api-run-calls", "post"), ("api-run-complete", "post"), ("api-run-fail", "post")}
+OTHERS_MAY_NOT |= {("api-call-resolve", "post")}
 OF_THE_ORGANIZATION = ("api-role",)  # seen by every member, whatever their projects
 
 
@@ -76,8 +84,8 @@ def things(ask, world):
 
 
 def asked(api, name, method, things):
-    thing = next(thing for about, thing in things.items() if name.startswith(f"{about}-"))
-    path = reverse(name, args=[thing.pk])
+    about, thing = next(found for found in things.items() if name.startswith(f"{found[0]}-"))
+    path = reverse(name, args=[thing.run_id, thing.call_id] if about == "api-call" else [thing.pk])
     if method == "get":
         return api.client.get(path, headers=api.headers)
     body = json.dumps(BODIES[name])
@@ -117,7 +125,11 @@ def test_things_of_a_project_one_is_not_in_do_not_exist(things, world, name, met
 def test_who_may_see_them_does(things, world, name, method):
     member = MembershipFactory(organization=world.organization)
 
-    assert asked(powerful(member.user, world.organization), name, method, things).status_code == 200
+    answer = asked(powerful(member.user, world.organization), name, method, things)
+    if (name, method) in OTHERS_MAY_NOT:
+        assert problem(answer) == (403, "NOT_ENTITLED")
+    else:
+        assert answer.status_code == (202 if name == "api-call-detail" else 200)  # its call waits
 
 
 @pytest.mark.parametrize(

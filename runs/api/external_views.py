@@ -1,0 +1,203 @@
+"""Runs that an outside agent drives: it asks for its calls here, and says how the run ended."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from config.api.errors import Problem
+from config.api.pagination import OldestFirst, whole_number
+from config.api.permissions import require_scope
+from config.api.schema import documented, problems
+from config.api.views import ApiView, accepted, only
+from runs import calls
+from runs.actions import external, resolve
+from runs.api import access
+from runs.api.external_serializers import (
+    CallRequestSerializer,
+    CallSerializer,
+    CallSummarySerializer,
+    CompleteSerializer,
+    FailSerializer,
+    WordOnCallSerializer,
+)
+from runs.api.refusals import as_problems, wrong_arguments
+from runs.api.serializers import RunSerializer
+from runs.models import Run, ToolCall
+
+LONGEST_WAIT = 30  # seconds
+PATIENCE = 20  # for a call that a worker is at, where the request does not say
+
+WAIT = OpenApiParameter(
+    "wait", OpenApiTypes.INT, description=f"Seconds to wait for the call's end, at most {LONGEST_WAIT}."
+)
+NOT_YOURS = {"NOT_ENTITLED": "Another user's agent drives this run."}
+ENDED = {"RUN_ENDED": "The run has ended.", "NOT_EXTERNAL": "Deputy drives this run itself."}
+
+
+class OutsideView(ApiView):
+    serializer_class = CallSerializer
+    queryset = ToolCall.objects.none()
+    pagination_class = OldestFirst
+    filter_backends = ()
+
+    def get_queryset(self) -> QuerySet[ToolCall]:
+        return ToolCall.objects.filter(run__in=access.runs(self.request.membership))
+
+    @documented("The calls of a run, the oldest first", CallSummarySerializer(many=True))
+    def list(self, request: Any, pk: str) -> Response:
+        only(request, "limit", "cursor")
+        page = self.paginate_queryset(self.get_queryset().filter(run=self._found(pk)))
+        return self.get_paginated_response(CallSummarySerializer(page, many=True).data)
+
+    @documented(
+        "Call a tool",
+        request=CallRequestSerializer,
+        parameters=[WAIT],
+        responses={
+            (200, "application/json"): CallSerializer,
+            (202, "application/json"): CallSerializer,
+            **problems(
+                {
+                    403: {**NOT_YOURS, "PERMISSION_DENIED": "Policy denies the call; `detail` says why."},
+                    409: {
+                        **ENDED,
+                        "CALL_DIFFERS": "The call id came before with another tool or arguments.",
+                        "BUDGET_STEPS": "The run's steps are used up; this has ended it.",
+                        "BUDGET_TOKENS": "The run's tokens are used up; this has ended it.",
+                        "BUDGET_SECONDS": "The run's time is used up; this has ended it.",
+                    },
+                    422: {
+                        "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; see `errors`.",
+                        "UNKNOWN_TOOL": "There is no such tool.",
+                    },
+                }
+            ),
+        },
+        description=(
+            "The call passes the same gate as any agent's. `200`: it has ended, with `result` or `error`. "
+            "`202`: it waits, and `waits_for` says for what; Deputy executes it once that is decided, and "
+            "its result will be at `Location`. The same `call_id` with the same words is the same call. "
+            f"Without `wait`, up to {PATIENCE} seconds are spent on a call that is being executed, and none "
+            "on one that waits for somebody."
+        ),
+        examples=[
+            OpenApiExample(
+                "Read a page",
+                value={"call_id": "1", "name": "http_get", "arguments": {"url": "https://example.org/"}},
+                request_only=True,
+            )
+        ],
+    )
+    def create(self, request: Any, pk: str) -> Response:
+        only(request, "wait")
+        wait = whole_number(request, "wait", -1, least=0, most=LONGEST_WAIT)
+        asked = accepted(CallRequestSerializer, request)
+        run = self._driven(pk)
+        with as_problems():
+            external.request_call(run.pk, **asked)
+        call_id = asked["call_id"]
+        calls.wait_until_ended(run.pk, call_id, PATIENCE if wait < 0 else wait, or_parked=wait < 0)
+        found = calls.look(run, call_id)
+        refuse(found)
+        return shown(request, found)
+
+    @documented(
+        "A call",
+        parameters=[WAIT],
+        responses={(200, "application/json"): CallSerializer, (202, "application/json"): CallSerializer},
+        description="`200` when it has ended, however it ended; `202` while its answer is to come.",
+    )
+    def retrieve(self, request: Any, pk: str, call_id: str) -> Response:
+        only(request, "wait")
+        wait = whole_number(request, "wait", 0, least=0, most=LONGEST_WAIT)
+        run, _ = self._call(pk, call_id)
+        calls.wait_until_ended(run.pk, call_id, wait)
+        return shown(request, calls.look(run, call_id))
+
+    @documented(
+        "Say what became of an interrupted call",
+        CallSerializer,
+        request=WordOnCallSerializer,
+        refusals={
+            403: {"NOT_ENTITLED": "You may not say what became of this call."},
+            404: {"NO_SUCH_WAIT": "The call does not wait for a word on what happened."},
+            409: {"ALREADY_RESOLVED": "Somebody has already said otherwise."},
+        },
+        description="A worker was lost between the call and its result. A retry passes policy again.",
+    )
+    def resolve(self, request: Any, pk: str, call_id: str) -> Response:
+        require_scope(request, "decide")
+        asked = accepted(WordOnCallSerializer, request)
+        run, _ = self._call(pk, call_id)
+        with as_problems():
+            resolve.resolve(run.pk, call_id, by=request.user, **asked)
+        return Response(CallSerializer(calls.look(run, call_id)).data)
+
+    @documented(
+        "Complete a run",
+        RunSerializer,
+        request=CompleteSerializer,
+        refusals={403: NOT_YOURS, 409: {**ENDED, "CALLS_OPEN": "Calls have not ended; `open` names them."}},
+    )
+    def complete(self, request: Any, pk: str) -> Response:
+        asked = accepted(CompleteSerializer, request)
+        run = self._driven(pk)
+        with as_problems():
+            external.complete(run.pk, **asked)
+        return self._ended(pk)
+
+    @documented(
+        "End a run as failed",
+        RunSerializer,
+        request=FailSerializer,
+        refusals={403: NOT_YOURS, 409: ENDED},
+        description="Calls that are open end with it.",
+    )
+    def fail(self, request: Any, pk: str) -> Response:
+        asked = accepted(FailSerializer, request)
+        run = self._driven(pk)
+        with as_problems():
+            external.fail(run.pk, **asked)
+        return self._ended(pk)
+
+    def _found(self, pk: str) -> Run:
+        run: Run = self.get_object_or_404(access.runs(self.request.membership), pk=pk)
+        return run
+
+    def _driven(self, pk: str) -> Run:
+        """The run, of which the asker is the user: its calls are made with that user's rights."""
+        run = self._found(pk)
+        if run.user_id != self.request.user.pk:
+            raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; only their own agent drives it.")
+        return run
+
+    def _call(self, pk: str, call_id: str) -> tuple[Run, ToolCall]:
+        run = self._found(pk)
+        call: ToolCall = self.get_object_or_404(self.get_queryset(), run=run, call_id=call_id)
+        return run, call
+
+    def _ended(self, pk: str) -> Response:
+        run = access.with_waits(access.runs(self.request.membership)).get(pk=pk)
+        return Response(RunSerializer(run).data)
+
+
+def refuse(found: calls.Look) -> None:
+    """Raises Problem for a call that never came to run because of what was asked for."""
+    error = found.error or {}
+    code, message = error.get("code", ""), error.get("message", "")
+    if found.status == "denied":
+        raise Problem(403, code, message, call_id=found.call_id, unlockable=error.get("unlockable", False))
+    if code in ("INVALID_ARGUMENTS", "UNKNOWN_TOOL"):
+        raise Problem(422, code, message, wrong_arguments(error), call_id=found.call_id)
+
+
+def shown(request: Any, found: calls.Look) -> Response:
+    body = CallSerializer(found).data
+    if not found.open:
+        return Response(body)
+    location = reverse("api-call-detail", [found.run, found.call_id], request=request)
+    return Response(body, status=202, headers={"Location": location})
