@@ -25,6 +25,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Tool calls", "build", "runs_toolcall_changelist", "runs.view_toolcall"),
             ("Waits", "hourglass_empty", "runs_wait_changelist", "runs.view_wait"),
             ("Events", "receipt_long", "runs_runevent_changelist", "runs.view_runevent"),
+            ("Decisions", "fact_check", "runs_decisions", "runs.view_runevent"),
         ),
     ),
     (
@@ -51,6 +52,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Rules", "gavel", "policy_capabilityrule_changelist", "policy.view_capabilityrule"),
             ("Capabilities", "key", "policy_capability_changelist", "policy.view_capability"),
             ("Tool bindings", "link", "policy_toolbinding_changelist", "policy.view_toolbinding"),
+            ("What would happen?", "help_center", "runs_what_if", "policy.view_capabilityrule"),
             ("Standing approvals", "verified", "policy_grant_changelist", "policy.view_grant"),
         ),
     ),

@@ -9,6 +9,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
 from groups.admin.tenancy import History, Related, TenantAdmin
+from runs.admin.policy_pages import PolicyPages
 from runs.models import (
     ApprovalDecision,
     ApprovalNotice,
@@ -34,7 +35,7 @@ class RowsOfRuns(History, TenantAdmin):
 
 
 @admin.register(RunEvent)
-class RunEventAdmin(RowsOfRuns):
+class RunEventAdmin(PolicyPages, RowsOfRuns):
     list_display = ("type", "seq", "run", "agent", "created_at")
     list_filter = (("type", ChoicesDropdownFilter),)
     search_fields = ("run__id__exact",)
@@ -84,19 +85,6 @@ class ApprovalDecisionAdmin(RowsOfRuns):
         return decision.reason[:80]
 
 
-@admin.register(ApprovalNotice)
-class ApprovalNoticeAdmin(RowsOfRuns):
-    project_lookup = "approval__run__project_id"
-    raw_id_fields = ("approval",)
-    list_display = ("approval", "user", "sent_at", "created_at")
-    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
-    list_select_related = ("approval__tool_call", "approval__run", "user")
-    search_fields = ("approval__id__exact", "user__username")
-    search_help_text = "An approval's id, or a person"
-    empty_message = "Nobody has been told of an approval yet."
-    empty_link = ("admin:runs_approval_changelist", "Approvals")
-
-
 @admin.register(IdempotencyRecord)
 class IdempotencyRecordAdmin(History, TenantAdmin):
     fixed = ()
@@ -120,3 +108,16 @@ class QueueMessageAdmin(History, ModelAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_superuser)
+
+
+@admin.register(ApprovalNotice)
+class ApprovalNoticeAdmin(RowsOfRuns):
+    project_lookup = "approval__run__project_id"
+    raw_id_fields = ("approval",)
+    list_display = ("approval", "user", "sent_at", "created_at")
+    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_select_related = ("approval__tool_call", "approval__run", "user")
+    search_fields = ("approval__id__exact", "user__username")
+    search_help_text = "An approval's id, or a person"
+    empty_message = "Nobody has been written to about an approval yet."
+    empty_link = ("admin:runs_approval_changelist", "Approvals")

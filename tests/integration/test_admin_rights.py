@@ -23,8 +23,8 @@ HISTORY = {
         "wait",
         "approval",
         "approvaldecision",
-        "idempotencyrecord",
         "approvalnotice",
+        "idempotencyrecord",
     )
 }
 UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}
@@ -69,6 +69,9 @@ def pages(made):
         ("runs_run_say", "post", url("runs_run_say", made.run.pk)),
         ("runs_run_resolve", "post", url("runs_run_resolve", made.run.pk)),
         ("runs_approval_change", "post", url("runs_approval_change", made.approval.pk)),
+        ("runs_what_if", "get", url("runs_what_if")),
+        ("runs_decisions", "get", url("runs_decisions")),
+        ("runs_decisions_export", "get", url("runs_decisions_export")),
         ("groups_group_where", "get", url("groups_group_where")),
         ("groups_group_learn", "post", url("groups_group_learn")),
         ("runs_queuemessage_changelist", "get", url("runs_queuemessage_changelist")),
