@@ -62,6 +62,14 @@ def origins(name: str) -> list[str]:
     return [entry.rstrip("/") for entry in entries]
 
 
+def origin(name: str, default: str) -> str:
+    """One origin (`https://host`), without a slash at its end. Raises BadSetting."""
+    found = origins(name)
+    if len(found) > 1:
+        raise BadSetting(f"{name} has several entries; it takes one https://host.")
+    return found[0] if found else default
+
+
 def host() -> str:
     """HOST: the address or name `make run` listens on."""
     value = text("HOST", "127.0.0.1")

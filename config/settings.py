@@ -8,6 +8,8 @@ ALLOWED_HOSTS    names the server answers to (localhost, 127.0.0.1, [::1] and HO
 BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies, HSTS
 CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
 DEBUG            yes only while developing
+PUBLIC_URL       where people reach Deputy, for links in e-mail (http://HOST:PORT)
+NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
 WORKERS          processes that carry runs (2)
@@ -144,6 +146,8 @@ if BEHIND_HTTPS and not DEBUG:
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
+PUBLIC_URL = env.origin("PUBLIC_URL", f"http://{'localhost' if HOST in ('0.0.0.0', '::') else HOST}:{PORT}")  # noqa: S104
+
 # Language and time
 
 LANGUAGE_CODE = "en"
@@ -213,6 +217,7 @@ SPECTACULAR_SETTINGS = {
 
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = str(DEPUTY_HOME / "outbox")
+EMAIL_TIMEOUT = 20  # seconds
 DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
 if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
@@ -239,8 +244,10 @@ RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
 RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
 CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
+SWEEP_SECONDS = env.whole_number("SWEEP_SECONDS", 5)  # between two looks for what was lost or is overdue
 STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
 BATON_SECONDS = env.whole_number("BATON_SECONDS", 30)  # after which a worker hands on through the queue
+NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
 APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use

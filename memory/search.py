@@ -21,9 +21,11 @@ from memory.snippet import snippet
 MOST = 50
 MOST_TERMS = 64  # of one question; the first ones
 # Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
-REACH = 600  # memories that the rarest terms may bring in
-PAIRS = 4  # of the next terms, two together bring in a memory
-CANDIDATES = 2_000  # of one scope, whatever the counts said
+REACH = 250  # memories that the rarest terms may bring in
+PAIRS = 5  # of the next terms, two together bring in a memory
+SCANNED = 10_000  # memories of one term that may be looked through for a second one
+ENOUGH = 60  # candidates: with fewer, common terms together bring in more
+CANDIDATES = 1_500  # of one scope, whatever the counts said
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,8 @@ def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit
                 "organization": scope.organization_id,
                 "reach": REACH,
                 "pairs": PAIRS,
+                "scanned": SCANNED,
+                "enough": ENOUGH,
                 "most": CANDIDATES,
             },
         )

@@ -33,20 +33,26 @@ SELECT count(*) FROM gone
 """
 
 # Parameters: tiers, quotas, keys (parallel: a tier is a list of scope keys), terms, quoted (parallel),
-# organization, reach, pairs, most. What each step does:
+# organization, reach, pairs, scanned, enough, most. What each step does:
 #
 # (LATERAL … LIMIT 1 and the subquery in `counted` are lookups by key whatever the planner's statistics say:
 # joined, a scope just loaded was read from end to end.)
 #
 #   uncounted   what the counts do not know yet (memory.statistics)
 #   weighted    each term's inverse document frequency in each tier, from the rarest to the commonest
+#   common      the terms that are not among the rarest, and how many memories should have them all up to here
 #   wanted      the candidates: every memory with one of the rarest terms, as long as these together
-#               reach no more than `reach` memories; and those with two of the next `pairs` terms
-#   plan        the weights for ts_rank, which knows none of its own for a query's terms: a term's idf in
-#               31 steps is a sum of powers of two, and each power ranks the terms that have it. ts_rank
-#               counts a term's occurrences as 1 + 1/4 + 1/9 + …, which is BM25's saturation at k1 = 0.64
+#               reach no more than `reach` memories; those with two of the next `pairs` terms, where that
+#               is a small number of them; and if all that brings in less than `enough`, those with the
+#               commoner terms together, as many terms as it takes to make them few
+#   plan        the weights for ts_rank, which knows none of its own for a query's terms: terms of about the
+#               same idf are ranked together, and each group's rank counts by its mean idf. ts_rank counts
+#               a term's occurrences as 1 + 1/4 + 1/9 + …, which is BM25's saturation at k1 = 0.64
+#   sought      the keys of these in every scope of their tier: the rarest in one look-up, terms together in
+#               one of their own
+#   candidate   what the index finds
 #   found       the candidates with their scores; long texts are held for less
-SEARCH = """
+_SEARCH = """
 WITH place AS MATERIALIZED (
     SELECT * FROM unnest(%(tiers)s::int[], %(quotas)s::int[], %(keys)s::uuid[]) AS place (tier, quota, key)
 ), term AS MATERIALIZED (
@@ -84,7 +90,7 @@ WITH place AS MATERIALIZED (
     ) AS counts
     GROUP BY tier, term
 ), weighted AS MATERIALIZED (
-    SELECT tier, quoted, size.memories AS all_memories, usual_length,
+    SELECT tier, term, quoted, size.memories AS all_memories, usual_length,
         coalesce(counted.memories, 0) AS memories,
         ln(1 + (greatest(size.memories - coalesce(counted.memories, 0), 0) + 0.5)
             / (coalesce(counted.memories, 0) + 0.5)) AS idf,
@@ -93,53 +99,63 @@ WITH place AS MATERIALIZED (
     FROM size CROSS JOIN term LEFT JOIN counted USING (tier, term)
     WINDOW nearest AS (PARTITION BY tier ORDER BY coalesce(counted.memories, 0), term)
 ), common AS (
-    SELECT tier, quoted, memories, row_number() OVER (PARTITION BY tier ORDER BY ordinal) AS ordinal
+    SELECT tier, term, memories, all_memories, row_number() OVER nearest AS ordinal,
+        all_memories * exp(sum(ln(least(memories / all_memories, 1))) OVER nearest) AS together
     FROM weighted WHERE reach > %(reach)s AND all_memories > %(reach)s
-), wanted AS (
-    SELECT tier, string_agg(alternative, ' | ')::tsquery AS terms
-    FROM (
-        SELECT tier, quoted AS alternative FROM weighted
-        WHERE reach <= %(reach)s OR all_memories <= %(reach)s OR ordinal = 1
-        UNION ALL
-        SELECT one.tier, '(' || one.quoted || '&' || other.quoted || ')'
-        FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
-        WHERE other.ordinal <= %(pairs)s
-    ) AS alternatives
+    WINDOW nearest AS (PARTITION BY tier ORDER BY ordinal)
+), alternative AS MATERIALIZED (
+    SELECT tier, ARRAY[term] AS terms, memories AS expected
+    FROM weighted WHERE reach <= %(reach)s OR all_memories <= %(reach)s
+    UNION ALL
+    SELECT one.tier, ARRAY[one.term, other.term], one.memories * other.memories / one.all_memories
+    FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
+    WHERE other.ordinal <= %(pairs)s AND one.memories <= %(scanned)s
+        AND one.memories * other.memories / one.all_memories <= %(reach)s / 4
+), wanted AS MATERIALIZED (
+    SELECT tier, terms FROM alternative
+    UNION ALL
+    SELECT tier, array_agg(term)
+    FROM common
+    WHERE (ordinal = 1 OR together * all_memories / memories > %(reach)s / 2)
+        AND tier NOT IN (SELECT tier FROM alternative GROUP BY tier HAVING sum(expected) >= %(enough)s)
     GROUP BY tier
 ), plan AS MATERIALIZED (
-    SELECT tier, usual_length, max(step) AS step,
-        string_agg(quoted, '|') FILTER (WHERE level & 1 > 0)::tsquery AS ones,
-        count(*) FILTER (WHERE level & 1 > 0) AS number_of_ones,
-        string_agg(quoted, '|') FILTER (WHERE level & 2 > 0)::tsquery AS twos,
-        count(*) FILTER (WHERE level & 2 > 0) AS number_of_twos,
-        string_agg(quoted, '|') FILTER (WHERE level & 4 > 0)::tsquery AS fours,
-        count(*) FILTER (WHERE level & 4 > 0) AS number_of_fours,
-        string_agg(quoted, '|') FILTER (WHERE level & 8 > 0)::tsquery AS eights,
-        count(*) FILTER (WHERE level & 8 > 0) AS number_of_eights,
-        string_agg(quoted, '|') FILTER (WHERE level & 16 > 0)::tsquery AS sixteens,
-        count(*) FILTER (WHERE level & 16 > 0) AS number_of_sixteens
+    SELECT tier, usual_length, -- PLAN
     FROM (
-        SELECT *, greatest(round(idf / step), 1)::int AS level
-        FROM (SELECT *, max(idf) OVER (PARTITION BY tier) / 31 AS step FROM weighted) AS stepped
-    ) AS levelled
+        SELECT *, least(floor((idf - least_idf) / greatest(most_idf - least_idf, 1e-9) * -- BUCKETS), -- LAST)
+            AS bucket
+        FROM (
+            SELECT *, min(idf) OVER tiers AS least_idf, max(idf) OVER tiers AS most_idf
+            FROM weighted WINDOW tiers AS (PARTITION BY tier)
+        ) AS ranged
+    ) AS bucketed
     GROUP BY tier, usual_length
-), found AS (
-    SELECT place.tier, place.quota, memory.id, memory.importance, (
-            coalesce(ts_rank(search_vector, ones) * number_of_ones, 0)
-            + coalesce(ts_rank(search_vector, twos) * number_of_twos * 2, 0)
-            + coalesce(ts_rank(search_vector, fours) * number_of_fours * 4, 0)
-            + coalesce(ts_rank(search_vector, eights) * number_of_eights * 8, 0)
-            + coalesce(ts_rank(search_vector, sixteens) * number_of_sixteens * 16, 0)
-        ) * step * 16.45 / (1 + 0.64 * (0.6 + 0.4 * length / usual_length)) AS score
-    FROM place JOIN plan USING (tier) JOIN wanted USING (tier)
+), sought AS MATERIALIZED (
+    SELECT place.tier, place.quota, place.key, cardinality(terms) > 1 AS together,
+        array_agg(memory_key(place.key, word)) AS keys
+    FROM place JOIN wanted USING (tier) CROSS JOIN unnest(wanted.terms) AS word
+    GROUP BY place.tier, place.quota, place.key, CASE WHEN cardinality(terms) > 1 THEN terms END, together
+), candidate AS (
+    SELECT DISTINCT ON (sought.tier, memory.id) sought.tier, sought.quota, memory.*
+    FROM sought
     CROSS JOIN LATERAL (
-        SELECT id, importance, length, search_vector
+        (SELECT id, importance, length, search_vector, expires_at
         FROM memory_memory
-        WHERE status = 'active' AND scope_key = place.key AND search_vector @@ wanted.terms
-            AND organization_id = %(organization)s
-            AND (expires_at IS NULL OR expires_at > clock_timestamp())
-        LIMIT %(most)s
+        WHERE NOT together AND status = 'active' AND memory_keys(scope_key, search_vector) && sought.keys
+            AND scope_key = sought.key AND organization_id = %(organization)s
+        LIMIT %(most)s)
+        UNION ALL
+        (SELECT id, importance, length, search_vector, expires_at
+        FROM memory_memory
+        WHERE together AND status = 'active' AND memory_keys(scope_key, search_vector) @> sought.keys
+            AND scope_key = sought.key AND organization_id = %(organization)s
+        LIMIT %(most)s)
     ) AS memory
+    WHERE expires_at IS NULL OR expires_at > clock_timestamp()
+), found AS MATERIALIZED (
+    SELECT tier, quota, id, importance, 16.45 * (-- SCORE)
+        / (1 + 0.64 * (0.6 + 0.4 * length / usual_length)) AS score
+    FROM candidate JOIN plan USING (tier)
 ), ranked AS (
     SELECT *, row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
     FROM found
@@ -150,3 +166,24 @@ FROM ranked CROSS JOIN LATERAL (SELECT * FROM memory_memory WHERE id = ranked.id
 WHERE ranked.rank <= ranked.quota
 ORDER BY ranked.tier, ranked.rank
 """
+
+GROUPS = 6  # of terms by their idf: more rank the same, fewer rank worse
+
+
+def _search() -> str:
+    """The statement with what is repeated for each group of terms written out."""
+    plan = ", ".join(
+        f"string_agg(quoted, '|') FILTER (WHERE bucket = {n})::tsquery AS terms_{n},"
+        f" sum(idf) FILTER (WHERE bucket = {n}) AS weight_{n}"
+        for n in range(GROUPS)
+    )
+    score = " + ".join(f"coalesce(ts_rank(search_vector, terms_{n}) * weight_{n}, 0)" for n in range(GROUPS))
+    return (
+        _SEARCH.replace("-- PLAN", plan)
+        .replace("-- BUCKETS", str(GROUPS))
+        .replace("-- LAST", str(GROUPS - 1))
+        .replace("-- SCORE", score)
+    )
+
+
+SEARCH = _search()

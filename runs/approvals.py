@@ -13,7 +13,7 @@ from common import ids
 from common.canonical import canonical, digest
 from policy.models import Grant, GrantUse
 from policy.terms import Effect
-from runs import ledger
+from runs import ledger, queue
 from runs.actions import waits
 from runs.choices import ApprovalStatus, CallStatus, EventType, WaitKind, WaitOutcome
 from runs.log import RunLog
@@ -121,6 +121,7 @@ def request(
         waits.NewWait(WaitKind.APPROVAL, key, tool_call_id=row_id, expires_at=approval.expires_at),
     )
     session.absorb()
+    queue.enqueue_task("notify", approval.pk)
 
 
 def consume(log: RunLog, approval_id: str | None) -> None:

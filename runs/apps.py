@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class RunsConfig(AppConfig):
@@ -10,3 +11,19 @@ class RunsConfig(AppConfig):
         from runs.tools import facts
 
         tools.register("registry", facts.of_organization)
+        check_model()
+
+
+def check_model() -> None:
+    """A model nobody answers for, or whose key is missing, is said at start and not by the first run.
+
+    Raises config.env.BadSetting, naming the variable.
+    """
+    from config.env import BadSetting
+    from runs.providers import registry
+    from runs.providers.base import ProviderError
+
+    try:
+        registry.check(settings.DEPUTY_MODEL)
+    except ProviderError as error:
+        raise BadSetting(f"DEPUTY_MODEL={settings.DEPUTY_MODEL} cannot be used: {error.message}") from None

@@ -1,4 +1,4 @@
-"""The queue: how the rest of Deputy reaches django-q2. A message is a run's id and decides nothing."""
+"""The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
 
 from django.conf import settings
 from django_q.brokers import get_broker
@@ -18,6 +18,17 @@ def enqueue(run_id: str, delay: float = 0) -> None:
 
     With a `delay` (seconds), ask for one to look then whether what the run waits for has come due.
     """
+    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay)
+
+
+def enqueue_task(name: str, *arguments: str, delay: float = 0) -> None:
+    """Ask for a worker to call a function of runs/tasks.py, if need be after `delay` seconds. Joins the
+    caller's transaction, and like every message may come twice.
+    """
+    _send(f"runs.tasks.{name}", arguments, None, delay)
+
+
+def _send(task: str, arguments: tuple[str, ...], run_id: str | None, delay: float) -> None:
     if not settings.QUEUE_ENABLED:
         return
     broker = get_broker()
@@ -25,4 +36,4 @@ def enqueue(run_id: str, delay: float = 0) -> None:
         broker.run_id, broker.delay = run_id, delay
     elif delay:  # another broker cannot wait: the next sweep sees to it
         return
-    async_task(WAKE if delay else ADVANCE, run_id, q_options={**OPTIONS, "broker": broker})
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": broker})

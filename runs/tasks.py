@@ -1,6 +1,7 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
 
-from runs import board, executor, queue
+from memory import duplicates
+from runs import board, executor, notices, queue
 from runs.actions import sweep
 
 
@@ -16,3 +17,18 @@ def wake(run_id: str) -> None:
     """Resolve what the run waits for and is due by now, and drive it."""
     sweep.expire_waits_of(run_id)
     advance(run_id)
+
+
+def notify(approval_id: str) -> None:
+    """Tell those who may decide that an approval waits for them."""
+    notices.announce(approval_id)
+
+
+def join_duplicates(*memory_ids: str) -> None:
+    """Let new deposits join what the project knows already."""
+    duplicates.join_duplicates(memory_ids)
+
+
+def deliver(organization_id: str, user_id: str) -> None:
+    """Send somebody the notices that were held back."""
+    notices.deliver(organization_id, int(user_id))

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field
 from django.db import connections
 
 from launch.processes import follow_parent
+from runs import tasks as _tasks  # noqa: F401 - what the workers are told to call
 from runs import worker
 from runs.board import BUSY, IDLE, Board
+from runs.tools import registry
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ LOOK_SECONDS = 0.25
 HUNG_SECONDS = 10.0  # a message waits this long although a worker is idle: the group hangs
 STOP_SECONDS = 15.0  # to finish the step at hand; less than launch/run.py waits
 RETIRE_SECONDS = 900.0  # for a replaced group's workers to finish their runs
-SETTLED_SECONDS = 30.0  # a group that lived this long is replaced at once
+SETTLED_SECONDS = 30.0  # a group that lived this long, or has begun a message, is replaced at once
 LONGEST_PAUSE = 30.0
 
 
@@ -69,6 +71,11 @@ class Group:
         if not self.ended and os.waitpid(self.pid, os.WNOHANG)[0]:
             self.ended = True
         return not self.ended
+
+    def settled(self) -> bool:
+        """Whether it came as far as to work."""
+        lived = time.monotonic() - self.started
+        return lived > SETTLED_SECONDS or any(member.begun for member in self.page.members())
 
     def complaint(self) -> str | None:
         """Why the group must be replaced, or None. Takes the slots of dead busy workers away."""
@@ -168,8 +175,7 @@ class Watchdog:
 
     def _replace(self, why: str) -> None:
         assert self.group is not None  # noqa: S101
-        lived = time.monotonic() - self.group.started
-        self.failures = 1 if lived > SETTLED_SECONDS else self.failures + 1
+        self.failures = 1 if self.group.settled() else self.failures + 1
         pause = 0.0 if self.failures == 1 else min(2.0 ** (self.failures - 2), LONGEST_PAUSE)
         logger.warning("%s; replacing the group of workers in %g s", why, pause)
         self.gone.append(self.group.holder)
@@ -177,5 +183,6 @@ class Watchdog:
 
 
 def run() -> None:
-    """All of `manage.py cluster`."""
+    """All of `manage.py cluster`. What every worker needs is loaded once, before they are forked."""
+    registry.all_tools()
     Watchdog().run()

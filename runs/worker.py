@@ -8,20 +8,22 @@ import signal
 import time
 from typing import Any
 
+from django.conf import settings
 from django.db import Error, connection
 from django_q.cluster import Cluster
 from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 
+from memory.upkeep import upkeep
 from runs import board, broker, lease
 from runs.actions import sweep
 from runs.board import Board
 
 logger = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 5
 AGE_SECONDS = 10  # between two looks at the oldest message
 LOCK_SECONDS = 5  # a sweep waits no longer than this for a row
 LOOK_SECONDS = 0.2
+UPKEEP_SECONDS = 60  # between two rounds of what memory does for itself
 
 
 def run(page: Board, holder: str, gone: list[str]) -> None:
@@ -48,7 +50,7 @@ class Duties:
 
     def __init__(self, page: Board, gone: list[str]) -> None:
         self.page, self.gone = page, gone
-        self.sweep_at = self.age_at = 0.0
+        self.sweep_at = self.age_at = self.upkeep_at = 0.0
 
     def attend(self) -> None:
         """Whatever is due by now."""
@@ -60,11 +62,14 @@ class Duties:
                 broker.give_back(self.gone)
                 self.gone = []
             if now >= self.sweep_at:
-                self.sweep_at = now + SWEEP_SECONDS
+                self.sweep_at = now + settings.SWEEP_SECONDS
                 swept(LOCK_SECONDS)
             if now >= self.age_at:
                 self.age_at = now + AGE_SECONDS
                 self.page.oldest = broker.oldest()
+            if now >= self.upkeep_at:
+                self.upkeep_at = now + UPKEEP_SECONDS
+                upkeep()
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0

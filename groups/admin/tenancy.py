@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, Q, QuerySet
 from django.forms import ModelForm
@@ -136,7 +137,7 @@ class TenantAdmin(Visible, ListFields, ModelAdmin):
         """The object, or 404 when the person does not see it; 403 without the right to look."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        found = self.get_object(request, object_id)
+        found = self.get_object(request, unquote(object_id))  # the admin's own links quote the _ of an id
         if found is None:
             raise Http404
         return found

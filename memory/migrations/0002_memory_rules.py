@@ -37,6 +37,23 @@ COUNTED_LATER = """
         WHEN (NEW.status = 'active' AND OLD.status = 'pending_review') EXECUTE FUNCTION memory_count_later();
 """
 
+# The search index: one bigint for each term in its scope. A plain index over (scope, terms) reads a large
+# scope's whole posting list beside each term's; here a term's list holds its own scope's memories alone.
+# hashtextextended is what hash partitioning relies on, so that its values stay as they are. Whether the
+# memory is really of that scope is asked of the row itself.
+SEARCH_INDEX = """
+    CREATE FUNCTION memory_key(scope_key uuid, term text) RETURNS bigint
+        LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+        RETURN hashtextextended(term COLLATE "C", hashtextextended(scope_key::text COLLATE "C", 0));
+    CREATE FUNCTION memory_keys(scope_key uuid, terms tsvector) RETURNS bigint[]
+        LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+        RETURN (SELECT array_agg(hashtextextended(lexeme COLLATE "C", seed))
+                FROM hashtextextended(scope_key::text COLLATE "C", 0) AS seed,
+                     unnest(tsvector_to_array(terms)) AS lexeme);
+    CREATE INDEX memory_search ON memory_memory USING gin (memory_keys(scope_key, search_vector))
+        WITH (gin_pending_list_limit = 256) WHERE status = 'active';
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [("memory", "0001_memory"), ("groups", "0001_initial")]
@@ -44,6 +61,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(
             SAME_ORGANIZATION, "ALTER TABLE memory_memory DROP CONSTRAINT memory_project_of_organization"
+        ),
+        migrations.RunSQL(
+            SEARCH_INDEX,
+            "DROP INDEX memory_search; DROP FUNCTION memory_keys(uuid, tsvector);"
+            " DROP FUNCTION memory_key(uuid, text)",
         ),
         migrations.RunSQL(
             LINEAGE,

@@ -124,14 +124,7 @@ class Memory(Created):
         verbose_name_plural = "memories"
         permissions = [("curate_memory", "Can approve, retract, merge and promote knowledge")]
         indexes = [
-            GinIndex(
-                fields=["scope_key", "search_vector"],
-                name="memory_search",
-                condition=Q(status="active"),
-                # searches read the pending list from end to end: keep it short
-                gin_pending_list_limit=256,
-            ),
-            models.Index(fields=["scope_key", "-id"], name="memory_newest", condition=Q(status="active")),
+            # and memory_search, migration 0002: the terms, each in its scope
             models.Index(fields=["organization", "project", "-id"], name="memory_by_project"),
             models.Index(
                 fields=["source_run_id"], name="memory_by_run", condition=Q(source_run_id__isnull=False)

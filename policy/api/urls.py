@@ -1,8 +1,7 @@
 from rest_framework.routers import SimpleRouter
 
-from policy.api.views import EvaluateView, RuleView
+from policy.api.views import RuleView
 
 router = SimpleRouter()
 router.register("policy/rules", RuleView, basename="api-rule")
-router.register("policy/evaluate", EvaluateView, basename="api-evaluate")
 urlpatterns = router.urls

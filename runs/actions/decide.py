@@ -14,6 +14,7 @@ from runs import admission
 from runs.actions import waits
 from runs.approvals import arguments_digest
 from runs.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
+from runs.deciders import own_run_excluded
 from runs.log import RunLog
 from runs.models import Approval, ApprovalDecision
 
@@ -204,7 +205,7 @@ def entitled(approval: Approval, by: Any) -> bool:
     human = membership is not None and membership.kind == MembershipKind.HUMAN
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
         raise DecisionRefused("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
-    own = approval.run.user_id == by.pk and not approval.run.project.allow_self_approval
-    if own and (approval.effect == ApprovalEffect.REQUIRE_HUMAN or approval.deciders_needed > 1):
+    strict = own_run_excluded(approval.run.project, approval.effect, approval.deciders_needed)
+    if approval.run.user_id == by.pk and strict:
         raise DecisionRefused("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     return human

@@ -6,7 +6,7 @@ from groups import routing
 from groups.models import Project
 from memory.deposit import GroupResult, deposit, remember_outcome
 from memory.scope import Scope
-from runs import messages
+from runs import messages, queue
 from runs.actions import cancel, finish
 from runs.choices import EventType, MessageType, RunKind, RunStatus
 from runs.clocks import stood_still
@@ -65,6 +65,8 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
         )
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
+    if written and not review:
+        queue.enqueue_task("join_duplicates", *written)
     routing.learn(log.organization_id, session.group_id, session.state.goal, source_run_id=log.id)
 
 

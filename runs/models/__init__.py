@@ -4,6 +4,7 @@ from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
+from .notices import ApprovalNotice
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
@@ -11,6 +12,7 @@ from .waits import Wait
 __all__ = [
     "Approval",
     "ApprovalDecision",
+    "ApprovalNotice",
     "IdempotencyRecord",
     "QueueMessage",
     "Run",

@@ -6,6 +6,9 @@ from django.db.models import Q
 from common import ids
 from runs.choices import EventType
 
+# The events that carry a decision of policy.
+DECISIONS = (EventType.TOOL_CALLED, EventType.TOOL_BLOCKED, EventType.TOOL_REQUIRES_APPROVAL)
+
 
 class RunEvent(models.Model):
     """One thing that happened, in the order of `seq`; never changed, chained by `digest`."""
@@ -26,6 +29,13 @@ class RunEvent(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "seq"], name="run_event_seq"),
             models.CheckConstraint(condition=Q(type__in=EventType.values), name="run_event_type"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["organization", "created_at"],
+                name="run_event_decisions",
+                condition=Q(type__in=DECISIONS),
+            )
         ]
 
     def __str__(self) -> str:

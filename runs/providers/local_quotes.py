@@ -11,7 +11,7 @@ from runs.providers.local_words import WORDS
 
 QUOTES = 3  # in one answer
 QUOTE_CHARACTERS = 320
-GLANCE = 0.3  # a passage from a text that covers less of the question has too little to do with it
+GLANCE = 0.35  # a passage from a text that covers less of the question has too little to do with it
 READ = 20_000  # characters of one text that are looked at
 ASKED = 64  # terms of a question that count; a long one is quoted for by its beginning
 
@@ -19,6 +19,10 @@ GREETINGS = frozenset(terms("hello hi hey ok okay thanks cheers please bye goodb
 HAN = re.compile("[\u3400-\u9fff]")
 # a line this model writes itself, so that a quote of a quote keeps its first source
 OWN = re.compile(r"^\s*- “(?P<text>.*)” \((?:source|来源): (?P<source>.*)\)$", re.MULTILINE)
+QUESTION = re.compile(
+    r"[?？]\s*$|^\W*(?:what|how|why|who|whom|when|where|which|is|are|do|does|did|can|should)\b|吗|什么|怎么|如何|多少",
+    re.IGNORECASE,
+)
 RULED = re.compile(r"[|\-:=\s*_#>`~]*")  # lines of Markdown that say nothing
 
 
@@ -34,18 +38,37 @@ class Quote:
         return f"- “{self.text}” ({words['source']}: {self.source})"
 
 
-def topic(text: str) -> dict[str, float]:
-    """The terms that say what a text is about, with their weights; none for “hello” or “?”."""
+@dataclass(frozen=True)
+class Topic:
+    """What a text is about: its terms with their weights (none for “hello”); its words if it asks."""
+
+    terms: dict[str, float]
+    question: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def echoed(self, text: str) -> bool:
+        """Whether a text repeats the question itself, which answers nothing."""
+        return bool(self.question) and self.question in _folded(text)
+
+
+def topic(text: str) -> Topic:
+    """What a text is about, by its first ASKED terms that are not about anything."""
     found: dict[str, float] = {}
     for term in terms(text):
         if len(found) >= ASKED:
             break
         if not is_common(term) and term not in GREETINGS:
             found[term] = 0.3 if len(term) == 1 and HAN.match(term) else 1.0
-    return found
+    return Topic(found, _folded(text).rstrip(" .?!。？！") if QUESTION.search(text[:READ]) else "")
 
 
-def quotes(question: dict[str, float], hits: Iterable[dict[str, Any]]) -> list[Quote]:
+def _folded(text: str) -> str:
+    return " ".join(text[:READ].casefold().split())
+
+
+def quotes(question: Topic, hits: Iterable[dict[str, Any]]) -> list[Quote]:
     """The best passages of these memories, best first, none twice."""
     found: dict[str, Quote] = {}
     for hit in hits:
@@ -55,7 +78,7 @@ def quotes(question: dict[str, float], hits: Iterable[dict[str, Any]]) -> list[Q
     return sorted(found.values(), key=lambda quote: -quote.coverage)
 
 
-def of_memory(question: dict[str, float], hit: dict[str, Any]) -> list[Quote]:
+def of_memory(question: Topic, hit: dict[str, Any]) -> list[Quote]:
     """The passages of one memory. What this model said earlier is not evidence; what it quoted is."""
     content = str(hit.get("content") or "")[:READ]
     if (hit.get("metadata") or {}).get("memory_type") == "TODO":
@@ -66,22 +89,31 @@ def of_memory(question: dict[str, float], hit: dict[str, Any]) -> list[Quote]:
     ]
     if own or any(words["unknown"] in content for words in WORDS.values()):
         return own
-    text = passage(question, content)
-    return [Quote(text, source(hit), coverage(question, content))] if text else []
+    parts = statements(question, content)
+    text = passage(question, parts)
+    return [Quote(text, source(hit), coverage(question, " ".join(parts)))] if text else []
 
 
-def coverage(question: dict[str, float], text: str) -> float:
+def coverage(question: Topic, text: str) -> float:
     """The share of the question's terms that the text has, by weight."""
     there = set(terms(text))
-    whole = sum(question.values())
-    return sum(weight for term, weight in question.items() if term in there) / whole if whole else 0.0
+    whole = sum(question.terms.values())
+    return sum(weight for term, weight in question.terms.items() if term in there) / whole if whole else 0.0
 
 
-def passage(question: dict[str, float], content: str) -> str:
-    """The run of sentences that holds most of what is asked, word for word, at most QUOTE_CHARACTERS."""
+def statements(question: Topic, content: str) -> list[str]:
+    """The sentences of a text without its headings and rules, and without the question's own echo."""
     parts = [" ".join(part.split()) for part in sentences(content)]
-    parts = [part for part in parts if not part.startswith("#") and not RULED.fullmatch(part)]
-    known = [set(terms(part)) & question.keys() for part in parts]
+    return [
+        part
+        for part in parts
+        if not part.startswith("#") and not RULED.fullmatch(part) and not question.echoed(part)
+    ]
+
+
+def passage(question: Topic, parts: Sequence[str]) -> str:
+    """The run of sentences that holds most of what is asked, word for word, at most QUOTE_CHARACTERS."""
+    known = [set(terms(part)) & question.terms.keys() for part in parts]
     best, most = "", 0.0
     for start, part in enumerate(parts):
         if not known[start]:
@@ -91,18 +123,18 @@ def passage(question: dict[str, float], content: str) -> str:
             length += 1 + len(parts[end])
             held |= known[end]
             end += 1
-        worth = sum(question[term] for term in held)
+        worth = sum(question.terms[term] for term in held)
         if worth > most:
             best, most = " ".join(parts[start:end]), worth
     return around(best, question)
 
 
-def around(text: str, question: dict[str, float]) -> str:
+def around(text: str, question: Topic) -> str:
     """A text too long to quote whole, cut to where it first speaks of what is asked."""
     if len(text) <= QUOTE_CHARACTERS:
         return text
     folded = text.casefold()
-    places = [place for term in question if (place := folded.find(term)) >= 0]
+    places = [place for term in question.terms if (place := folded.find(term)) >= 0]
     start = max(0, min(places, default=0) - QUOTE_CHARACTERS // 4)
     return ("…" if start else "") + cut(text[start:], QUOTE_CHARACTERS)
 

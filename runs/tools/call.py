@@ -133,7 +133,22 @@ class Gate:
         approvals: frozenset[tuple[str, Effect]] = frozenset(),
     ) -> Decision:
         """Policy's answer; standing approvals are looked up only where one could help."""
-        info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.book.bindings)  # type: ignore[arg-type]
+        context, info = self.question(agent, tool, key, approvals)
+        decision = evaluate(context, info, arguments)
+        if decision.effect == "require_approval":
+            granted = self.with_grants(context, tool, arguments)
+            if granted.grants:
+                decision = evaluate(granted, info, arguments)
+        return decision
+
+    def question(
+        self,
+        agent: AgentContext,
+        tool: Tool,
+        key: str | None = None,
+        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+    ) -> tuple[Context, ToolInfo]:
+        """What policy is asked about a call of the tool, standing approvals aside."""
         context = Context(
             agent=agent,
             boundary=self.standing.boundary,
@@ -144,13 +159,12 @@ class Gate:
             idempotency_key=key,
             approvals=approvals,
         )
-        decision = evaluate(context, info, arguments)
-        if decision.effect == "require_approval":
-            place = (self.organization_id, self.project_id)
-            grants = policy_book.live_grants(*place, tool.name, arguments)
-            if grants:
-                decision = evaluate(replace(context, grants=grants), info, arguments)
-        return decision
+        return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.book.bindings)  # type: ignore[arg-type]
+
+    def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:
+        """The context with the standing approvals that cover these arguments now."""
+        place = (self.organization_id, self.project_id)
+        return replace(context, grants=policy_book.live_grants(*place, tool.name, arguments))
 
     def record(self, decision: Decision) -> dict[str, Any]:
         """The decision as events keep it: what it was, which rule, and on which policy it rested."""

@@ -44,6 +44,7 @@ class House:
         self.url = postgres.url(self.home)
         self.witness, self.mail = Witness(), MailSink()
         self.clusters: list[Cluster] = []
+        self.common: Cluster | None = None
         self.logs = Path(tempfile.mkdtemp(prefix="deputy-logs-"))
         self.manage("migrate", "--verbosity", "0")
 
@@ -56,6 +57,7 @@ class House:
             "DEPUTY_SMTP": self.mail.address,
             "DEPUTY_MODEL": MODEL,
             "LEASE_SECONDS": "2",
+            "SWEEP_SECONDS": "1",
             "RUN_DEPTH": "10",
             "WORKERS": "2",
             "PYTHONUNBUFFERED": "1",
@@ -75,11 +77,22 @@ class House:
         return done.stdout
 
     def cluster(self, **environment: str) -> "Cluster":
-        """Start one and wait until its workers are there."""
+        """Start one of the test's own and wait until its workers are there."""
+        if self.common is not None:
+            self.common.end()
+            self.common = None
         cluster = Cluster(self, self.environment(**environment))
         self.clusters.append(cluster)
         until(cluster.workers, said=cluster.said)
         return cluster
+
+    def common_cluster(self) -> "Cluster":
+        """One for several tests, whatever they do to it."""
+        if self.common is None or self.common.process.poll() is not None:
+            self.common = self.cluster()
+            self.clusters.remove(self.common)
+        until(self.common.workers, said=self.common.said)
+        return self.common
 
     def settings(self) -> dict[str, Any]:
         return env.database(self.url)
@@ -89,7 +102,13 @@ class House:
         runs = [f"{r.depth} {r.status} {r.waiting_reason} {r.error} {r.output}" for r in tree(run_id)]
         calls = ToolCall.objects.filter(run__root_id=run_id).order_by("run__depth", "id")
         called = [f"{c.run_id} {c.call_id} {c.tool} {c.status} {c.error}" for c in calls]
-        return "\n".join([*runs, *called, *(cluster.said()[-4000:] for cluster in self.clusters)])
+        return "\n".join(
+            [
+                *runs,
+                *called,
+                *(cluster.said()[-4000:] for cluster in filter(None, [*self.clusters, self.common])),
+            ]
+        )
 
     def end_clusters(self) -> None:
         for cluster in self.clusters:
@@ -119,6 +138,8 @@ class House:
 
     def close(self) -> None:
         self.end_clusters()
+        if self.common is not None:
+            self.common.end()
         self.witness.close()
         self.mail.close()
         self.server.leave()

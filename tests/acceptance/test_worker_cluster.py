@@ -42,143 +42,6 @@ def test_one_worker_completes_ten_levels_of_escalation(house, ask, ended):
     check_logs(run)
 
 
-@pytest.mark.parametrize(
-    ("point", "tool_ran_twice"),
-    [
-        ("before_slow:2", False),  # the child's first speaker has not been asked yet
-        ("before_commit:2", False),  # it has spoken, which nobody will know
-        ("after_slow:3", True),  # its tool has done its work, and only the outside knows
-        ("after_commit:4", False),  # between two members
-    ],
-)
-def test_a_tree_completes_after_its_worker_was_killed_in_a_child(
-    house, ask, ended, tmp_path, point, tool_ran_twice
-):
-    once = tmp_path / "crashed"
-    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(once))
-    run = ask("team keyed_effect")
-
-    assert ended(run) == "completed", house.report(run)
-    assert once.exists()
-    assert effects_were_right(house, run) == [2 if tool_ran_twice else 1, 1]
-    check_logs(run)
-
-
-def test_trees_complete_when_a_worker_is_killed_at_any_moment(house, ask, ended):
-    cluster = house.cluster()
-    runs = [ask("team keyed_effect") for _ in range(6)]
-    time.sleep(random.uniform(0, 0.4))
-    cluster.kill(random.choice(cluster.workers()))
-
-    for run in runs:
-        assert ended(run) == "completed", house.report(run)
-        assert max(effects_were_right(house, run)) <= 2
-        check_logs(run)
-
-
-def test_a_call_that_may_be_repeated_runs_after_a_kill_before_it(house, ask, ended, tmp_path):
-    house.cluster(WORKERS="1", DEPUTY_CRASH_AT="before_slow:2", DEPUTY_CRASH_ONCE=str(tmp_path / "crashed"))
-    run = ask("alone keyed_effect")
-
-    assert ended(run) == "completed", house.report(run)
-    assert house.witness.count([run]) == {"it": 1}
-
-
-@pytest.mark.parametrize(("point", "effects"), [("before_slow:2", 0), ("after_slow:2", 1)])
-def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, ask, tmp_path, point, effects):
-    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(tmp_path / "crashed"))
-    run = ask("alone effect")
-
-    until(lambda: status(run) == "waiting", said=lambda: house.report(run))
-    assert Run.objects.get(pk=run).waiting_reason == "review"
-    assert ToolCall.objects.get(run=run).status == "unknown"
-    assert house.witness.count([run])["it"] == effects
-    check_logs(run)
-
-
-@pytest.mark.parametrize("victim", ["idle worker", "monitor", "pusher", "sentinel", "parent", "group"])
-def test_the_next_run_completes_after_a_kill_of(house, ask, ended, victim):
-    cluster = house.cluster()
-    *workers, monitor, pusher = cluster.inner()
-    before = {cluster.group, cluster.sentinel(), *workers, monitor, pusher}
-    chosen = {
-        "idle worker": [workers[0]],
-        "monitor": [monitor],
-        "pusher": [pusher],
-        "sentinel": [cluster.sentinel()],
-        "parent": [cluster.group],
-        "group": sorted(before),
-    }[victim]
-    for pid in chosen:
-        cluster.kill(pid)
-    runs = [ask("brief") for _ in range(4)]
-
-    for run in runs:
-        assert ended(run, SOON) == "completed", house.report(run)
-    until(lambda: not any(cluster_process(pid) for pid in before), said=cluster.said)
-
-
-def test_a_busy_worker_finishes_its_run_while_its_group_is_replaced(house, ask, ended):
-    cluster = house.cluster()
-    busy = ask("nap 3")
-    until(lambda: house.witness.count([busy]))
-    begun = {member for member in cluster.workers() if working(member)}
-    cluster.kill(next(pid for pid in cluster.workers() if pid not in begun))
-    brief = ask("brief")
-
-    assert ended(brief, SOON) == "completed"
-    assert ended(busy) == "completed", house.report(busy)
-    assert house.witness.count([busy]) == {"nap": 1}
-
-
-def working(pid):
-    """Whether the process sleeps in a tool and does not wait for the queue's lock or pipe."""
-    with open(f"/proc/{pid}/syscall") as file:
-        return file.read().split()[0] in NAPPING
-
-
-NAPPING = {"230", "35", "115"}  # clock_nanosleep, nanosleep: x86-64, and arm64's
-
-
-def test_nothing_is_left_when_the_watchdog_is_killed(house, ask, ended):
-    cluster = house.cluster()
-    everybody = {cluster.group, cluster.sentinel(), *cluster.inner()}
-    cluster.kill(cluster.process.pid)
-    cluster.process.wait()
-
-    until(lambda: not any(cluster_process(pid) for pid in everybody), seconds=5)
-    run = ask("brief")
-    house.cluster()
-    assert ended(run, SOON) == "completed"
-
-
-def test_workers_come_back_by_themselves_after_a_kill_of_postgresql(house, ask, ended):
-    cluster = house.cluster()
-    first = ask("naps 3")
-    until(lambda: house.witness.count([first]))
-    connection.close()
-    before = house.postmaster()
-    os.kill(before, signal.SIGKILL)
-    until(lambda: house.answers() and house.postmaster() != before)
-    second = ask("team keyed_effect")
-
-    assert ended(second) == "completed", house.report(second)
-    assert ended(first) == "completed", house.report(first)
-    check_logs(first)
-    assert cluster.process.poll() is None
-
-
-def test_two_clusters_share_the_work_and_do_nothing_twice(house, ask, ended):
-    house.cluster()
-    house.cluster()
-    runs = [ask("alone effect") for _ in range(20)]
-
-    for run in runs:
-        assert ended(run) == "completed", house.report(run)
-        assert house.witness.count([run]) == {"it": 1}
-        assert RunEvent.objects.filter(run=run, type="run.started").count() == 1
-
-
 def test_of_two_workers_that_claim_a_run_one_wins_200_times(house, ask):
     runs = [ask("brief") for _ in range(200)]
     start = threading.Barrier(2)
@@ -203,14 +66,151 @@ def test_of_two_workers_that_claim_a_run_one_wins_200_times(house, ask):
     assert [sorted(pair, key=str) for pair in zip(*won.values(), strict=True)] == [[1, None]] * 200
 
 
+@pytest.mark.parametrize(
+    ("point", "tool_ran_twice"),
+    [
+        ("after_slow:3", True),  # its first member's tool has done its work, and only the outside knows
+        ("before_commit:2", False),  # its first member has spoken, which nobody will know
+        pytest.param("before_slow:2", False, marks=pytest.mark.slow),  # nobody in it has been asked
+        pytest.param("after_commit:4", False, marks=pytest.mark.slow),  # between two members
+    ],
+)
+def test_a_tree_completes_after_its_worker_was_killed_in_a_child(
+    house, ask, ended, tmp_path, point, tool_ran_twice
+):
+    once = tmp_path / "crashed"
+    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(once))
+    run = ask("team keyed_effect")
+
+    assert ended(run) == "completed", house.report(run)
+    assert once.exists()
+    assert effects_were_right(house, run) == [2 if tool_ran_twice else 1, 1]
+    check_logs(run)
+
+
+def test_a_call_that_may_be_repeated_runs_after_a_kill_before_it(house, ask, ended, tmp_path):
+    house.cluster(WORKERS="1", DEPUTY_CRASH_AT="before_slow:2", DEPUTY_CRASH_ONCE=str(tmp_path / "crashed"))
+    run = ask("alone keyed_effect")
+
+    assert ended(run) == "completed", house.report(run)
+    assert house.witness.count([run]) == {"it": 1}
+
+
+@pytest.mark.parametrize(("point", "effects"), [("before_slow:2", 0), ("after_slow:2", 1)])
+def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, ask, tmp_path, point, effects):
+    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(tmp_path / "crashed"))
+    run = ask("alone effect")
+
+    until(lambda: status(run) == "waiting", said=lambda: house.report(run))
+    assert Run.objects.get(pk=run).waiting_reason == "review"
+    assert ToolCall.objects.get(run=run).status == "unknown"
+    assert house.witness.count([run])["it"] == effects
+    check_logs(run)
+
+
+def test_trees_complete_when_a_worker_is_killed_at_any_moment(house, ask, ended):
+    cluster = house.common_cluster()
+    runs = [ask("team keyed_effect") for _ in range(6)]
+    time.sleep(random.uniform(0, 0.4))
+    cluster.kill(random.choice(cluster.workers()))
+
+    for run in runs:
+        assert ended(run) == "completed", house.report(run)
+        assert max(effects_were_right(house, run)) <= 2
+        check_logs(run)
+
+
+@pytest.mark.parametrize("victim", ["idle worker", "monitor", "pusher", "sentinel", "parent", "group"])
+def test_the_next_run_completes_after_a_kill_of(house, ask, ended, victim):
+    cluster = house.common_cluster()
+    *workers, monitor, pusher = cluster.inner()
+    before = {cluster.group, cluster.sentinel(), *workers, monitor, pusher}
+    chosen = {
+        "idle worker": [workers[0]],
+        "monitor": [monitor],
+        "pusher": [pusher],
+        "sentinel": [cluster.sentinel()],
+        "parent": [cluster.group],
+        "group": sorted(before),
+    }[victim]
+    for pid in chosen:
+        cluster.kill(pid)
+    runs = [ask("brief") for _ in range(4)]
+
+    for run in runs:
+        assert ended(run, SOON) == "completed", house.report(run)
+    until(lambda: not any(cluster_process(pid) for pid in before), said=cluster.said)
+
+
+def test_a_busy_worker_finishes_its_run_while_its_group_is_replaced(house, ask, ended):
+    cluster = house.common_cluster()
+    busy = ask("nap 3")
+    until(lambda: house.witness.count([busy]))
+    begun = {member for member in cluster.workers() if working(member)}
+    cluster.kill(next(pid for pid in cluster.workers() if pid not in begun))
+    brief = ask("brief")
+
+    assert ended(brief, SOON) == "completed"
+    assert ended(busy) == "completed", house.report(busy)
+    assert house.witness.count([busy]) == {"nap": 1}
+
+
+def working(pid):
+    """Whether the process sleeps in a tool and does not wait for the queue's lock or pipe."""
+    with open(f"/proc/{pid}/syscall") as file:
+        return file.read().split()[0] in NAPPING
+
+
+NAPPING = {"230", "35", "115"}  # clock_nanosleep, nanosleep: x86-64, and arm64's
+
+
+def test_workers_come_back_by_themselves_after_a_kill_of_postgresql(house, ask, ended):
+    cluster = house.common_cluster()
+    first = ask("naps 3")
+    until(lambda: house.witness.count([first]))
+    connection.close()
+    before = house.postmaster()
+    os.kill(before, signal.SIGKILL)
+    until(lambda: house.answers() and house.postmaster() != before)
+    second = ask("team keyed_effect")
+
+    assert ended(second) == "completed", house.report(second)
+    assert ended(first) == "completed", house.report(first)
+    check_logs(first)
+    assert cluster.process.poll() is None
+
+
 def test_a_model_that_asks_to_come_later_is_asked_on_time(house, ask, ended, tmp_path):
-    house.cluster()
+    house.common_cluster()
     run = ask(f"flaky {tmp_path / 'failed'}")
 
     assert ended(run) == "completed", house.report(run)
     at = dict(RunEvent.objects.filter(run=run).values_list("type", "created_at"))
     waited = (at["wait.completed"] - at["run.waiting"]).total_seconds()
     assert 1.3 < waited < 4  # the next sweep would come up to 5 s later
+
+
+def test_nothing_is_left_when_the_watchdog_is_killed(house, ask, ended):
+    cluster = house.common_cluster()
+    everybody = {cluster.group, cluster.sentinel(), *cluster.inner()}
+    cluster.kill(cluster.process.pid)
+    cluster.process.wait()
+
+    until(lambda: not any(cluster_process(pid) for pid in everybody), seconds=5)
+    run = ask("brief")
+    house.common_cluster()
+    assert ended(run, SOON) == "completed"
+
+
+def test_two_clusters_share_the_work_and_do_nothing_twice(house, ask, ended):
+    house.cluster()
+    house.cluster()
+    runs = [ask("alone effect") for _ in range(20)]
+
+    for run in runs:
+        assert ended(run) == "completed", house.report(run)
+        assert house.witness.count([run]) == {"it": 1}
+        assert RunEvent.objects.filter(run=run, type="run.started").count() == 1
 
 
 def test_sigterm_stops_cleanly_and_the_run_goes_on_elsewhere(house, ask, ended):

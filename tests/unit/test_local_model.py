@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runs.providers.base import Message, ModelSettings, ToolSchema
 from runs.providers.local import LocalProvider
 from runs.providers.local_mail import addresses, message, wants_mail
-from runs.providers.local_quotes import QUOTE_CHARACTERS, coverage, passage, topic
+from runs.providers.local_quotes import QUOTE_CHARACTERS, coverage, passage, statements, topic
 from runs.providers.local_words import WORDS
 
 PERSONAL = (
@@ -186,6 +186,14 @@ def test_what_it_could_not_answer_is_no_evidence_later():
     for goal in ("Who was Ada Lovelace?", "谁是阿达"):
         nothing = memory(f"Goal: {goal}\nOutcome: {answer(goal).content}")
         assert answer(goal, memories=[nothing]).content == answer(goal).content
+
+
+def test_a_text_that_only_repeats_the_question_is_no_answer():
+    example = memory('# Try\n\nType: ask "Who pays train tickets?" and wait for the answer about tickets.')
+    assert "Nothing that is known here" in answer("Who pays train tickets?", memories=[example]).content
+    assert "paid by the company" in answer("train tickets", memories=[TRAVEL]).content
+    both = answer("who pays  TRAIN tickets?", memories=[example, TRAVEL]).content
+    assert both.count("- “") == 1 and "paid by the company" in both
 
 
 # Mail
@@ -498,12 +506,13 @@ def test_the_same_input_gets_the_same_answer():
 
 def test_a_passage_is_the_part_that_answers():
     text = "Lunch is at noon. " * 40 + "Train tickets are paid by the company. " + "Dinner is at eight. " * 40
-    found = passage(topic("Who pays train tickets?"), text)
+    asked = topic("Who pays train tickets?")
+    found = passage(asked, statements(asked, text))
     assert "Train tickets are paid by the company." in found and len(found) <= QUOTE_CHARACTERS
 
 
 def test_a_sentence_too_long_to_quote_is_cut_where_it_speaks_of_the_question():
-    found = passage(topic("train tickets"), "word " * 500 + "train tickets are paid " + "word " * 500)
+    found = passage(topic("train tickets"), ["word " * 500 + "train tickets are paid " + "word " * 500])
     assert "train tickets are paid" in found and found.startswith("…") and found.endswith("…")
 
 
@@ -511,4 +520,4 @@ def test_coverage_is_the_share_of_what_is_asked():
     asked = topic("train tickets to Berlin")
     assert coverage(asked, "A train.") == pytest.approx(1 / 3)
     assert coverage(asked, "Train tickets to Berlin") == 1
-    assert coverage({}, "anything") == 0
+    assert coverage(topic("?"), "anything") == 0

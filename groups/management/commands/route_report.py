@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from common import jsonl
 from groups.routing_report import report
 
 
@@ -36,24 +37,12 @@ OPTIONAL = {"name": str, "description": str, "capabilities": list, "roles": list
 def read_jsonl(path: Path, **required: type) -> list[dict[str, Any]]:
     """The file's rows. Raises CommandError naming file and line of what cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path}: {error}") from error
-    # not splitlines(): U+2028 and its like may stand inside a JSON string
-    return [
-        _row(line, f"{path}, line {number}", required)
-        for number, line in enumerate(text.split("\n"), 1)
-        if line.strip()
-    ]
+        return [_checked(row, place, required) for place, row in jsonl.read(path)]
+    except jsonl.BadFile as error:
+        raise CommandError(str(error)) from error
 
 
-def _row(line: str, place: str, required: dict[str, type]) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{place}: {error}") from error
-    if not isinstance(row, dict):
-        raise CommandError(f"{place}: not an object")
+def _checked(row: dict[str, Any], place: str, required: dict[str, type]) -> dict[str, Any]:
     for name, kind in (OPTIONAL | required).items():
         if name not in row and name not in required:
             continue

@@ -9,6 +9,7 @@ from runs import watchdog
 
 class Command(BaseCommand):
     help = "Run the workers that carry runs, and replace them when they die or hang. SIGTERM stops them."
+    requires_system_checks = ()  # they take a second, and web has made them
 
     def handle(self, *args: Any, **options: Any) -> None:
         watchdog.run()

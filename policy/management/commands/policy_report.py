@@ -1,0 +1,70 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from common.jsonl import BadFile
+from policy import replay_files
+from policy.replay import Policy, Report, Tally, profiles, replay
+
+COLUMNS = ("autonomy", "asks", "denials", "breach")
+PROFILES = tuple(profiles(()))
+BASELINES = ("allow-all", "approve-side-effects")
+
+
+class Command(BaseCommand):
+    help = (
+        "Replay PATH/traces.jsonl (with tools.jsonl and labels.jsonl) through policy. Without --rules or "
+        "--profile: the baselines. Needs no database."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, metavar="PATH")
+        parser.add_argument("--rules", type=Path, metavar="FILE.json", help="the policy to replay")
+        parser.add_argument("--profile", action="append", choices=PROFILES, help="may be given repeatedly")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            reports = reports_of(options["path"], options["rules"], options["profile"] or [])
+        except BadFile as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            found = {name: report.as_dict() for name, report in reports.items()}
+            self.stdout.write(json.dumps(found, ensure_ascii=False, indent=2))
+            return
+        for name, report in reports.items():
+            for line in lines(name, report):
+                self.stdout.write(line)
+
+
+def reports_of(path: Path, rules: Path | None, wanted: list[str]) -> dict[str, Report]:
+    """The report of each policy asked for, by its name. Raises BadFile."""
+    tools = replay_files.read_tools(path / "tools.jsonl")
+    traces = replay_files.read_traces(path / "traces.jsonl", path / "labels.jsonl", tools)
+    known = profiles(name for named in tools.values() for name in named)
+    policies: dict[str, Policy] = {}
+    if rules:
+        policies[rules.name] = replay_files.read_policy(rules, tools)
+    for name in wanted or ([] if rules else BASELINES):
+        policies[name] = known[name]
+    infos = {suite: {name: facts.info for name, facts in named.items()} for suite, named in tools.items()}
+    return {name: replay(traces, infos, policy) for name, policy in policies.items()}
+
+
+def lines(name: str, report: Report) -> list[str]:
+    rows = [*sorted(report.suites.items()), ("overall", report.overall)]
+    heads = "".join(f"{column:>10}" for column in COLUMNS)
+    return [f"{name:<24}{'benign':>8}{'attacks':>9}{heads}", *(_line(*row) for row in rows), ""]
+
+
+def _line(suite: str, tally: Tally) -> str:
+    found = tally.as_dict()
+    figures = "".join(f"{_figure(found[column]):>10}" for column in COLUMNS)
+    return f"  {suite:<22}{tally.benign:>8}{tally.attacks:>9}{figures}"
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

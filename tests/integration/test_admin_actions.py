@@ -1,0 +1,569 @@
+"""What people do in the admin, and that it is the same as what the actions do."""
+
+import json
+
+import pytest
+from django.contrib import admin
+
+from groups.models import Group, GroupMember, Membership, Role, RoutingExample, Token
+from memory.models import Memory
+from policy.models import CapabilityRule, Grant
+from runs.actions import decide
+from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
+from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
+from tests.factories import MembershipFactory
+from tests.scripted import by_role, call, say
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def made():
+    return tenant()
+
+
+@pytest.fixture
+def approver(made):
+    return person(made, "ines", *APPROVER, is_staff=True)
+
+
+def text(response):
+    return response.content.decode()
+
+
+def post_decision(client, approval, decision, **fields):
+    data = {"decision": decision, "digest": approval.arguments_digest, **fields}
+    return client.post(url("runs_approval_change", approval.pk), data, follow=True)
+
+
+def status(thing):
+    return type(thing).objects.values_list("status", flat=True).get(pk=thing.pk)
+
+
+# Decisions
+
+
+def test_an_approval_shows_what_would_run_for_whom_why_and_where_it_comes_from(made, approver):
+    page = text(client_of(approver).get(url("runs_approval_change", made.approval.pk)))
+
+    for words in ("ada@example.org", "send_email", made.user.username, "Needs an approval", made.rule.name):
+        assert words in page
+    assert url("runs_run_change", made.run.pk) in page
+
+
+def test_an_approved_call_may_run(made, approver):
+    page = text(post_decision(client_of(approver), made.approval, "approve"))
+
+    assert "Approved; the call runs now." in page
+    made.approval.refresh_from_db()
+    assert (made.approval.status, made.approval.decided_by) == ("approved", approver)
+    assert status(made.run) == "pending"
+
+
+def test_a_rejection_without_a_reason_is_refused_in_words(made, approver):
+    page = text(post_decision(client_of(approver), made.approval, "reject", reason="  "))
+
+    assert "A rejection needs a reason" in page
+    assert status(made.approval) == "pending"
+
+
+def test_the_agent_is_told_the_reason_of_a_rejection(made, approver):
+    post_decision(client_of(approver), made.approval, "reject", reason="Not on a Friday")
+
+    assert status(made.approval) == "rejected"
+    assert Wait.objects.get(pk=made.wait.pk).payload["reason"] == "Not on a Friday"
+
+
+def test_a_decision_made_elsewhere_meanwhile_is_said(made, approver):
+    other = person(made, "omar", *APPROVER, is_staff=True)
+    decide.reject(made.approval.pk, other, "Too early")
+
+    against = text(post_decision(client_of(approver), made.approval, "approve"))
+    alike = text(post_decision(client_of(approver), made.approval, "reject", reason="Too early"))
+
+    assert "already been rejected by omar" in against
+    assert "omar has meanwhile decided the same" in alike
+    assert "Rejected by omar" in text(client_of(approver).get(url("runs_approval_change", made.approval.pk)))
+
+
+def test_a_request_that_changed_since_it_was_shown_is_not_decided(made, approver):
+    shown = Approval.objects.get(pk=made.approval.pk)
+    Approval.objects.filter(pk=made.approval.pk).update(arguments_digest="another")
+
+    page = text(post_decision(client_of(approver), shown, "approve"))
+
+    assert "has changed since you opened it" in page
+    assert status(made.approval) == "pending"
+
+
+def test_who_may_not_decide_is_told_why_and_gets_no_buttons(made):
+    own = person(None, "own", *APPROVER, is_staff=True)
+    MembershipFactory(organization=made.organization, user=own)
+    Run.objects.filter(pk=made.run.pk).update(user=own)
+    Approval.objects.filter(pk=made.approval.pk).update(effect="require_human")
+    client = client_of(own)
+
+    page = text(client.get(url("runs_approval_change", made.approval.pk)))
+    posted = text(post_decision(client, made.approval, "approve"))
+
+    assert "You cannot decide this for your own run" in page
+    assert 'value="approve"' not in page
+    assert "You cannot decide this for your own run" in posted
+    assert status(made.approval) == "pending"
+
+
+def test_a_superuser_who_is_no_member_does_not_decide(made):
+    page = text(post_decision(client_of(superuser()), made.approval, "approve"))
+
+    assert "You may not decide approvals of this project" in page
+    assert status(made.approval) == "pending"
+
+
+def test_arguments_can_be_changed_before_they_run(made, approver):
+    letter = {"to": ["ines@example.org"], "subject": "Short", "body": "Shorter"}
+
+    post_decision(client_of(approver), made.approval, "approve_edited", arguments=json.dumps(letter))
+
+    made.approval.refresh_from_db()
+    assert (made.approval.status, made.approval.edited_arguments) == ("approved", letter)
+    assert ToolCall.objects.get(pk=made.call.pk).effective_arguments == letter
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [("{", "not JSON"), ("[]", "JSON object"), ('{"to": []}', "do not fit its schema")],
+)
+def test_changed_arguments_that_cannot_run_are_refused_in_words(made, approver, sent, said):
+    page = text(post_decision(client_of(approver), made.approval, "approve_edited", arguments=sent))
+
+    assert said in page
+    assert status(made.approval) == "pending"
+
+
+def test_the_first_of_two_deciders_is_told_that_another_has_to_follow(made, approver):
+    ApprovalDecision.objects.all().delete()
+    Approval.objects.filter(pk=made.approval.pk).update(deciders_needed=2)
+
+    page = text(post_decision(client_of(approver), made.approval, "approve", reason="Fine by me"))
+
+    assert "2 people have to approve" in page
+    assert "ines has approved: Fine by me" in page
+    assert status(made.approval) == "pending"
+
+
+# Several at once
+
+
+def low_risk(made):
+    """An approval of a harmless call, which may be decided together with others."""
+    CapabilityRule.objects.create(
+        organization=made.organization, tool="memory_search", effect="require_approval", name="Ask first"
+    )
+    search = {"query": "what we pay"}
+    run = drive(made, "Look it up", by_role(Personal_agent=[call(("memory_search", search))]))
+    return Approval.objects.get(run=run)
+
+
+def choose(client, action, *approvals, **fields):
+    data = {"action": action, "_selected_action": [a.pk for a in approvals], **fields}
+    return client.post(url("runs_approval_changelist"), data, follow=True)
+
+
+def confirmed(*approvals):
+    return {"confirmed": "yes", **{f"digest-{a.pk}": a.arguments_digest for a in approvals}}
+
+
+def test_several_are_shown_with_every_argument_before_they_are_decided(made, approver):
+    low = low_risk(made)
+
+    page = text(choose(client_of(approver), "reject_selected", low, made.approval))
+
+    assert "what we pay" in page and "ada@example.org" in page
+    assert (status(low), status(made.approval)) == ("pending", "pending")
+
+
+def test_harmless_calls_are_approved_together(made, approver):
+    low = low_risk(made)
+    client = client_of(approver)
+
+    asked = text(choose(client, "approve_selected", low))
+    choose(client, "approve_selected", low, **confirmed(low))
+
+    assert "Approve 1" in asked
+    assert status(low) == "approved"
+
+
+def test_calls_of_high_risk_are_not_approved_together_with_others(made, approver):
+    low = low_risk(made)
+    client = client_of(approver)
+
+    page = text(choose(client, "approve_selected", low, made.approval))
+    choose(client, "approve_selected", low, made.approval, **confirmed(low, made.approval))
+
+    assert "send_email is of high risk: decide it on its own page" in page
+    assert (status(low), status(made.approval)) == ("approved", "pending")
+
+
+def test_what_a_person_has_to_decide_is_not_approved_together_with_others(made, approver):
+    low = low_risk(made)
+    Approval.objects.filter(pk=low.pk).update(effect="require_human")
+
+    page = text(choose(client_of(approver), "approve_selected", low, **confirmed(low)))
+
+    assert "a person has to decide it on its own page" in page
+    assert status(low) == "pending"
+
+
+def test_several_are_rejected_with_one_reason_and_not_without(made, approver):
+    low = low_risk(made)
+    client = client_of(approver)
+    both = (low, made.approval)
+
+    choose(client, "reject_selected", *both, **confirmed(*both), reason=" ")
+    assert {status(a) for a in both} == {"pending"}
+    choose(client, "reject_selected", *both, **confirmed(*both), reason="Budget is frozen")
+
+    assert {status(a) for a in both} == {"rejected"}
+
+
+def test_of_several_the_one_that_changed_meanwhile_is_left_alone(made, approver):
+    low = low_risk(made)
+
+    page = text(choose(client_of(approver), "approve_selected", low, confirmed="yes"))
+
+    assert "Changed since it was shown, so not decided" in page
+    assert status(low) == "pending"
+
+
+# Runs
+
+
+@pytest.fixture
+def asker(made):
+    rights = ("runs.view_run", "runs.start_run", "runs.cancel_run", "runs.resolve_review")
+    return person(made, "noor", *rights, is_staff=True)
+
+
+def test_asking_starts_a_run_and_shows_it(made, asker):
+    fields = {"project": made.project.pk, "goal": "Count the chairs", "session_key": "chairs"}
+
+    answer = client_of(asker).post(url("runs_run_ask"), fields)
+
+    run = Run.objects.get(goal="Count the chairs")
+    assert answer["Location"] == url("runs_run_change", run.pk)
+    assert (run.user, run.session_key, run.status) == (asker, "chairs", "pending")
+
+
+def test_asking_nothing_is_refused_in_words(made, asker):
+    page = text(client_of(asker).post(url("runs_run_ask"), {"project": made.project.pk, "goal": "   "}))
+
+    assert "This field is required" in page
+
+
+def test_a_superuser_who_is_no_member_is_told_why_they_cannot_ask(made):
+    assert "You are a member of no project" in text(client_of(superuser()).get(url("runs_run_ask")))
+
+
+def test_an_answer_reaches_the_agent_that_asked(made, asker):
+    client = client_of(asker)
+    page = text(client.get(url("runs_run_change", made.asking.pk)))
+
+    said = text(client.post(url("runs_run_say", made.asking.pk), {"content": "2026"}, follow=True))
+
+    assert "Your answer" in page and "The agent asks:" in page
+    assert "The agent has its answer" in said
+    assert status(made.asking) == "pending"
+
+
+def test_an_empty_word_is_refused_in_words(made, asker):
+    said = text(client_of(asker).post(url("runs_run_say", made.asking.pk), {"content": " "}, follow=True))
+
+    assert "The message is empty" in said
+    assert status(made.asking) == "waiting"
+
+
+def test_cancelling_asks_once_more_and_takes_everything_below(made, asker):
+    client = client_of(asker)
+
+    assert "This cannot be undone" in text(client.get(url("runs_run_cancel", made.run.pk)))
+    assert status(made.run) == "waiting"
+    client.post(url("runs_run_cancel", made.run.pk), {"reason": "Changed my mind"})
+
+    run = Run.objects.get(pk=made.run.pk)
+    assert (run.status, run.error["message"]) == ("cancelled", "Cancelled by noor. Changed my mind")
+    assert status(made.approval) == "cancelled"
+
+
+def test_cancelling_what_has_ended_is_refused_in_words(made, asker):
+    page = text(client_of(asker).post(url("runs_run_cancel", made.child.pk), follow=True))
+
+    assert "The run has already completed" in page
+
+
+def test_a_runs_page_tells_its_story(made, asker):
+    page = text(client_of(asker).get(url("runs_run_change", made.run.pk)))
+
+    for words in (
+        "Handed to a group",
+        "Needs an approval",
+        "a decision on",
+        "UNKNOWN_TOOL",
+        "escalate_to_group",
+    ):
+        assert words in page
+    assert url("runs_run_change", made.child.pk) in page
+
+
+def test_the_live_view_answers_only_what_is_new(made, asker):
+    client = client_of(asker)
+    first = client.get(url("runs_run_live", made.run.pk)).json()
+    again = client.get(url("runs_run_live", made.run.pk, v=first["stamp"])).json()
+    client.post(url("runs_run_cancel", made.run.pk))
+    after = client.get(url("runs_run_live", made.run.pk, v=first["stamp"])).json()
+
+    assert set(first["parts"]) == {"summary", "tree", "timeline"} and first["active"] is True
+    assert again == {"stamp": first["stamp"], "active": True, "parts": {}}
+    assert after["active"] is False and "Cancelled" in after["parts"]["summary"]
+
+
+def test_somebody_says_what_became_of_an_interrupted_call(made, asker):
+    run = made.run
+    ToolCall.objects.filter(pk=made.call.pk).update(status="unknown")
+    Wait.objects.create(
+        organization=made.organization, run=run, kind="review", correlation_key=f"review-{made.call.call_id}"
+    )
+    client = client_of(asker)
+    page = text(client.get(url("runs_run_change", run.pk)))
+
+    fields = {"call_id": made.call.call_id, "outcome": "failed", "message": "It bounced"}
+    client.post(url("runs_run_resolve", run.pk), fields)
+
+    assert "was interrupted: nobody knows whether it happened" in page
+    assert Wait.objects.get(run=run, kind="review").payload["message"] == "It bounced"
+
+
+@pytest.mark.parametrize(
+    ("query", "goals"),
+    [
+        ({"q": "Count"}, {"Count the chairs"}),
+        ({"group": "active"}, {"Compare prices"}),
+        ({"status__exact": "completed"}, {"Compare prices", "Count the chairs"}),
+        ({"level": "child"}, {"Compare prices"}),
+        ({"asked": "hour"}, {"Compare prices", "Count the chairs"}),
+        ({"group": "failed_today"}, set()),
+        ({"group": "waiting_person"}, {"Compare prices"}),
+    ],
+)
+def test_runs_are_found(made, asker, query, goals):
+    drive(made, "Count the chairs", by_role(Personal_agent=[say("Twelve.")]))
+
+    listed = client_of(asker).get(url("runs_run_changelist", **query)).context["cl"].result_list
+
+    assert {run.goal for run in listed} == goals
+
+
+def test_a_run_is_found_by_its_id(made, asker):
+    listed = client_of(asker).get(url("runs_run_changelist", q=made.run.pk)).context["cl"].result_list
+
+    assert [run.pk for run in listed] == [made.run.pk]
+
+
+# The first page
+
+
+def test_the_first_page_counts_what_waits_runs_and_failed(made, approver):
+    drive(made, "Fail", lambda messages, facts: call(("no_such_tool", {})))
+
+    figures = {f["label"]: f for f in client_of(approver).get(url("index")).context["figures"]}
+
+    assert figures["Waiting for me"]["count"] == 1
+    assert figures["Running"]["count"] == 2
+    assert figures["Failed in the last day"]["count"] == 1
+
+
+def test_what_the_figures_link_to_has_as_many_rows(made, approver):
+    client = client_of(approver)
+
+    for figure in client.get(url("index")).context["figures"]:
+        assert client.get(figure["link"]).context["cl"].result_count == figure["count"], figure["label"]
+
+
+def test_an_approval_i_cannot_decide_does_not_wait_for_me(made, approver):
+    Run.objects.filter(pk=made.run.pk).update(user=approver)
+    Approval.objects.filter(pk=made.approval.pk).update(effect="require_human")
+
+    figures = {f["label"]: f["count"] for f in client_of(approver).get(url("index")).context["figures"]}
+
+    assert figures["Waiting for me"] == 0
+
+
+def test_nothing_at_all_says_what_to_do(db):
+    client = client_of(superuser())
+
+    assert "Nothing runs. Ask your agent something." in text(client.get(url("index")))
+    assert "No run yet. Ask your agent something" in text(client.get(url("runs_run_changelist")))
+    assert "No group yet. Add one" in text(client.get(url("groups_group_changelist")))
+    assert "Nothing fits these filters" in text(client.get(url("runs_run_changelist", q="x")))
+
+
+# Settings
+
+
+def role_fields(made, **fields):
+    return {"name": made.role.name, "denied_tools": "", "delegable_tools_open": "on", **fields}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({"allowed_tools_open": "on", "allowed_tools_list": "send_email"}, None),
+        ({"allowed_tools_list": ""}, []),
+        (
+            {"allowed_tools_list": "send_email\r\nweb_fetch, ask_user\n\nsend_email"},
+            ["send_email", "web_fetch", "ask_user"],
+        ),
+    ],
+)
+def test_no_restriction_and_an_empty_list_are_different_things(made, sent, kept):
+    client_of(superuser(made)).post(url("groups_role_change", made.role.pk), role_fields(made, **sent))
+
+    role = Role.objects.get(pk=made.role.pk)
+    assert role.allowed_tools == kept
+    assert role.delegable_tools is None
+
+
+def test_a_role_saved_as_it_is_stays_as_it_is(made):
+    Role.objects.filter(pk=made.role.pk).update(allowed_tools=[], delegable_tools=["a"], denied_tools=["b"])
+    client = client_of(superuser(made))
+    form = client.get(url("groups_role_change", made.role.pk)).context["adminform"].form
+    sent = {}
+    for bound in form:
+        value = bound.value()
+        widget = bound.field.widget
+        if hasattr(widget, "decompress"):
+            opened, entries = widget.decompress(value)
+            sent |= {f"{bound.name}_list": "\n".join(entries)} | (
+                {f"{bound.name}_open": "on"} if opened else {}
+            )
+        else:
+            sent[bound.name] = "\n".join(value) if isinstance(value, list) else value
+
+    client.post(url("groups_role_change", made.role.pk), sent)
+
+    role = Role.objects.get(pk=made.role.pk)
+    assert (role.allowed_tools, role.delegable_tools, role.denied_tools) == ([], ["a"], ["b"])
+
+
+def test_a_membership_is_limited_to_projects_chosen_by_name(made):
+    fields = {"kind": "human", "active": "on", "projects_list": [made.project.pk], "allowed_tools_open": "on"}
+
+    client_of(superuser(made)).post(url("groups_membership_change", made.member.pk), fields)
+
+    assert Membership.objects.get(pk=made.member.pk).projects == [made.project.pk]
+
+
+def group_fields(made, *members):
+    fields = {
+        "organization": made.organization.pk,
+        "project": made.project.pk,
+        "name": "Design",
+        "capabilities": "logos\nfonts",
+        "max_rounds": 2,
+        "active": "on",
+        "members-TOTAL_FORMS": len(members),
+        "members-INITIAL_FORMS": 0,
+    }
+    for i, (ordinal, lead) in enumerate(members):
+        fields |= {
+            f"members-{i}-ordinal": ordinal,
+            f"members-{i}-role": made.role.pk,
+            f"members-{i}-agent_instance": made.seat.agent_instance_id,
+        } | ({f"members-{i}-is_lead": "on"} if lead else {})
+    return fields
+
+
+def test_a_group_is_made_with_its_members(made):
+    client_of(superuser(made)).post(url("groups_group_add"), group_fields(made, (0, False), (1, True)))
+
+    group = Group.objects.get(name="Design")
+    assert group.capabilities == ["logos", "fonts"]
+    seats = GroupMember.objects.filter(group=group).values_list("ordinal", "is_lead", "organization_id")
+    assert list(seats) == [(0, False, made.organization.pk), (1, True, made.organization.pk)]
+
+
+def test_two_leads_are_refused_in_words(made):
+    page = client_of(superuser(made)).post(url("groups_group_add"), group_fields(made, (0, True), (1, True)))
+
+    assert "Only one member can lead the group" in text(page)
+
+
+def test_a_goal_is_scored_and_corrected(made):
+    client = client_of(superuser(made))
+    page = text(
+        client.get(url("groups_group_where", project=made.project.pk, goal="Compare prices of rivals"))
+    )
+
+    fields = {"group": made.group.pk, "goal": "Paint the fence", "fits": "no"}
+    client.post(url("groups_group_learn"), fields)
+
+    assert "Matched:" in page and "This goal belongs here" in page
+    learnt = RoutingExample.objects.get(goal="Paint the fence")
+    assert (learnt.kind, learnt.corrected_by.username) == ("misfit", "root")
+
+
+def test_a_rule_that_cannot_hold_is_refused_in_words(made):
+    fields = {
+        "organization": made.organization.pk,
+        "effect": "deny",
+        "condition": "amount >",
+        "on_expiry": "fail_call",
+        "deciders_needed": 1,
+    }
+
+    page = text(client_of(superuser(made)).post(url("policy_capabilityrule_add"), fields))
+
+    assert "line 1, column" in page
+    assert "fill in exactly one" in page
+
+
+def test_a_standing_approval_is_in_the_name_of_who_gave_it_and_can_be_revoked(made):
+    root = superuser(made)
+    client = client_of(root)
+    fields = {
+        "organization": made.organization.pk,
+        "project": made.project.pk,
+        "tool": "web_fetch",
+        "arguments": '{"url": "https://example.org"}',
+        "max_uses": 3,
+    }
+
+    refused = text(client.post(url("policy_grant_add"), {**fields, "arguments": "{}", "max_uses": ""}))
+    client.post(url("policy_grant_add"), fields)
+    grant = Grant.objects.get(tool="web_fetch")
+    client.post(url("policy_grant_changelist"), {"action": "revoke", "_selected_action": grant.pk})
+
+    assert "needs an end" in refused and "one of the two" in refused
+    grant.refresh_from_db()
+    assert grant.granted_by == root
+    assert grant.revoked_at is not None
+
+
+def test_a_token_is_issued_shown_once_and_revoked(made):
+    root = superuser(made)
+    client = client_of(root)
+    fields = {"organization": made.organization.pk, "user": root.pk, "name": "ci", "scopes": "runs"}
+
+    issued = text(client.post(url("groups_token_add"), fields, follow=True))
+    secret = issued.split("The secret is ")[1].split(" ")[0]
+    token = Token.objects.live(secret)
+    assert token is not None and (token.user, token.scopes) == (root, ["runs"])
+    assert secret not in text(client.get(url("groups_token_change", token.pk)))
+    client.post(url("groups_token_changelist"), {"action": "revoke", "_selected_action": token.pk})
+
+    assert Token.objects.live(secret) is None
+
+
+def test_learning_is_counted_where_memories_have_a_page(made):
+    labels = [f["label"] for f in client_of(superuser(made)).get(url("index")).context["figures"]]
+
+    assert ("Learnt this week" in labels) is (Memory in admin.site._registry)

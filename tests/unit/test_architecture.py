@@ -1,0 +1,79 @@
+"""The house: imports run downwards only, and only the queue's own files know django-q2."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FLOORS = ("common", "groups", "policy", "memory", "runs")  # from the ground up
+QUEUE = ("runs/queue.py", "runs/broker.py", "runs/worker.py")
+
+# Not a floor: the entrance and the launcher stand beside the house, tests and benchmarks outside.
+BESIDE = {"config", "launch", "tests", "benchmarks", "manage"}
+
+
+def modules(folder):
+    return sorted(path for path in (ROOT / folder).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def imported(path):
+    """The modules a file imports, wherever in it, relative ones resolved."""
+    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            yield ".".join((*base, *filter(None, [node.module])))
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_string"
+        ):
+            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_imports_run_downwards_only(floor):
+    above = FLOORS[FLOORS.index(floor) + 1 :]
+    upwards = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(floor)
+        for name in imported(path)
+        if name.split(".")[0] in above
+    ]
+    assert modules(floor) and not upwards
+
+
+def test_no_floor_imports_what_only_looks_at_it():
+    outside = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for floor in FLOORS
+        for path in modules(floor)
+        for name in imported(path)
+        if name.split(".")[0] in {"tests", "benchmarks", "manage"}
+    ]
+    assert not outside
+
+
+def test_every_folder_of_code_has_its_place():
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert folders <= {*FLOORS, *BESIDE}
+
+
+def test_only_the_queue_its_broker_and_its_workers_know_django_q():
+    knows = {
+        str(path.relative_to(ROOT))
+        for floor in FLOORS
+        for path in modules(floor)
+        for name in imported(path)
+        if name.split(".")[0] == "django_q" and "migrations" not in path.parts
+    }
+    assert knows <= set(QUEUE), knows - set(QUEUE)
+
+
+def test_an_upward_import_would_be_seen(tmp_path, monkeypatch):
+    (tmp_path / "groups").mkdir()
+    (tmp_path / "groups" / "bad.py").write_text("def late():\n    from runs.models import Run\n")
+    monkeypatch.setattr("tests.unit.test_architecture.ROOT", tmp_path)
+    with pytest.raises(AssertionError, match=r"imports runs\.models"):
+        test_imports_run_downwards_only("groups")
