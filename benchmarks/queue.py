@@ -44,14 +44,17 @@ def started(number: int) -> None:
 
 
 def nothing(number: int) -> None:
-    """The no-op."""
+    """The no-op: a byte in a file, so that each can be counted."""
+    with open(os.environ["DEPUTY_BENCH_COUNT"], "ab") as file:
+        file.write(b".")
 
 
 def measure(command: list[str], stock: bool, messages: int) -> dict[str, Any]:
     """Drain a queue, then time single messages, with the cluster that `command` starts."""
     from common.db import execute
 
-    environment = os.environ | {"DEPUTY_BENCH": "stock" if stock else "ours"}
+    name = "stock" if stock else "ours"
+    environment = os.environ | {"DEPUTY_BENCH": name, "DEPUTY_BENCH_COUNT": str(HOME / f"{name}.count")}
     execute("TRUNCATE bench_started")
     put_many(WARM_UP, stock)
     cluster = subprocess.Popen([sys.executable, *command], env=environment, start_new_session=True)
@@ -63,6 +66,8 @@ def measure(command: list[str], stock: bool, messages: int) -> dict[str, Any]:
         drained(stock)
         took = time.perf_counter() - began
         after = counters()
+        done = os.path.getsize(environment["DEPUTY_BENCH_COUNT"])
+        assert done == WARM_UP + messages, f"{done} of {WARM_UP + messages} were done"
         delays = singles(stock)
     finally:
         cluster.send_signal(signal.SIGTERM)
@@ -100,7 +105,7 @@ def drained(stock: bool) -> None:
 
     table = "django_q_ormq" if stock else "runs_queuemessage"
     while row(f"SELECT EXISTS (SELECT FROM {table})")[0]:
-        time.sleep(0.01)
+        time.sleep(0.02)
 
 
 def singles(stock: bool) -> list[float]:

@@ -25,9 +25,13 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Tool calls", "build", "runs_toolcall_changelist", "runs.view_toolcall"),
             ("Waits", "hourglass_empty", "runs_wait_changelist", "runs.view_wait"),
             ("Events", "receipt_long", "runs_runevent_changelist", "runs.view_runevent"),
+            ("Decisions", "fact_check", "runs_decisions", "runs.view_runevent"),
         ),
     ),
-    ("Knowledge", (("Memories", "neurology", "memory_memory_changelist", "memory.view_memory"),)),
+    (
+        "Knowledge",
+        (("Deposited knowledge", "neurology", "memory_depositedknowledge_changelist", "memory.view_memory"),),
+    ),
     (
         "Agents",
         (
@@ -48,6 +52,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Rules", "gavel", "policy_capabilityrule_changelist", "policy.view_capabilityrule"),
             ("Capabilities", "key", "policy_capability_changelist", "policy.view_capability"),
             ("Tool bindings", "link", "policy_toolbinding_changelist", "policy.view_toolbinding"),
+            ("What would happen?", "help_center", "runs_what_if", "policy.view_capabilityrule"),
             ("Standing approvals", "verified", "policy_grant_changelist", "policy.view_grant"),
         ),
     ),
@@ -92,6 +97,8 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
         entry |= {"badge": BADGES[name], "badge_variant": "warning", "badge_style": "solid"}
     if name == "index":
         entry["active"] = request.path == link
+    elif name == "runs_run_changelist":
+        entry["active"] = request.path.startswith(link) and request.path != reverse("admin:runs_run_ask")
     return entry
 
 

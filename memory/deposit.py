@@ -12,6 +12,7 @@ from memory.scope import Scope
 from memory.write import MOST_CHARACTERS
 
 OUTPUT = "output"
+GOAL_KEPT = 500  # characters
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class GroupResult:
     evidence: tuple[str, ...] = ()
     todos: tuple[str, ...] = ()
     review: bool = False
+    goal: str = ""  # kept with the knowledge: what it answers
 
 
 def deposit(result: GroupResult) -> list[str]:
@@ -108,6 +110,7 @@ def _knowledge(result: GroupResult, content: str, original: str, source: str, **
         "source": source,
         "source_run_id": result.run_id,
         "group_id": result.group_id,
+        "goal": result.goal[:GOAL_KEPT],
         **lineage,
         "deposited_at": datetime.now(UTC).isoformat(),
     }

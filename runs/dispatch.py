@@ -6,11 +6,12 @@ from typing import Any
 
 from django.db import transaction
 
-from common.canonical import NotJson, normalise
+from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext, Effect
-from runs import approvals, ledger, queue
+from runs import approvals, ledger, queue, working_memory
 from runs.actions import escalate, waits
 from runs.choices import CallStatus, EventType, WaitKind, WaitOutcome
+from runs.gates import open_gate
 from runs.log import RunLog
 from runs.session import Session
 from runs.state import Call, Member
@@ -26,6 +27,14 @@ class Ready:
     call_id: str
     admitted: Admitted
     context: ToolContext
+
+
+@dataclass(frozen=True)
+class Passed:
+    """The gate let the call pass; `approval_id` is the approval that is spent on it, if one is."""
+
+    admitted: Admitted
+    approval_id: str | None
 
 
 @dataclass(frozen=True)
@@ -49,15 +58,6 @@ class GateOnDemand:
         if self._gate is None:
             self._gate = open_gate(self.session)
         return self._gate
-
-
-def open_gate(session: Session) -> Gate:
-    """The gate as it stands in this transaction; a step asks for the user's standing once."""
-    if session.gate is None:
-        place = (session.organization_id, session.project_id, session.group_id)
-        session.gate = Gate.open(*place, session.user_id, session.delegated)
-    gate: Gate = session.gate
-    return gate
 
 
 def start(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
@@ -86,7 +86,12 @@ def _companions(session: Session, gate: GateOnDemand) -> list[Ready]:
 
 def start_one(session: Session, gate: GateOnDemand, call: Call) -> Ready | Child | None:
     """One call: refused, stopped for a decision, done at once, or ready to be run outside."""
-    log = _log(session)
+    passed = ask(session, gate, call)
+    return begin(session, gate, call, passed) if passed else None
+
+
+def ask(session: Session, gate: GateOnDemand, call: Call) -> Passed | None:
+    """Ask the gate about a call. One that may not pass is refused, or stopped for a decision, here."""
     if call.problem:
         refuse(session, gate, call, Refused("INVALID_ARGUMENTS", call.problem))
         return None
@@ -100,15 +105,23 @@ def start_one(session: Session, gate: GateOnDemand, call: Call) -> Ready | Child
     if isinstance(said, Stopped):
         approvals.request(session, call, said, gate().record(said.decision), approved.approval_id)
         return None
+    return Passed(said, approved.approval_id)
+
+
+def begin(session: Session, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
+    """Write down that the call runs now; run it at once when it only touches this database."""
+    log, said = _log(session), passed.admitted
     if not approvals.use_grant(log, said):  # its last use went to another call meanwhile
         return start_one(session, gate, call)
     row_id = ledger.open_call(log, call, said.arguments, said.idempotency_key, CallStatus.RUNNING)
-    approvals.consume(log, approved.approval_id)
+    approvals.consume(log, passed.approval_id)
     session.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
     ready = Ready(call.call_id, said, context_of(session, call, said))
     if not said.tool.transactional:
         return ready
-    return record_answer(session, ready, perform(said, ready.context), gate=gate, agent=agent, row_id=row_id)
+    answer = perform(said, ready.context)
+    agent = agent_of(session, gate, call)
+    return record_answer(session, ready, answer, gate=gate, agent=agent, row_id=row_id)
 
 
 def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
@@ -127,7 +140,7 @@ def refuse(session: Session, gate: GateOnDemand, call: Call, refused: Refused) -
     error = {"code": refused.code, "message": refused.message, **refused.details}
     denied = refused.decision is not None
     status = CallStatus.DENIED if denied else CallStatus.FAILED
-    key = f"{session.run_id}:{call.call_id}"[-64:]
+    key = digest(session.run_id, call.call_id)
     ledger.open_call(log, call, call.arguments, key, CallStatus.REQUESTED)
     ledger.close_call(log, call.call_id, status, error=error)
     payload: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "error": error}
@@ -160,7 +173,8 @@ def record_answer(
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
     authority = (gate_.authority(agent), gate_.standing.boundary)
-    spawned = escalate.spawn(_log(session), session.state, call, answer, authority, row_id)
+    seen = working_memory.passed_on(session, member_of(session, call))
+    spawned = escalate.spawn(_log(session), session.state, call, answer, authority, row_id, seen)
     session.absorb()
     if isinstance(spawned, Failed):
         fail(session, call, spawned)
@@ -179,6 +193,7 @@ def succeed(session: Session, call: Call, answer: Done) -> None:
         {"call_id": call.call_id, "tool": call.tool, **ledger.in_event(answer.result)},
         agent=call.agent,
     )
+    working_memory.keep_result(session, member_of(session, call), call, answer.result)
 
 
 def fail(
@@ -198,7 +213,7 @@ def wait_for(session: Session, call: Call, answer: WaitFor) -> None:
     log = _log(session)
     key = f"{answer.kind}-{call.call_id}"
     expires_at = log.now + answer.expires_in if answer.expires_in else None
-    ledger.set_status(log, call.call_id, CallStatus.WAITING)
+    row_id = ledger.set_status(log, call.call_id, CallStatus.WAITING)
     session.append(
         EventType.TOOL_WAITS,
         {
@@ -210,7 +225,7 @@ def wait_for(session: Session, call: Call, answer: WaitFor) -> None:
         },
         agent=call.agent,
     )
-    waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, expires_at=expires_at))
+    waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
     session.absorb()
 
 
@@ -252,7 +267,8 @@ def reviewed(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
     """Somebody said what became of an interrupted call."""
     outcome = call.payload.get("outcome")
     if outcome == "retry":
-        return start(session, gate, call)
+        again = start_one(session, gate, call)
+        return (again,) if isinstance(again, Ready) else again
     if outcome == "succeeded":
         succeed(session, call, Done(call.payload.get("result")))
         return None
@@ -292,13 +308,13 @@ def outcome_unknown(session: Session, call: Call) -> None:
     """Nobody knows whether the effect happened: a person has to say (design 4, Side effects)."""
     log = _log(session)
     key = f"review-{call.call_id}"
-    ledger.set_status(log, call.call_id, CallStatus.UNKNOWN)
+    row_id = ledger.set_status(log, call.call_id, CallStatus.UNKNOWN)
     session.append(
         EventType.TOOL_OUTCOME_UNKNOWN,
         {"call_id": call.call_id, "tool": call.tool, "correlation_key": key},
         agent=call.agent,
     )
-    waits.open_wait(log, waits.NewWait(WaitKind.REVIEW, key))
+    waits.open_wait(log, waits.NewWait(WaitKind.REVIEW, key, row_id))
     session.absorb()
 
 
@@ -334,6 +350,7 @@ def context_of(session: Session, call: Call, said: Admitted) -> ToolContext:
         idempotency_key=said.idempotency_key,
         budgets=session.state.budgets,
         children=session.state.children,
+        view=working_memory.View(session, member, call),
     )
 
 

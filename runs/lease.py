@@ -1,4 +1,4 @@
-"""Keep the lease of the runs this process holds, on a connection of its own.
+"""Keep the lease of the runs and outside calls that this process holds, on a connection of its own.
 
 The thread writes nothing but lease_expires_at; what a run is, only the thread that holds it writes.
 """
@@ -21,7 +21,13 @@ UPDATE runs_run SET lease_expires_at = clock_timestamp() + %s * interval '1 seco
 WHERE id = %s AND attempt = %s AND status = 'running'
 """
 
-# since when a run is held, and since when the step lasts that it is at, on the monotonic clock
+RENEW_CALL = """
+UPDATE runs_toolcall SET lease_expires_at = clock_timestamp() + %s * interval '1 second'
+WHERE id = %s AND attempt = %s AND status = 'running' AND lease_expires_at IS NOT NULL
+"""
+CALL_PREFIX = "tcl_"
+
+# since when a run or call is held, and since when the step lasts that it is at, on the monotonic clock
 _held: dict[tuple[str, int], tuple[float, float]] = {}
 _lock = threading.Lock()
 end_stuck_process = False  # a worker says yes: the run has gone to another, and the thread will not end
@@ -30,7 +36,7 @@ _keeper: tuple[int, threading.Thread] | None = None  # the process it was starte
 
 @contextmanager
 def held(run_id: str, attempt: int) -> Iterator[None]:
-    """Renew the run's lease while the block runs, for STEP_SECONDS a step at most."""
+    """Renew the run's or the call's lease while the block runs, for STEP_SECONDS a step at most."""
     key, now = (run_id, attempt), time.monotonic()
     with _lock:
         _held[key] = now, now
@@ -105,7 +111,8 @@ def _renew(run_id: str, attempt: int) -> None:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '2s'")
-            cursor.execute(RENEW, [settings.LEASE_SECONDS, run_id, attempt])
+            statement = RENEW_CALL if run_id.startswith(CALL_PREFIX) else RENEW
+            cursor.execute(statement, [settings.LEASE_SECONDS, run_id, attempt])
     except Exception as error:  # the database may be away: the next round tries again
         logger.warning("could not renew the lease of %s: %s", run_id, type(error).__name__)
         connection.close()

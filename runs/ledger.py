@@ -5,6 +5,7 @@ from typing import Any
 from common import ids
 from common.canonical import canonical, digest
 from common.db import execute, jsonb, row
+from runs import queue
 from runs.choices import CallStatus
 from runs.log import RunLog
 from runs.state import Call
@@ -17,14 +18,16 @@ INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, tool, ar
     effective_arguments, request_digest, idempotency_key, status, attempt, created_at)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (run_id, call_id) DO UPDATE SET effective_arguments = EXCLUDED.effective_arguments,
-    idempotency_key = EXCLUDED.idempotency_key, status = EXCLUDED.status, attempt = EXCLUDED.attempt
+    idempotency_key = EXCLUDED.idempotency_key, status = EXCLUDED.status,
+    attempt = GREATEST(runs_toolcall.attempt, EXCLUDED.attempt)
 RETURNING id
 """
 CLOSE = """
-UPDATE runs_toolcall SET status = %s, result = %s, error = %s, ended_at = %s
+UPDATE runs_toolcall SET status = %s, result = %s, error = %s, ended_at = %s,
+    lease_expires_at = NULL, queued_at = NULL
 WHERE run_id = %s AND call_id = %s
 """
-STATUS = "UPDATE runs_toolcall SET status = %s WHERE run_id = %s AND call_id = %s"
+STATUS = "UPDATE runs_toolcall SET status = %s WHERE run_id = %s AND call_id = %s RETURNING id"
 EVIDENCE = "UPDATE runs_toolcall SET evidence = %s WHERE run_id = %s AND call_id = %s AND ended_at IS NULL"
 
 
@@ -54,8 +57,16 @@ def close_call(log: RunLog, call_id: str, status: CallStatus, result: Any = None
     execute(CLOSE, [status.value, jsonb(result), jsonb(error), log.now, log.id, call_id])
 
 
-def set_status(log: RunLog, call_id: str, status: CallStatus) -> None:
-    execute(STATUS, [status.value, log.id, call_id])
+def set_status(log: RunLog, call_id: str, status: CallStatus) -> str:
+    """Change the call's status; returns the id of its row."""
+    row_id: str = row(STATUS, [status.value, log.id, call_id])[0]
+    return row_id
+
+
+def queue_call(run_id: str, row_id: str) -> None:
+    """Ask for a worker to carry this call of an outside agent on. Joins the caller's transaction."""
+    execute("UPDATE runs_toolcall SET queued_at = clock_timestamp() WHERE id = %s", [row_id])
+    queue.enqueue_call(run_id, row_id)
 
 
 def leave_evidence(run_id: str, call_id: str, found: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from runs.broker import PostgresBroker
 
 ADVANCE = "runs.tasks.advance"
 WAKE = "runs.tasks.wake"
+EXECUTE_CALL = "runs.tasks.execute_call"
 
 # No result is kept, and no time-out set: a step's own deadline guards it (runs/lease.py).
 OPTIONS = {"save": False, "timeout": -1}
@@ -19,6 +20,11 @@ def enqueue(run_id: str, delay: float = 0) -> None:
     With a `delay` (seconds), ask for one to look then whether what the run waits for has come due.
     """
     _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay)
+
+
+def enqueue_call(run_id: str, tool_call_id: str) -> None:
+    """Ask for a worker to carry on a call of this run, which an outside agent drives."""
+    _send(EXECUTE_CALL, (tool_call_id,), run_id, 0)
 
 
 def enqueue_task(name: str, *arguments: str, delay: float = 0) -> None:

@@ -1,7 +1,7 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
 
 from memory import duplicates
-from runs import board, executor, notices, queue
+from runs import board, executor, external, notices, queue
 from runs.actions import sweep
 
 
@@ -17,6 +17,14 @@ def wake(run_id: str) -> None:
     """Resolve what the run waits for and is due by now, and drive it."""
     sweep.expire_waits_of(run_id)
     advance(run_id)
+
+
+def execute_call(tool_call_id: str) -> None:
+    """Carry a call of an outside agent on."""
+    if board.stopping():
+        external.pass_on(tool_call_id)
+        return
+    external.execute(tool_call_id)
 
 
 def notify(approval_id: str) -> None:

@@ -15,7 +15,17 @@ from groups.models.groups import RoutingExample
 from policy.models import Capability, CapabilityRule, Grant, GrantUse, PolicyVersion, ToolBinding
 from runs import executor
 from runs.actions.start import start
-from runs.models import Approval, ApprovalDecision, Run, RunEvent, ToolCall, Wait
+from runs.models import (
+    Approval,
+    ApprovalDecision,
+    ApprovalNotice,
+    IdempotencyRecord,
+    QueueMessage,
+    Run,
+    RunEvent,
+    ToolCall,
+    Wait,
+)
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted, by_role, call, say
 
@@ -79,6 +89,12 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         reason=text,
         arguments_digest="of others",
     )
+    made.record = IdempotencyRecord.objects.create(
+        organization=organization, user=user, key=text, request_digest="d", body={text: text}, location=text
+    )
+    made.notice, _ = ApprovalNotice.objects.get_or_create(
+        organization=organization, approval=made.approval, user=user
+    )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 
@@ -135,9 +151,10 @@ def client_of(user: Any) -> Client:
 def objects_of(made: SimpleNamespace) -> dict[str, Any]:
     """One object of each registered model that belongs to a tenant, by its url name's stem."""
     found = [
-        made.organization, made.project, made.member, made.token, made.role, made.seat.agent_instance,
-        made.group, made.seat, made.example, made.capability, made.binding, made.rule, made.grant,
-        made.use, made.version, made.run, made.approval, made.call, made.wait, made.event, made.decision,
+        made.organization, made.project, made.member, made.token, made.role, made.seat, made.group,
+        made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
+        made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
+        made.decision, made.record, made.notice,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 
@@ -147,10 +164,10 @@ def url(name: str, *args: Any, **query: Any) -> str:
 
 
 def registered() -> list[str]:
-    """The url name stems of Deputy's own models in the admin."""
+    """The url name stems of the models in the admin that belong to tenants."""
     own = ("groups", "policy", "runs")
     return [
         f"{model._meta.app_label}_{model._meta.model_name}"
         for model in admin.site._registry
-        if model._meta.app_label in own
+        if model._meta.app_label in own and model is not QueueMessage
     ]

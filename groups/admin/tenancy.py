@@ -107,7 +107,7 @@ class TenantAdmin(Visible, ListFields, ModelAdmin):
     The organization is chosen when a thing is made and stays. Another tenant's object is a 404.
     """
 
-    form = OneOrganizationForm
+    form: type[ModelForm] = OneOrganizationForm
     list_per_page = 50
     show_full_result_count = False
     warn_unsaved_form = True

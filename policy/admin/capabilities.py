@@ -1,6 +1,7 @@
 """Capabilities and what binds tools to them."""
 
 from django.contrib import admin
+from django.forms import ModelForm
 
 from groups.admin.tenancy import Related, TenantAdmin
 from policy.models import Capability, ToolBinding
@@ -19,6 +20,7 @@ class CapabilityAdmin(TenantAdmin):
 
 @admin.register(ToolBinding)
 class ToolBindingAdmin(TenantAdmin):
+    form = ModelForm  # the model says what is wrong
     list_display = ("pattern", "capability", "organization")
     list_filter = (("capability", Related), ("organization", Related))
     list_select_related = ("capability", "organization")

@@ -5,33 +5,19 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import Count
 from django.db.models.functions import Now
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
-from groups.admin.tenancy import History, OneOrganizationForm, Related, TenantAdmin
+from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import Grant, GrantUse
-
-
-class GrantForm(OneOrganizationForm):
-    """Says in words what the database would refuse."""
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        if self.instance._state.adding and bool(cleaned.get("arguments")) == bool(
-            cleaned.get("any_arguments")
-        ):
-            said = "Name the arguments that must stay as they are, or tick “any arguments”: one of the two."
-            self.add_error("arguments", said)
-        if not cleaned.get("expires_at") and not cleaned.get("max_uses"):
-            self.add_error("expires_at", "A standing approval needs an end: a time or a number of uses.")
-        return cleaned
 
 
 @admin.register(Grant)
 class GrantAdmin(TenantAdmin):
     """Who gives one takes part in deciding, so the right to decide approvals is asked too."""
 
-    form = GrantForm
+    form = ModelForm  # the model says what is wrong
     project_lookup = "project_id"
     list_display = ("tool", "project", "granted_by", "use_count", "max_uses", "expires_at", "state")
     list_filter = (("project", Related), ("granted_by", Related))

@@ -3,37 +3,19 @@
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import ValidationError
+from django.forms import ModelForm
 from django.http import HttpRequest
 
-from groups.admin.tenancy import History, OneOrganizationForm, Related, TenantAdmin
-from policy import conditions
+from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import CapabilityRule, PolicyVersion
 from policy.models.rules import Effect
-
-
-class RuleForm(OneOrganizationForm):
-    """Says what is wrong with a rule before the database does."""
-
-    def clean_condition(self) -> str:
-        text: str = self.cleaned_data["condition"].strip()
-        problems = conditions.check(text) if text else []
-        if problems:
-            raise ValidationError([str(problem) for problem in problems])
-        return text
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        if bool(cleaned.get("capability")) == bool(cleaned.get("tool")):
-            self.add_error("tool", "A rule is about a capability or about a tool: fill in exactly one.")
-        return cleaned
 
 
 @admin.register(CapabilityRule)
 class CapabilityRuleAdmin(TenantAdmin):
     """A rule without a project, group or role holds for the whole organization."""
 
-    form = RuleForm
+    form = ModelForm  # the model says what is wrong
     project_lookup = "project_id"
     shared_without_project = True
     list_display = ("label", "about", "effect", "scope", "condition", "shadow", "active")
@@ -49,6 +31,9 @@ class CapabilityRuleAdmin(TenantAdmin):
         ("When somebody is asked", {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")}),
         ("State", {"fields": ("active", "shadow")}),
     )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"effect": Effect.REQUIRE_APPROVAL, **super().get_changeform_initial_data(request)}
 
     @admin.display(description="Rule", ordering="name")
     def label(self, rule: CapabilityRule) -> str:

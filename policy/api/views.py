@@ -1,4 +1,4 @@
-"""The rules there are. They are changed in the admin."""
+"""The rules there are. They are changed in the admin; runs/api/policy_views.py says what they would say."""
 
 from typing import Any
 

@@ -62,6 +62,7 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
             evidence=tuple(found["EVIDENCE"]),
             todos=tuple(found["TODO"]),
             review=review,
+            goal=session.state.goal,
         )
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})

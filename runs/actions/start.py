@@ -189,8 +189,6 @@ def create(new: NewRun) -> str:
     log = RunLog.lock(run_id)
     deadline = new.deadline or log.now + timedelta(seconds=settings.RUN_SECONDS)
     log.set(deadline=deadline)
-    if new.driver == Driver.EXTERNAL:
-        log.set(status=RunStatus.RUNNING.value, started_at=log.now)
     log.append(EventType.RUN_CREATED, _created(new))
     log.append(
         EventType.MESSAGE_CREATED,
@@ -201,6 +199,9 @@ def create(new: NewRun) -> str:
             "content": new.goal,
         },
     )
+    if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease
+        log.append(EventType.RUN_STARTED, {})
+        log.set(status=RunStatus.RUNNING.value, started_at=log.now)
     log.flush()
     return run_id
 

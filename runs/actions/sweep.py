@@ -15,8 +15,9 @@ from django.db import connection, transaction
 from common.db import execute, row, rows
 from policy.models.rules import OnExpiry
 from runs import queue
-from runs.actions import cancel, finish, waits
+from runs.actions import cancel, external, finish, waits
 from runs.choices import (
+    WAITS_FOR_A_PERSON,
     ApprovalStatus,
     Driver,
     RunStatus,
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 ADVISORY_LOCK = 0x6465_7075_7479  # "deputy"
 BATCH = 500
 MAX_CRASHES = 3  # a run that takes its worker down this often ends as failed
+FOR_A_PERSON = [kind.value for kind in WAITS_FOR_A_PERSON]
 REQUEUE_AFTER = 15  # seconds a pending run may wait on the queue before it is queued again
 
 LEASE_EXPIRED = """
@@ -48,11 +50,30 @@ UPDATE runs_run SET queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
     SELECT id FROM runs_run r WHERE {LOST} ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED))
 RETURNING id
 """  # noqa: S608 - the text above
+# now(), here the time of the statement: clock_timestamp() would keep the indexes from being used.
+LOST_CALL = """
+    lease_expires_at < now() OR (
+        queued_at < now() - %s * interval '1 second' AND NOT EXISTS (
+            SELECT FROM runs_queuemessage m WHERE m.run_id = c.run_id AND m.due_at <= now()))
+"""
+CALLS_NOT_TAKEN = f"""
+UPDATE runs_toolcall SET lease_expires_at = NULL, queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
+    SELECT id FROM runs_toolcall c WHERE {LOST_CALL} ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED))
+RETURNING id, run_id
+"""  # noqa: S608
+OVERDUE_RUN = """
+    driver = 'external' AND status IN ('running', 'waiting') AND deadline < now()
+    AND NOT EXISTS (SELECT FROM runs_wait w
+                    WHERE w.run_id = r.id AND w.resolved_at IS NULL AND w.kind = ANY(%s))
+"""
+OVERDUE_RUNS = f"SELECT id FROM runs_run r WHERE {OVERDUE_RUN} ORDER BY deadline LIMIT %s"  # noqa: S608
 ANYTHING_DUE = f"""
 SELECT EXISTS (SELECT FROM runs_run WHERE status = 'running' AND driver = 'internal'
                AND lease_expires_at < clock_timestamp())
     OR EXISTS (SELECT FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp())
     OR EXISTS (SELECT FROM runs_run r WHERE {LOST})
+    OR EXISTS (SELECT FROM runs_toolcall c WHERE {LOST_CALL})
+    OR EXISTS (SELECT FROM runs_run r WHERE {OVERDUE_RUN})
 """  # noqa: S608
 OVERDUE_WAITS = """
 SELECT id, run_id FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp()
@@ -83,16 +104,19 @@ class Swept:
     poisoned: int = 0
     requeued: int = 0
     waits: int = 0
+    calls: int = 0
+    overdue: int = 0
     busy: bool = False
 
     @property
     def any(self) -> bool:
-        return bool(self.leases or self.poisoned or self.requeued or self.waits)
+        found = (self.leases, self.poisoned, self.requeued, self.waits, self.calls, self.overdue)
+        return any(found)
 
 
 def anything_due() -> bool:
     """Whether a sweep would find something: one cheap look, so that an idle cluster costs little."""
-    return bool(row(ANYTHING_DUE, [REQUEUE_AFTER])[0])
+    return bool(row(ANYTHING_DUE, [REQUEUE_AFTER, REQUEUE_AFTER, FOR_A_PERSON])[0])
 
 
 def sweep() -> Swept:
@@ -111,6 +135,12 @@ def sweep() -> Swept:
             for run_id in _ids(NOT_TAKEN, [REQUEUE_AFTER, BATCH]):
                 queue.enqueue(run_id)
                 swept.requeued += 1
+            for call_id, run_id in rows(CALLS_NOT_TAKEN, [REQUEUE_AFTER, BATCH]):
+                queue.enqueue_call(run_id, call_id)
+                swept.calls += 1
+        for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
+            with by_itself(run_id):
+                swept.overdue += external.fail_overdue(run_id)
     finally:
         row("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
     return swept

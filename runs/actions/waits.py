@@ -6,8 +6,8 @@ from typing import Any
 
 from common import ids
 from common.canonical import normalise
-from common.db import execute, from_json, jsonb, row
-from runs import queue
+from common.db import from_json, jsonb, row
+from runs import ledger, queue
 from runs.choices import Driver, EventType, RunStatus, WaitKind
 from runs.log import RunLog
 
@@ -23,6 +23,7 @@ RETURNING resolved_at, outcome, payload
 RESOLVE = """
 UPDATE runs_wait SET resolved_at = %s, outcome = %s, payload = %s
 WHERE run_id = %s AND correlation_key = %s AND resolved_at IS NULL
+RETURNING tool_call_id
 """
 
 
@@ -59,12 +60,18 @@ def open_wait(log: RunLog, wait: NewWait) -> None:
 
 
 def resolve(log: RunLog, correlation_key: str, outcome: str, payload: Any = None) -> bool:
-    """Resolve an open wait of a locked run and wake the run. False when it was resolved before."""
+    """Resolve an open wait of a locked run and wake the run. False when it was resolved before.
+
+    Nothing drives the run of an outside agent: the call that waited goes to a worker from here.
+    """
     payload = normalise(payload)
-    if not execute(RESOLVE, [log.now, outcome, jsonb(payload), log.id, correlation_key]):
+    resolved = row(RESOLVE, [log.now, outcome, jsonb(payload), log.id, correlation_key])
+    if resolved is None:
         return False
     append_completed(log, correlation_key, outcome, payload)
     wake(log)
+    if log.driver == Driver.EXTERNAL and resolved[0]:
+        ledger.queue_call(log.id, resolved[0])
     return True
 
 
@@ -81,6 +88,7 @@ def wake(log: RunLog) -> None:
         return
     log.set(status=RunStatus.PENDING.value, queued_at=log.now)
     if log.driver == Driver.EXTERNAL:
+        log.append(EventType.RUN_RESUMED, {})
         log.set(status=RunStatus.RUNNING.value)
 
 

@@ -124,22 +124,24 @@ def _failed(request: HttpRequest, now: Any) -> dict[str, Any]:
 
 
 def _learnt(request: HttpRequest, now: Any) -> list[dict[str, Any]]:
-    """Knowledge that groups left behind this week; nothing where the memory pages are not installed."""
+    """Knowledge that groups left behind this week; nothing where its page is not installed."""
     try:
-        memory = apps.get_model("memory", "Memory")
-        model_admin = admin.site.get_model_admin(memory)
+        knowledge = apps.get_model("memory", "DepositedKnowledge")
+        model_admin = admin.site.get_model_admin(knowledge)
     except (LookupError, NotRegistered):
         return []
     if not request.user.has_perm("memory.view_memory"):
         return []
     since = now - timedelta(days=7)
-    count = model_admin.get_queryset(request).filter(type="archival", created_at__gte=since).count()
+    count = (
+        model_admin.get_queryset(request).filter(source_run_id__isnull=False, created_at__gte=since).count()
+    )
     return [
         {
             "label": "Learnt this week",
             "count": count,
             "note": "what groups left behind" if count else "groups have left nothing yet",
-            "link": _link("memory_memory_changelist"),
+            "link": _link("memory_depositedknowledge_changelist"),
             "tone": "good" if count else "",
             "icon": "neurology",
         }

@@ -3,11 +3,22 @@
 from typing import Any
 
 from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
 from groups.admin.tenancy import History, Related, TenantAdmin
-from runs.models import ApprovalDecision, RunEvent, ToolCall, Wait
+from runs.admin.policy_pages import PolicyPages
+from runs.models import (
+    ApprovalDecision,
+    ApprovalNotice,
+    IdempotencyRecord,
+    QueueMessage,
+    RunEvent,
+    ToolCall,
+    Wait,
+)
 
 
 class RowsOfRuns(History, TenantAdmin):
@@ -24,7 +35,7 @@ class RowsOfRuns(History, TenantAdmin):
 
 
 @admin.register(RunEvent)
-class RunEventAdmin(RowsOfRuns):
+class RunEventAdmin(PolicyPages, RowsOfRuns):
     list_display = ("type", "seq", "run", "agent", "created_at")
     list_filter = (("type", ChoicesDropdownFilter),)
     search_fields = ("run__id__exact",)
@@ -72,3 +83,54 @@ class ApprovalDecisionAdmin(RowsOfRuns):
     @admin.display(description="Reason")
     def reason_start(self, decision: ApprovalDecision) -> str:
         return decision.reason[:80]
+
+
+@admin.register(ApprovalNotice)
+class ApprovalNoticeAdmin(RowsOfRuns):
+    project_lookup = "approval__run__project_id"
+    raw_id_fields = ("approval",)
+    list_display = ("approval", "user", "sent_at", "created_at")
+    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_select_related = ("approval__tool_call", "approval__run", "user")
+    search_fields = ("approval__id__exact", "user__username")
+    search_help_text = "An approval's id, or a person"
+    empty_message = "Nobody has been told of an approval yet."
+    empty_link = ("admin:runs_approval_changelist", "Approvals")
+
+
+@admin.register(IdempotencyRecord)
+class IdempotencyRecordAdmin(History, TenantAdmin):
+    fixed = ()
+    list_display = ("key", "user", "status", "location", "created_at")
+    list_filter = (("user", Related),)
+    list_select_related = ("user",)
+    search_fields = ("key",)
+    ordering = ("-pk",)
+    empty_message = "No program has sent an Idempotency-Key yet."
+
+
+@admin.register(QueueMessage)
+class QueueMessageAdmin(History, ModelAdmin):
+    """The queue belongs to the installation, so only superusers look at it."""
+
+    list_display = ("queue", "run_id", "due_at", "holder")
+    search_fields = ("run_id__exact",)
+    search_help_text = "A run's id"
+    ordering = ("-pk",)
+    empty_message = "The queue is empty."
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+
+@admin.register(ApprovalNotice)
+class ApprovalNoticeAdmin(RowsOfRuns):
+    project_lookup = "approval__run__project_id"
+    raw_id_fields = ("approval",)
+    list_display = ("approval", "user", "sent_at", "created_at")
+    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_select_related = ("approval__tool_call", "approval__run", "user")
+    search_fields = ("approval__id__exact", "user__username")
+    search_help_text = "An approval's id, or a person"
+    empty_message = "Nobody has been written to about an approval yet."
+    empty_link = ("admin:runs_approval_changelist", "Approvals")

@@ -98,10 +98,10 @@ def span(seconds: float | None) -> str:
         return ""
     seconds = max(seconds, 0)
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}\u00a0s"
     for size, unit, least in ((1, "s", 0), (60, "min", 120), (3600, "h", 7200), (86400, "d", 172_800)):
         if seconds >= least:
-            said = f"{int(seconds // size)} {unit}"
+            said = f"{int(seconds // size)}\u00a0{unit}"
     return said
 
 

@@ -40,8 +40,8 @@ PROJECT = ("atlas", "Atlas")
 
 APPROVERS = "Approvers"
 MEMBERS = "Members"
-DECIDES = ("decide_approval", "resolve_review")
-ASKS = ("start_run", "cancel_run")
+DECIDES = ("decide_approval", "resolve_review", "cancel_run")  # cancel_run: also somebody else's
+ASKS = ("start_run",)
 
 PEOPLE = {
     "admin": Person(staff=True, superuser=True),

@@ -13,6 +13,9 @@ class ToolCall(Created):
 
     `call_id` is `{message seq}.{ordinal}` for runs that Deputy drives. `request_digest` is of the
     original arguments and never changes; `idempotency_key` is of the effective ones.
+
+    A call of an outside agent is claimed by itself: `attempt` counts the claims and fences,
+    `lease_expires_at` is set while a worker has it, `queued_at` while it waits for one.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.call_id, editable=False)
@@ -33,8 +36,16 @@ class ToolCall(Created):
     error = models.JSONField(null=True)
     evidence = models.JSONField(null=True)
     ended_at = models.DateTimeField(null=True)
+    lease_expires_at = models.DateTimeField(null=True)
+    queued_at = models.DateTimeField(null=True)
 
     class Meta:
+        indexes = [
+            models.Index(
+                fields=["lease_expires_at"], name="call_leased", condition=Q(lease_expires_at__isnull=False)
+            ),
+            models.Index(fields=["queued_at"], name="call_queued", condition=Q(queued_at__isnull=False)),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["run", "call_id"], name="tool_call_unique"),
             models.CheckConstraint(condition=Q(status__in=CallStatus.values), name="tool_call_status"),

@@ -79,6 +79,11 @@ class Run(Created):
                 name="run_open",
                 condition=Q(status__in=[RunStatus.PENDING, RunStatus.RUNNING]),
             ),
+            models.Index(
+                fields=["deadline"],
+                name="run_external_deadline",
+                condition=Q(driver=Driver.EXTERNAL, status__in=[RunStatus.RUNNING, RunStatus.WAITING]),
+            ),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=RunStatus.values), name="runs_status_check"),

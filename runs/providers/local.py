@@ -8,12 +8,13 @@ No tool is called twice in a run, so it cannot go round in circles.
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from common.text import is_chinese
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema, Usage
 from runs.providers.local_mail import addresses, message, subject_matter, wants_mail, without_sending
-from runs.providers.local_quotes import QUOTES, Quote, cut, own_lines, quotes, topic
+from runs.providers.local_quotes import QUOTES, Quote, cut, own_lines, quotes, settles, topic
 from runs.providers.local_words import WORDS
 
 FINDINGS = 2  # of one member, so that the next one has something to say
@@ -68,7 +69,10 @@ class Turn:
         self.goal = str(facts.get("goal") or (self.heard[-1] if self.heard else ""))
         self.topic = topic(self.goal)
         self.words = WORDS["zh" if is_chinese(self.goal) else "en"]
-        self.results = {m.name: _json(m.content) for m in messages if m.role == "tool"}
+        whole = facts.get("results") or {}  # of those the messages show the beginning of
+        self.results = {
+            m.name: whole.get(m.tool_call_id) or _json(m.content) for m in messages if m.role == "tool"
+        }
 
     def say(self, key: str, **values: str) -> str:
         return self.words[key].format(**{"goal": cut(_line(self.goal), SHOWN_GOAL), **values})
@@ -78,7 +82,7 @@ class Turn:
     def personal(self) -> Said:
         """The first of its ways that has something to say."""
         ways = (self._group_result, self._requested_group, self._mail, self._remember, self._list_groups)
-        for way in (*ways, self._page, self._no_topic, self._fitting_group):
+        for way in (*ways, self._page, self._no_topic, self._settled, self._fitting_group):
             said = way()
             if said:
                 return said
@@ -100,6 +104,16 @@ class Turn:
         if "escalate_to_group" not in self.tools:
             return f"{self.say('no_escalation', name=str(wanted.get('name')))}\n\n{self._answer()}", []
         return self._escalate(wanted, "requested")
+
+    def _settled(self) -> Said | None:
+        """What a group has decided about this very matter: nobody needs to be asked again."""
+        deposits = [hit for hit in self.facts.get("memories") or [] if settles(self.topic, hit)]
+        found = quotes(self.topic, deposits)[:QUOTES]
+        if not found:
+            return None
+        run = str(deposits[0]["metadata"].get("source_run_id"))
+        lines = [self.say("settled", run=run), "", *self._lines(found), "", self.words["only"]]
+        return "\n".join(lines), []
 
     def _fitting_group(self) -> Said | None:
         """The best group, when it fits the goal at all."""
@@ -236,7 +250,8 @@ class Turn:
         shown = cut(_line(about or self.goal), SHOWN_GOAL)
         subject = self.say("subject", goal=shown)
         knowledge = [hit for hit in self._memories() if hit.get("type", "archival") == "archival"]
-        found = quotes(topic(about or without_sending(self.goal)), knowledge)[:QUOTES]
+        asked = replace(topic(about or without_sending(self.goal)), question="")
+        found = quotes(asked, knowledge)[:QUOTES]
         if not found:
             return {"to": to, "subject": subject, "body": self.say("wanted", goal=cut(self.goal, KEPT))}
         body = "\n".join([self.say("found", goal=shown), "", *self._lines(found), "", self.words["only"]])

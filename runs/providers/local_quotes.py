@@ -11,7 +11,10 @@ from runs.providers.local_words import WORDS
 
 QUOTES = 3  # in one answer
 QUOTE_CHARACTERS = 320
+SAME = 0.8  # of each other's terms: two goals are about the same matter
 GLANCE = 0.35  # a passage from a text that covers less of the question has too little to do with it
+ROW = 0.5  # what a row of a table is worth beside a sentence: it says little without its head
+SENTENCE = 24  # characters from which a text is no mere keyword
 READ = 20_000  # characters of one text that are looked at
 ASKED = 64  # terms of a question that count; a long one is quoted for by its beginning
 
@@ -40,7 +43,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Topic:
-    """What a text is about: its terms with their weights (none for “hello”); its words if it asks."""
+    """What a text is about: its terms and their weights (none for “hello”); its words if it is a sentence."""
 
     terms: dict[str, float]
     question: str = ""
@@ -60,8 +63,9 @@ def topic(text: str) -> Topic:
         if len(found) >= ASKED:
             break
         if not is_common(term) and term not in GREETINGS:
-            found[term] = 0.3 if len(term) == 1 and HAN.match(term) else 1.0
-    return Topic(found, _folded(text).rstrip(" .?!。？！") if QUESTION.search(text[:READ]) else "")
+            found[term] = 1.0 if len(term) > 1 else 0.3 if HAN.match(term) else 0.1
+    asks = QUESTION.search(text[:READ]) or len(text) >= SENTENCE or len(HAN.findall(text)) >= SENTENCE // 3
+    return Topic(found, _folded(text).rstrip(" .?!。？！") if asks else "")
 
 
 def _folded(text: str) -> str:
@@ -91,7 +95,8 @@ def of_memory(question: Topic, hit: dict[str, Any]) -> list[Quote]:
         return own
     parts = statements(question, content)
     text = passage(question, parts)
-    return [Quote(text, source(hit), coverage(question, " ".join(parts)))] if text else []
+    heading = str((hit.get("metadata") or {}).get("heading") or "")
+    return [Quote(text, source(hit), coverage(question, " ".join([heading, *parts])))] if text else []
 
 
 def coverage(question: Topic, text: str) -> float:
@@ -99,6 +104,14 @@ def coverage(question: Topic, text: str) -> float:
     there = set(terms(text))
     whole = sum(question.terms.values())
     return sum(weight for term, weight in question.terms.items() if term in there) / whole if whole else 0.0
+
+
+def settles(question: Topic, hit: dict[str, Any]) -> bool:
+    """Whether a group left this behind when it was asked about the same: the goals share their terms."""
+    other = topic(str((hit.get("metadata") or {}).get("goal") or ""))
+    shared = sum(weight for term, weight in question.terms.items() if term in other.terms)
+    most = max(sum(question.terms.values()), sum(other.terms.values()))
+    return shared > 0 and shared >= SAME * most
 
 
 def statements(question: Topic, content: str) -> list[str]:
@@ -119,11 +132,17 @@ def passage(question: Topic, parts: Sequence[str]) -> str:
         if not known[start]:
             continue
         end, length, held = start + 1, len(part), set(known[start])
-        while end < len(parts) and length + 1 + len(parts[end]) <= QUOTE_CHARACTERS:
+        row = part.startswith("|")
+        while (
+            not row
+            and end < len(parts)
+            and not parts[end].startswith("|")
+            and length + 1 + len(parts[end]) <= QUOTE_CHARACTERS
+        ):
             length += 1 + len(parts[end])
             held |= known[end]
             end += 1
-        worth = sum(question.terms[term] for term in held)
+        worth = sum(question.terms[term] for term in held) * (ROW if row else 1.0)
         if worth > most:
             best, most = " ".join(parts[start:end]), worth
     return around(best, question)

@@ -4,6 +4,7 @@ WORDS = {
     "en": {
         "only": "I am Deputy's built-in model: I quote what is known and add nothing of my own.",
         "found": "On “{goal}” I found:",
+        "settled": "A group has worked on this before (run {run}) and found:",
         "unknown": "Nothing that is known here",
         "nothing": "Nothing that is known here answers “{goal}”.",
         "no_topic": "“{goal}” holds nothing that I could look up. Ask about something, or tell me whom to "
@@ -43,6 +44,7 @@ WORDS = {
     "zh": {
         "only": "我是 Deputy 的内置模型：只引用已有的知识，不作任何补充。",
         "found": "关于“{goal}”，我找到：",
+        "settled": "专家组此前处理过这件事（运行 {run}），结论如下：",
         "unknown": "这里已有的知识没有",
         "nothing": "这里已有的知识没有回答“{goal}”。",
         "no_topic": "“{goal}”里没有可以查找的内容。请提一个问题，或告诉我要给谁发邮件。",

@@ -151,6 +151,5 @@ def approval_link(approval_id: str) -> str:
 
 
 def base_url() -> str:
-    """Where `make run` listens, as seen from this machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.HOST, settings.HOST)  # noqa: S104 - compared
-    return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{settings.PORT}"
+    """Where people reach Deputy."""
+    return str(settings.PUBLIC_URL).rstrip("/")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from django.db import connection
 
 from config import env
@@ -47,6 +48,8 @@ class House:
         self.common: Cluster | None = None
         self.logs = Path(tempfile.mkdtemp(prefix="deputy-logs-"))
         self.manage("migrate", "--verbosity", "0")
+        with psycopg.connect(self.url) as own:  # a killed server keeps what it acknowledged, as with fsync
+            own.execute("ALTER DATABASE deputy SET synchronous_commit = on")
 
     def environment(self, **more: str) -> dict[str, str]:
         return os.environ | {

@@ -124,8 +124,23 @@ def more(stem, made, start, count):
         Wait.objects.bulk_create(
             Wait(organization=o, run=run, kind="input", correlation_key="k") for run in runs(made, count)
         )
+    elif stem == "runs_approvalnotice":
+        what.ApprovalNotice.objects.bulk_create(
+            what.ApprovalNotice(organization=o, approval=approval, user=made.user)
+            for approval in approvals(made, count)
+        )
+    elif stem == "runs_idempotencyrecord":
+        what.IdempotencyRecord.objects.bulk_create(
+            what.IdempotencyRecord(organization=o, user=user, key=f"k{n}", request_digest="d")
+            for n, user in zip(numbers, users(start, count), strict=True)
+        )
     elif stem == "runs_approval":
         approvals(made, count)
+    elif stem == "runs_approvalnotice":
+        what.ApprovalNotice.objects.bulk_create(
+            what.ApprovalNotice(organization=o, approval=a, user=u)
+            for a, u in zip(approvals(made, count), users(start, count), strict=True)
+        )
     else:
         assert stem == "runs_approvaldecision"
         what.ApprovalDecision.objects.bulk_create(

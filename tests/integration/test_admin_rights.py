@@ -14,7 +14,19 @@ from tests.factories import ProjectFactory, RoleFactory
 
 pytestmark = pytest.mark.django_db
 
-HISTORY = {f"runs_{name}" for name in ("run", "runevent", "toolcall", "wait", "approval", "approvaldecision")}
+HISTORY = {
+    f"runs_{name}"
+    for name in (
+        "run",
+        "runevent",
+        "toolcall",
+        "wait",
+        "approval",
+        "approvaldecision",
+        "approvalnotice",
+        "idempotencyrecord",
+    )
+}
 UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}
 APPROVER_SEES = {"runs_run", "runs_approval"}
 POSTED = ("runs_run_say", "runs_run_resolve", "groups_group_learn")
@@ -57,8 +69,12 @@ def pages(made):
         ("runs_run_say", "post", url("runs_run_say", made.run.pk)),
         ("runs_run_resolve", "post", url("runs_run_resolve", made.run.pk)),
         ("runs_approval_change", "post", url("runs_approval_change", made.approval.pk)),
+        ("runs_what_if", "get", url("runs_what_if")),
+        ("runs_decisions", "get", url("runs_decisions")),
+        ("runs_decisions_export", "get", url("runs_decisions_export")),
         ("groups_group_where", "get", url("groups_group_where")),
         ("groups_group_learn", "post", url("groups_group_learn")),
+        ("runs_queuemessage_changelist", "get", url("runs_queuemessage_changelist")),
         ("auth_user_changelist", "get", url("auth_user_changelist")),
         ("auth_user_add", "get", url("auth_user_add")),
         ("auth_user_change", "get", url("auth_user_change", made.user.pk)),

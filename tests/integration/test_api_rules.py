@@ -1,4 +1,4 @@
-"""The rules of policy, over HTTP."""
+"""The rules, over HTTP."""
 
 import pytest
 
@@ -8,10 +8,15 @@ from tests.integration.api_client import Api
 pytestmark = pytest.mark.django_db
 
 
-def test_rules_can_be_looked_up(world):
-    api = Api(world.user, world.organization)
+@pytest.fixture
+def api(world):
+    return Api(world.user, world.organization)
+
+
+@pytest.fixture
+def rule(world):
     capability = Capability.objects.create(organization=world.organization, name="send_email")
-    rule = CapabilityRule.objects.create(
+    return CapabilityRule.objects.create(
         organization=world.organization,
         capability=capability,
         effect="require_human",
@@ -19,7 +24,10 @@ def test_rules_can_be_looked_up(world):
         name="Mail to several",
     )
 
+
+def test_rules_can_be_looked_up(api, rule):
     (shown,) = api.get("policy/rules/", capability="send_email", effect="require_human").json()["results"]
+
     assert (shown["id"], shown["name"], shown["condition"]) == (rule.pk, "Mail to several", "size(to) > 1")
     assert api.get(f"policy/rules/{rule.pk}/").json() == shown
     assert api.get("policy/rules/", effect="deny").json()["results"] == []

@@ -29,6 +29,7 @@ THINGS = {
 # A body for each that takes one. An address that is missing here fails the test.
 BODIES = {
     "api-run-cancel": {},
+    "api-run-context": {"operation": "getPage"},
     "api-run-message": {"content": "x"},
     "api-run-signal": {"correlation_key": "k"},
     "api-approval-approve": {},

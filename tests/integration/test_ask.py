@@ -68,12 +68,16 @@ def test_a_group_answers_and_every_speaker_is_shown(demo):
     assert Run.objects.get(kind="group").group.name == "竞品分析组"
 
 
-def test_an_approval_is_shown_with_its_link_and_waited_for(demo, when_parked):
+def test_an_approval_is_shown_with_its_link_and_waited_for(demo, settings, when_parked):
+    settings.PUBLIC_URL = "https://deputy.example.com"
     when_parked(lambda: approve(Approval.objects.get().pk, approver()))
     status, said = ask("Email ann@example.com that lunch is at noon")
 
     assert status == 0
-    assert "needs an approval for send_email" in said and "http://127.0.0.1:8000/admin/" in said
+    assert (
+        "needs an approval for send_email" in said
+        and f"https://deputy.example.com/admin/runs/approval/{Approval.objects.get().pk}/" in said
+    )
     assert "approved by approver" in said
     assert [message.to for message in mail.outbox] == [["ann@example.com"]]
 

@@ -74,7 +74,8 @@ def test_everybody_may_do_what_their_place_says():
     assert approver.has_perms(
         ["runs.resolve_review", "runs.view_run", "groups.view_group", "memory.view_memory"]
     )
-    assert approver.has_perm("policy.view_capabilityrule")
+    assert approver.has_perm("policy.view_capabilityrule") and approver.has_perm("runs.cancel_run")
+    assert member.has_perm("runs.start_run") and not member.has_perm("runs.cancel_run")
     assert not approver.has_perm("runs.change_run") and not approver.has_perm("groups.view_token")
     assert {m.user.username: m.kind for m in Membership.objects.all()} == {
         "admin": "human",

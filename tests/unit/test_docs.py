@@ -64,7 +64,9 @@ def test_every_variable_that_is_read_is_explained():
     read = set()
     for path in [*(ROOT / "config").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]:
         read |= set(
-            re.findall(r"(?:text|flag|whole_number|names|origins)\(\s*\"([A-Z_]+)\"", path.read_text("utf-8"))
+            re.findall(
+                r"(?:text|flag|whole_number|names|origins?)\(\s*\"([A-Z_]+)\"", path.read_text("utf-8")
+            )
         )
     for path in (ROOT / "runs" / "providers").glob("*.py"):
         read |= set(re.findall(r"\"([A-Z]+(?:_[A-Z]+)*_(?:API_KEY|BASE_URL))\"", path.read_text("utf-8")))

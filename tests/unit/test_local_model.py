@@ -516,6 +516,22 @@ def test_a_sentence_too_long_to_quote_is_cut_where_it_speaks_of_the_question():
     assert "train tickets are paid" in found and found.startswith("…") and found.endswith("…")
 
 
+def test_a_sentence_is_quoted_before_the_row_of_a_table():
+    asked = topic("Who pays train tickets?")
+    row, said = "| train | tickets | pays |", "The company pays for every train."
+    assert passage(asked, [row, said]) == said
+    assert passage(asked, [row, "Lunch is at noon."]) == row
+
+
+def test_a_heading_tells_what_its_text_is_about():
+    rules = memory("Two people look at it.", heading="Handbook > Review of pull requests")
+    assert answer("review pull requests", memories=[rules]).content.count("- “") == 0, (
+        "none of it is quotable"
+    )
+    rules = memory("Two people look at the request.", heading="Handbook > Review of pull requests")
+    assert "Two people look at the request." in answer("review pull requests", memories=[rules]).content
+
+
 def test_coverage_is_the_share_of_what_is_asked():
     asked = topic("train tickets to Berlin")
     assert coverage(asked, "A train.") == pytest.approx(1 / 3)
