@@ -1,1 +1,1 @@
-"""Policy over HTTP: the rules, and what they would say."""
+"""Policy's rules over HTTP. What they would say to a call: runs/api."""
