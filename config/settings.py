@@ -208,6 +208,9 @@ SPECTACULAR_SETTINGS = {
         "EventType": "runs.choices.EventType",
         "Driver": "runs.choices.Driver",
         "Effect": "policy.models.rules.Effect",
+        "OnExpiry": "policy.models.rules.OnExpiry",
+        "MemoryType": "memory.models.MemoryType",
+        "MemoryStatus": "memory.models.MemoryStatus",
     },
 }
 
@@ -239,6 +242,7 @@ RUN_STEPS = env.whole_number("RUN_STEPS", 25)  # model replies of one run
 RUN_DEPTH = env.whole_number("RUN_DEPTH", 5)  # levels of delegation
 RUN_CHILDREN = env.whole_number("RUN_CHILDREN", 20)  # runs one run may start
 RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
+CONTEXT_TOKENS = env.whole_number("CONTEXT_TOKENS", 24_000)  # of an agent's view before pages are folded
 RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
 CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)

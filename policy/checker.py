@@ -76,6 +76,32 @@ class CapabilityPolicyChecker:
         `approved_keys` are the correlation keys of approvals. As a mapping they say which effect their
         decider may satisfy; a bare key vouches for require_approval only.
         """
+        decision = self._decide(run, tool, capability, idempotency_key, approved_keys, arguments)
+        return decision.allowed, decision.unlockable
+
+    def require(
+        self,
+        run: str,
+        tool: ToolInfo | str,
+        capability: str | None,
+        idempotency_key: str,
+        approved_keys: Collection[str] | Mapping[str, Effect] = (),
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """As `check`, for a caller that stops by an exception: raises CapabilityRequiresApproval too."""
+        decision = self._decide(run, tool, capability, idempotency_key, approved_keys, arguments)
+        if decision.unlockable:
+            raise CapabilityRequiresApproval(approval_key(idempotency_key), decision)
+
+    def _decide(
+        self,
+        run: str,
+        tool: ToolInfo | str,
+        capability: str | None,
+        idempotency_key: str,
+        approved_keys: Collection[str] | Mapping[str, Effect],
+        arguments: Mapping[str, Any] | None,
+    ) -> Decision:
         info = ToolInfo(tool) if isinstance(tool, str) else tool
         asked = replace(info, capabilities=() if capability is None else (capability,))
         context = self.context_of(run)
@@ -84,7 +110,7 @@ class CapabilityPolicyChecker:
         decision = evaluate(context, asked, arguments or {})
         if decision.effect == "deny":
             raise PermissionDenied(decision)
-        return decision.allowed, decision.unlockable
+        return decision
 
 
 def _approvals(

@@ -8,9 +8,10 @@ from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext, Effect
-from runs import approvals, ledger, queue
+from runs import approvals, ledger, queue, working_memory
 from runs.actions import escalate, waits
 from runs.choices import CallStatus, EventType, WaitKind, WaitOutcome
+from runs.gates import open_gate
 from runs.log import RunLog
 from runs.session import Session
 from runs.state import Call, Member
@@ -57,15 +58,6 @@ class GateOnDemand:
         if self._gate is None:
             self._gate = open_gate(self.session)
         return self._gate
-
-
-def open_gate(session: Session) -> Gate:
-    """The gate as it stands in this transaction; a step asks for the user's standing once."""
-    if session.gate is None:
-        place = (session.organization_id, session.project_id, session.group_id)
-        session.gate = Gate.open(*place, session.user_id, session.delegated)
-    gate: Gate = session.gate
-    return gate
 
 
 def start(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
@@ -181,7 +173,8 @@ def record_answer(
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
     authority = (gate_.authority(agent), gate_.standing.boundary)
-    spawned = escalate.spawn(_log(session), session.state, call, answer, authority, row_id)
+    seen = working_memory.passed_on(session, member_of(session, call))
+    spawned = escalate.spawn(_log(session), session.state, call, answer, authority, row_id, seen)
     session.absorb()
     if isinstance(spawned, Failed):
         fail(session, call, spawned)
@@ -200,6 +193,7 @@ def succeed(session: Session, call: Call, answer: Done) -> None:
         {"call_id": call.call_id, "tool": call.tool, **ledger.in_event(answer.result)},
         agent=call.agent,
     )
+    working_memory.keep_result(session, member_of(session, call), call, answer.result)
 
 
 def fail(
@@ -356,6 +350,7 @@ def context_of(session: Session, call: Call, said: Admitted) -> ToolContext:
         idempotency_key=said.idempotency_key,
         budgets=session.state.budgets,
         children=session.state.children,
+        view=working_memory.View(session, member, call),
     )
 
 

@@ -94,7 +94,7 @@ def take(taken: Taken, may_pass: bool) -> tuple[Session, Slow] | None:
         if attempt is None:
             return None
         session = Session.load(taken.run_id, attempt)
-        if speak_at_once(session):
+        if speak_at_once(session) and prompts.needs_nothing(session):
             prompts.prepare(session)
             return session, Speak(session.state.speaker)
         return session, transact(session, None, may_pass)

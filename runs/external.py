@@ -58,8 +58,8 @@ class OutsideSession(Session):
     """A run in the hands of an outside agent: who locks it may write, until it ends."""
 
     @classmethod
-    def of(cls, run_id: str) -> Self:
-        """Raises RunGone, NotExternal."""
+    def enter(cls, run_id: str) -> Self:
+        """Read the run's facts and fold its log. Raises RunGone, NotExternal."""
         found = row("SELECT driver FROM runs_run WHERE id = %s", [run_id])
         if found is None:
             raise RunGone(run_id)
@@ -82,7 +82,7 @@ def execute(tool_call_id: str) -> None:
     run_id, call_id = found
     attempt, done = 0, None
     try:
-        session = OutsideSession.of(run_id)
+        session = OutsideSession.enter(run_id)
         while True:
             with session.step() as log:
                 if done and not record(session, call_id, attempt, *done):

@@ -6,37 +6,21 @@ from typing import Any
 from common.canonical import canonical, digest, normalise
 from common.db import rows
 from groups import catalog, routing
+from memory.context.rendering import LEGEND, Rendered
 from memory.scope import Scope
 from memory.search import Hit, memory_search_pa, memory_search_tiered
-from policy.book import RoleView
-from runs import dispatch, ledger, messages
+from runs import messages, working_memory
 from runs.actions.escalate import ESCALATE
 from runs.choices import EventType, RunKind
+from runs.gates import open_gate
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema
 from runs.session import Session
-from runs.state import USER, Member, Said, State
+from runs.state import USER, Call, Member, Said, State
+from runs.working_memory import Results
 
 MEMORIES = 10
 EARLIER_RUNS = 10  # of the same session_key
 MEMORY_CHARACTERS = 2_000  # of one memory in the prompt
-
-BASE = {
-    "personal": (
-        "You are a personal agent in Deputy, working for one person. Answer in the person's language. "
-        "Do what you can yourself; escalate to a group when the task needs expertise beyond your own. "
-        "Say where your knowledge comes from. A tool that is denied stays denied: tell the person."
-    ),
-    "member": (
-        "You are {role}, a member of the group '{group}' in Deputy. The members speak in turn; you see what "
-        "the others said. Begin your message with PROPOSAL:, EVIDENCE: or STATUS:."
-    ),
-    "lead": (
-        "You are {role}, the lead of the group '{group}' in Deputy, and speak last. End the work with a "
-        "message that begins with DECISION:, and may go on with lines that begin with EVIDENCE: and TODO:. "
-        "To hear the members once more, begin with TASK: and say what is missing. This is round {round} of "
-        "at most {max_rounds}."
-    ),
-}
 
 EARLIER = """
 SELECT goal, output FROM runs_run
@@ -57,6 +41,7 @@ class Prompt:
     saw: int
     memories: tuple[dict[str, Any], ...]
     facts: dict[str, Any] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)  # which stored view it was, and its version
 
     @property
     def digest(self) -> str:
@@ -78,10 +63,15 @@ def prepare(session: Session) -> None:
     session.cache["prompt"] = build(session)
 
 
+def needs_nothing(session: Session) -> bool:
+    """Whether the next prompt can be made without writing anything."""
+    return working_memory.untouched(session, session.state.speaker)
+
+
 def build(session: Session) -> Prompt:
     """The next speaker's prompt from the state; a few queries, cached for the claim where they may be."""
     state, member = session.state, session.state.speaker
-    gate = dispatch.open_gate(session)
+    gate = open_gate(session)
     role = gate.book.role(member.role_id)
     tools = tuple(
         ToolSchema(tool.name, tool.description, tool.parameters)
@@ -89,13 +79,15 @@ def build(session: Session) -> Prompt:
     )
     ranked = (may_escalate(tools) and routing.rank(state.goal, session.project_id)) or []
     hits = memories(session, member)
-    system = "\n\n".join(filter(None, layers(session, member, role, ranked, hits)))
+    view = working_memory.shown(session, member)
+    results = working_memory.results(session, member)
+    system = "\n\n".join(filter(None, layers(session, view.rendered, ranked, hits)))
     return Prompt(
-        messages=(Message("system", system), *earlier(session), *conversation(session, member)),
+        messages=(Message("system", system), *earlier(session), *conversation(session, member, results)),
         tools=tools,
         model=role.model or state.model,
         member=member,
-        saw=state.seq,
+        saw=session.state.seq,
         memories=tuple({"id": hit.id, "tier": hit.tier} for hit in hits),
         facts={
             "kind": session.kind,
@@ -109,7 +101,9 @@ def build(session: Session) -> Prompt:
             "groups": [candidate.as_dict() for candidate in ranked[: catalog.SHOWN_IN_PROMPT]],
             "memories": [hit.as_dict() for hit in hits],
             "tools": [tool.name for tool in tools],
+            "results": results.whole,
         },
+        seen=view.as_dict(),
     )
 
 
@@ -117,45 +111,29 @@ def may_escalate(tools: tuple[ToolSchema, ...]) -> bool:
     return any(tool.name == ESCALATE for tool in tools)
 
 
-def layers(
-    session: Session, member: Member, role: RoleView, ranked: list[routing.Ranked], hits: list[Hit]
-) -> list[str]:
-    """Base, role, environment, groups, the one asked for, memory, context: in this order, no empty ones."""
+def layers(session: Session, view: Rendered, ranked: list[routing.Ranked], hits: list[Hit]) -> list[str]:
+    """The view, then what is looked up afresh each time: where and when, groups, memory; no empty ones."""
     return [
-        base(session, member),
-        role.system_prompt.strip(),
+        LEGEND,
+        view.text,
         environment(session),
         groups_layer(ranked),
         wanted_layer(session.state.escalate_to),
         memory_layer(hits),
-        f"## Context\n\n{session.state.context.strip()}" if session.state.context.strip() else "",
     ]
-
-
-def base(session: Session, member: Member) -> str:
-    if session.kind == RunKind.PERSONAL:
-        return BASE["personal"]
-    words = BASE["lead" if member is session.state.closer else "member"]
-    return words.format(
-        role=member.role,
-        group=session.group_name,
-        round=session.state.round,
-        max_rounds=session.state.max_rounds,
-    )
 
 
 def environment(session: Session) -> str:
     """Who, where and when; the time is the run's, so that a replay sees the same."""
-    return "\n".join(
-        [
-            "## Environment",
-            "",
-            f"- Person: {session.person}",
-            f"- Organization: {session.organization_name}",
-            f"- Project: {session.project_name}",
-            f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
-        ]
-    )
+    lines = [
+        f"- Person: {session.person}",
+        f"- Organization: {session.organization_name}",
+        f"- Project: {session.project_name}",
+        f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
+    ]
+    if session.kind == RunKind.GROUP:
+        lines.append(f"- Round: {session.state.round} of at most {session.state.max_rounds}")
+    return "\n".join(["## Environment", "", *lines])
 
 
 def groups_layer(ranked: list[routing.Ranked]) -> str:
@@ -224,12 +202,12 @@ def earlier(session: Session) -> list[Message]:
     ]
 
 
-def conversation(session: Session, member: Member) -> list[Message]:
+def conversation(session: Session, member: Member, results: Results) -> list[Message]:
     """The run's messages as this speaker sees them: own words and calls as its own, others' as theirs."""
     result: list[Message] = []
     for said in session.state.messages:
         if said.author == member.agent:
-            result += own(session, said)
+            result += own(session, said, results)
         elif said.author == USER or (said.content and not said.calls):
             result.append(heard(said))
     return result
@@ -242,25 +220,21 @@ def heard(said: Said) -> Message:
     return Message("user", f"[{said.message_type}] {said.content}", name=said.name)
 
 
-def own(session: Session, said: Said) -> list[Message]:
+def own(session: Session, said: Said, results: Results) -> list[Message]:
     calls = [session.state.calls[call_id] for call_id in said.calls]
     requests = tuple(ToolRequest(call.tool, call.arguments, id=call.call_id) for call in calls)
     return [
         Message("assistant", said.content, name=said.name, tool_calls=requests),
         *(
-            Message("tool", result_text(session, call.call_id), name=call.tool, tool_call_id=call.call_id)
+            Message("tool", result_text(call, results), name=call.tool, tool_call_id=call.call_id)
             for call in calls
         ),
     ]
 
 
-def result_text(session: Session, call_id: str) -> str:
-    """A call's result, or its error, as JSON text."""
-    call = session.state.calls[call_id]
-    if call.error:
-        return canonical({"error": call.error})
-    result = ledger.stored_result(session.run_id, call_id) if call.stored else call.result
-    return result if isinstance(result, str) else canonical(result)
+def result_text(call: Call, results: Results) -> str:
+    """A call's result, or its error, as JSON text; of a long one its beginning and its page."""
+    return canonical({"error": call.error}) if call.error else results.told[call.call_id]
 
 
 def record_reply(session: Session, reply: Reply) -> None:
@@ -285,6 +259,7 @@ def record_reply(session: Session, reply: Reply) -> None:
             "saw": prompt.saw,
             "prompt_digest": prompt.digest,
             "memories": list(prompt.memories),
+            **prompt.seen,
         },
         agent=member.agent,
     )

@@ -21,12 +21,16 @@ FACTS = f"""
 SELECT r.organization_id, r.project_id, r.user_id, r.parent_run_id, r.root_id, r.depth, r.kind, r.group_id,
        r.session_key, r.delegated_permissions, r.created_at, clock_timestamp() >= r.deadline,
        COALESCE(NULLIF(concat_ws(' ', NULLIF(u.first_name, ''), NULLIF(u.last_name, '')), ''), u.username),
-       o.name, p.name, COALESCE(g.name, '')
+       o.name, p.name, COALESCE(g.name, ''), a.preferences,
+       (SELECT v.id FROM memory_contextview v
+        WHERE r.session_key <> '' AND v.organization_id = r.organization_id AND v.owner = r.agent_instance_id
+          AND v.project_id = r.project_id AND v.session_key = r.session_key)
 FROM runs_run r
 JOIN {get_user_model()._meta.db_table} u ON u.id = r.user_id
 JOIN groups_organization o ON o.id = r.organization_id
 JOIN groups_project p ON p.id = r.project_id
 LEFT JOIN groups_group g ON g.id = r.group_id
+LEFT JOIN groups_agentinstance a ON a.id = r.agent_instance_id
 WHERE r.id = %s
 """  # noqa: S608 - the name of Django's user table
 
@@ -56,6 +60,8 @@ class Session:
     organization_name: str
     project_name: str
     group_name: str
+    preferences: dict[str, Any] | None
+    view_id: str | None  # of the agent's working memory in this session, if it has been stored
     state: State = field(default_factory=State)
     log: RunLog | None = None
     parent: RunLog | None = None
@@ -65,10 +71,17 @@ class Session:
     @classmethod
     def load(cls, run_id: str, attempt: int) -> "Session":
         """Read a claimed run's facts and fold its log."""
-        facts = list(row(FACTS, [run_id]))
-        facts[9] = from_json(facts[9])
-        session = cls(run_id, attempt, *facts)
+        session = cls.of(run_id, State(), attempt)
         fold(run_log.read(run_id), session.state)
+        return session
+
+    @classmethod
+    def of(cls, run_id: str, state: State, attempt: int = 0) -> "Session":
+        """The run in this state; without an attempt it can be looked at and not written to."""
+        facts = list(row(FACTS, [run_id]))
+        facts[9], facts[16] = from_json(facts[9]), from_json(facts[16])
+        session = cls(run_id, attempt, *facts)
+        session.state = state
         return session
 
     @contextmanager

@@ -66,6 +66,15 @@ class Said:
     saw: int = 0  # the last seq its author had seen
 
 
+@dataclass(slots=True)
+class Viewed:
+    """What the run's log says of an agent's stored view: which it is, and where its pages came from."""
+
+    view: str
+    version: int = 0
+    sources: set[str] = field(default_factory=set)
+
+
 @dataclass
 class State:
     """All that the next step depends on."""
@@ -96,6 +105,8 @@ class State:
     heard: int = 0  # seq of the last message from a person
     finished: bool = False  # the last speaker has closed the run's work
     ended: str = ""
+    inherited: list[dict[str, Any]] = field(default_factory=list)  # pages of the parent's view
+    views: dict[str, Viewed] = field(default_factory=dict)  # by agent; those that were changed in this run
 
     @property
     def speaker(self) -> Member:
@@ -156,6 +167,7 @@ def _created(state: State, event: Event) -> None:
     state.max_rounds = payload.get("max_rounds", 1)
     state.budgets = payload.get("budgets", {})
     state.model = payload.get("model", "")
+    state.inherited = payload.get("inherited", [])
 
 
 def _message(state: State, event: Event) -> None:
@@ -283,6 +295,14 @@ def _call(state: State, event: Event) -> Call:
     return state.calls[event.payload["call_id"]]
 
 
+def _viewed(state: State, event: Event) -> None:
+    viewed = state.views.setdefault(event.agent, Viewed(event.payload["view"]))
+    for change in event.payload["changes"]:
+        viewed.version = change["seq"]
+        made = change["pages"] if change["op"] == "open" else [change]
+        viewed.sources.update(filter(None, (page.get("source") for page in made)))
+
+
 def _ended(state: State, event: Event) -> None:
     state.ended = event.type
 
@@ -307,6 +327,7 @@ HANDLERS = {
     EventType.TOOL_OUTCOME_UNKNOWN.value: _parked_call("review"),
     EventType.CHILD_CREATED.value: _child,
     EventType.WAIT_COMPLETED.value: _resolved,
+    EventType.CONTEXT_CHANGED.value: _viewed,
     EventType.RUN_COMPLETED.value: _ended,
     EventType.RUN_FAILED.value: _ended,
     EventType.RUN_CANCELLED.value: _ended,

@@ -92,7 +92,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.record = IdempotencyRecord.objects.create(
         organization=organization, user=user, key=text, request_digest="d", body={text: text}, location=text
     )
-    made.notice = ApprovalNotice.objects.create(organization=organization, approval=made.approval, user=user)
+    made.notice, _ = ApprovalNotice.objects.get_or_create(
+        organization=organization, approval=made.approval, user=user
+    )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 

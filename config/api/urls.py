@@ -7,6 +7,8 @@ from config.api.errors import not_found
 
 urlpatterns = [
     path("", include("groups.api.urls")),
+    path("", include("policy.api.urls")),
+    path("", include("memory.api.urls")),
     path("", include("runs.api.urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", SpectacularSwaggerView.as_view(url_name="api-schema"), name="api-docs"),

@@ -6,13 +6,15 @@ are copies; what is done is handed back as a change, for the run's event `contex
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import cast
 
 from .changes import Change
-from .copies import PageCopy, SegmentCopy
+from .copies import FOUND_AT_MOST, PageCopy, SegmentCopy
 from .errors import PermissionDenied
 from .models import PageKind, SegmentPermission, SegmentType
 from .rendering import Rendered
-from .system import FOUND_AT_MOST, ContextSystem
+from .system import ContextSystem
+from .tree import Tree
 
 
 class PermissionLevel(IntEnum):
@@ -55,6 +57,11 @@ class AgentContext:
 
     def __init__(self, system: ContextSystem) -> None:
         self.__system = system
+
+    @classmethod
+    def reading(cls, tree: Tree) -> "AgentContext":
+        """The same door before a view in memory, which can be read and not written."""
+        return cls(cast(ContextSystem, tree))
 
     def check_permission(self, index: str, operation: str) -> None:
         """Raises NotFound, or PermissionDenied saying what the page's segment does not allow."""

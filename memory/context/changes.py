@@ -20,9 +20,9 @@ Every one carries `op`, `view` and `seq` (the view's version after it); pages ar
 from dataclasses import asdict
 from typing import Any, Protocol, TypeVar
 
-from .copies import PageCopy, SegmentCopy
+from .copies import PageCopy, SegmentCopy, number_of, segment_of
 from .errors import ContextError
-from .models import PageKind
+from .models import PageKind, Visibility
 
 Change = dict[str, Any]
 
@@ -72,6 +72,14 @@ def creation(page: PageCopy) -> Change:
     if page.kind == PageKind.DETAIL:
         change["detail"] = page.detail
     return change
+
+
+def part(above: str, n: int, name: str, description: str, detail: str) -> Change:
+    """The n-th folded page made inside the list `above` together with it."""
+    index = f"{segment_of(above)}-{number_of(above) + 1 + n}"
+    hidden = Visibility.HIDDEN.value
+    page = PageCopy(index, PageKind.DETAIL.value, above, n, name, description, detail, hidden)
+    return creation(page)
 
 
 def created(change: Change, seq: int) -> PageCopy:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from .models import PageKind, Visibility
 
+FOUND_AT_MOST = 20
+
 
 @dataclass(slots=True)
 class SegmentCopy:

@@ -8,7 +8,7 @@ A view costs nothing until something in it changes: `initial_tree` is a pure fun
 and renders as the stored view would. `prepare` stores it, or brings a session's view up to date.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,6 +50,15 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Words:
+    """What a member of the group said; said once per `source`."""
+
+    source: str
+    author: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """A page that is to be, with those in it; `detail` None makes it a list."""
 
@@ -65,7 +74,7 @@ class Plan:
         return PageKind.CONTENTS if self.detail is None else PageKind.DETAIL
 
 
-def initial_tree(facts: Facts) -> Tree:
+def initial_tree(facts: Facts, words: Sequence[Words] = ()) -> Tree:
     """The view of a run that has changed nothing in it yet. The same facts give the same tree."""
     tree = Tree()
     for segment in SEGMENTS:
@@ -73,12 +82,23 @@ def initial_tree(facts: Facts) -> Tree:
     for parent, plans in _standing(facts).items():
         for plan in plans:
             _plant(_into_tree(tree), parent, plan)
-    _plant(_into_tree(tree), "task-0", _task(facts))
+    task = _plant(_into_tree(tree), "task-0", _task(facts))
+    if words:
+        shelf = _plant(_into_tree(tree), task, _words_shelf(facts.run_id))
+        for said in words:
+            _plant(_into_tree(tree), shelf, _said(said))
     return tree
 
 
 def prepare(
-    organization_id: str, project_id: str, owner: str, session_key: str, facts: Facts
+    organization_id: str,
+    project_id: str,
+    owner: str,
+    session_key: str,
+    facts: Facts,
+    words: Sequence[Words] = (),
+    begun: bool = False,
+    at_work: Callable[[], Collection[str]] = tuple,
 ) -> tuple[ContextSystem, list[Change]]:
     """The stored view, ready for this run, and what was changed to make it so (nothing, the second time).
 
@@ -87,37 +107,68 @@ def prepare(
     """
     system = ContextSystem.find(organization_id, project_id, owner, session_key)
     if system is None:
-        tree = initial_tree(facts)
+        tree = initial_tree(facts, words)
         system, opened = ContextSystem.open(organization_id, project_id, owner, session_key, tree)
         if opened is not None:
             return system, [opened]
-    return system, begin_run(system, facts)
+    return system, bring_up_to_date(system, facts, words, begun, at_work)
 
 
-def begin_run(system: ContextSystem, facts: Facts) -> list[Change]:
-    """Bring a stored view up to date: sys and usr as they are now, this run's task; put earlier ones by."""
+def bring_up_to_date(
+    system: ContextSystem,
+    facts: Facts,
+    words: Sequence[Words] = (),
+    begun: bool = False,
+    at_work: Callable[[], Collection[str]] = tuple,
+) -> list[Change]:
+    """sys and usr as they are now, this run's task, these new words; earlier runs' pages put by.
+
+    Once the run has `begun`, what the agent removed stays removed. `at_work` gives the runs whose pages
+    stay where they are. One query when there is nothing to do.
+    """
+    standing = _standing(facts)
+    task = task_source(facts.run_id)
+    wanted = [plan.source for plans in standing.values() for plan in plans]
     with system.writing():
         made: list[Change] = []
-        for parent, plans in _standing(facts).items():
-            made += _synchronise(system, parent, plans)
-        if system.find_source(_task_source(facts.run_id)) is None:
-            made += _put_by(system, "task") + _put_by(system, "tool")
+        there = system.by_source([*wanted, task, *(said.source for said in words)])
+        for parent, plans in standing.items():
+            made += _synchronise(system, there, parent, plans, making=not begun or parent == "sys-0")
+        if not begun and task not in there:
+            staying = {facts.run_id, *at_work()}
+            made += _put_by(system, "task", staying) + _put_by(system, "tool", staying)
             _plant(_into_system(system, made), "task-0", _task(facts))
+        for said in words:
+            if said.source not in there:
+                made += _add_words(system, facts.run_id, said)
         return made
 
 
 def add_words(system: ContextSystem, run_id: str, source: str, author: str, text: str) -> list[Change]:
     """What a member of the group said, as a page of the run's task; said once per `source`."""
     with system.writing():
-        made: list[Change] = []
         if system.find_source(source) is not None:
-            return made
-        task = system.find_source(_task_source(run_id))
-        above = task.index if task else "task-0"
-        shelf = _shelf(system, made, above, "Said in the group", f"{run_id}/words")
-        plan = Plan(_line(author), _head(text), text if len(text) > HEAD_LENGTH else "", source)
-        _plant(_into_system(system, made), shelf, plan)
-        return made
+            return []
+        return _add_words(system, run_id, Words(source, author, text))
+
+
+def _add_words(system: ContextSystem, run_id: str, said: Words) -> list[Change]:
+    made: list[Change] = []
+    task = system.find_source(task_source(run_id))
+    above = task.index if task and task.is_contents else "task-0"
+    plan = _words_shelf(run_id)
+    shelf = _shelf(system, made, above, plan.name, plan.source)
+    _plant(_into_system(system, made), shelf, _said(said))
+    return made
+
+
+def _words_shelf(run_id: str) -> Plan:
+    return Plan("Said in the group", source=f"{run_id}/words")
+
+
+def _said(said: Words) -> Plan:
+    detail = said.text if len(said.text) > HEAD_LENGTH else ""
+    return Plan(_line(said.author), _head(said.text), detail, said.source)
 
 
 def keep_result(
@@ -137,10 +188,13 @@ def keep_result(
             shelf = _shelf(system, made, "tool-0", "Results", f"{run_id}/results")
             made.append(_keep(system, shelf, source, tool, text))
         index = kept.index if kept else made[-1]["index"]
-    told = (
-        f"{text[:HEAD_LENGTH]}…\n[{len(text):,} characters in all, on page {index}: context_expand opens it]"
-    )
-    return told, made
+    return told(text, index), made
+
+
+def told(text: str, index: str | None) -> str:
+    """The beginning of a result and where all of it is; None: its page was removed since."""
+    where = f"on page {index}: context_expand opens it" if index else "its page was removed"
+    return f"{text[:HEAD_LENGTH]}…\n[{len(text):,} characters in all, {where}]"
 
 
 def _keep(system: ContextSystem, shelf: str, source: str, tool: str, text: str) -> Change:
@@ -149,18 +203,23 @@ def _keep(system: ContextSystem, shelf: str, source: str, tool: str, text: str) 
         return system.add_page(
             shelf, PageKind.DETAIL, name, size, text, visibility=Visibility.HIDDEN, source=source
         )
-    parts = split(text, PART_LENGTH)
+    pieces = split(text, PART_LENGTH)
     return system.add_page(
         shelf,
         PageKind.CONTENTS,
         name,
-        f"{size} in {len(parts)} parts",
+        f"{size} in {len(pieces)} parts",
         visibility=Visibility.HIDDEN,
         source=source,
-        parts=[
-            (f"Part {n} of {len(parts)}", _line(part.strip()[:80]), part) for n, part in enumerate(parts, 1)
-        ],
+        parts=parts(pieces),
     )
+
+
+def parts(pieces: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Name, description and detail of the page of each piece."""
+    return [
+        (f"Part {n} of {len(pieces)}", _line(piece.strip()[:80]), piece) for n, piece in enumerate(pieces, 1)
+    ]
 
 
 def split(text: str, length: int) -> list[str]:
@@ -219,7 +278,7 @@ def _task(facts: Facts) -> Plan:
         pages.append(Plan("Context", "", facts.context))
     if facts.inherited:
         pages.append(_from_parent(facts))
-    return Plan(_line(facts.goal[:100]) or "Task", source=_task_source(facts.run_id), pages=tuple(pages))
+    return Plan(_line(facts.goal[:100]) or "Task", source=task_source(facts.run_id), pages=tuple(pages))
 
 
 def _from_parent(facts: Facts) -> Plan:
@@ -238,7 +297,7 @@ def _from_parent(facts: Facts) -> Plan:
     return Plan("From the agent that asked", pages=tuple(map(copy, children.get(None, ()))))
 
 
-def _task_source(run_id: str) -> str:
+def task_source(run_id: str) -> str:
     return f"{run_id}/task"
 
 
@@ -295,12 +354,13 @@ def _shelf(system: ContextSystem, made: list[Change], parent: str, name: str, so
     return page.index if page else _plant(_into_system(system, made), parent, Plan(name, source=source))
 
 
-def _put_by(system: ContextSystem, segment_id: str) -> list[Change]:
+def _put_by(system: ContextSystem, segment_id: str, staying: Collection[str]) -> list[Change]:
     """Earlier runs' tasks, or results, go into one folded page: a session's view does not grow with it."""
     made: list[Change] = []
     root, earlier = f"{segment_id}-0", f"{segment_id}/earlier"
     for page in system.get_children(root):
-        if page.source.endswith(("/task", "/results")):
+        run_id, _, what = page.source.rpartition("/")
+        if what in ("task", "results") and run_id not in staying:
             shelf = _shelf(system, made, root, "Earlier", earlier)
             made.append(system.move_page_internal(page.index, shelf))
     if made and made[0]["op"] == "create_contents":
@@ -308,14 +368,16 @@ def _put_by(system: ContextSystem, segment_id: str) -> list[Change]:
     return made
 
 
-def _synchronise(system: ContextSystem, parent: str, plans: Sequence[Plan]) -> list[Change]:
+def _synchronise(
+    system: ContextSystem, there: Mapping[str, PageCopy], parent: str, plans: Sequence[Plan], making: bool
+) -> list[Change]:
     """Each plan's page as planned, found by its source wherever it is; made, reworded or removed."""
     made: list[Change] = []
-    standing = system.by_source([plan.source for plan in plans])
     for plan in plans:
-        page = standing.get(plan.source)
+        page = there.get(plan.source)
         if page is None:
-            _plant(_into_system(system, made), parent, plan)
+            if making:
+                _plant(_into_system(system, made), parent, plan)
         elif not (plan.description or plan.detail):
             made.append(system.remove_page_internal(page.index))
         elif (page.name, page.description, page.detail) != (plan.name, plan.description, plan.detail):

@@ -14,13 +14,11 @@ from django.db.models.functions import Length
 
 from . import budget, changes, checks, sql
 from .changes import Change
-from .copies import PageCopy, SegmentCopy, number_of, segment_of
+from .copies import FOUND_AT_MOST, PageCopy, SegmentCopy, number_of, segment_of
 from .errors import InvalidOperation, NotFound, page_not_found, segment_not_found
 from .models import ContextView, Page, PageKind, Segment, SegmentPermission, SegmentType, Visibility
 from .rendering import Rendered, render
 from .tree import Tree
-
-FOUND_AT_MOST = 20
 
 
 class ContextSystem:
@@ -222,7 +220,7 @@ class ContextSystem:
                 raise InvalidOperation("a page cannot be moved into a list twice")
             change = changes.creation(page)
             if parts:
-                change["details"] = [_part(page, segment, n, *part) for n, part in enumerate(parts)]
+                change["details"] = [_part(page.index, n, *part) for n, part in enumerate(parts)]
             return self._do(change, adopting=children)
 
     def update_page_internal(
@@ -560,18 +558,9 @@ class ContextSystem:
         return page
 
 
-def _part(page: PageCopy, segment: Segment, n: int, name: str, description: str, detail: str) -> Change:
-    part = PageCopy(
-        index=f"{segment.segment_id}-{segment.next_index + 1 + n}",
-        kind=PageKind.DETAIL.value,
-        parent=page.index,
-        position=n,
-        name=checks.name(name),
-        description=checks.text(description, "description"),
-        detail=checks.text(detail, "detail"),
-        visibility=Visibility.HIDDEN.value,
-    )
-    return changes.creation(part)
+def _part(above: str, n: int, name: str, description: str, detail: str) -> Change:
+    words = checks.text(description, "description"), checks.text(detail, "detail")
+    return changes.part(above, n, checks.name(name), *words)
 
 
 def _segment_copy(segment: Segment) -> SegmentCopy:

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from . import changes, checks
 from .changes import Change, check_order
-from .copies import PageCopy, SegmentCopy, number_of, segment_of
+from .copies import FOUND_AT_MOST, PageCopy, SegmentCopy, number_of, segment_of
+from .errors import page_not_found, segment_not_found
 from .models import PageKind, SegmentPermission, SegmentType, Visibility
 from .rendering import Rendered, render
 
@@ -82,10 +83,61 @@ class Tree:
         """The whole tree as one change."""
         return changes.opening(list(self.segments.values()), list(self.pages.values()))
 
-    # Reading
+    # Reading: what the stored view offers for it, so that the same door stands before both
 
     def children(self, index: str) -> list[PageCopy]:
         return [replace(self.pages[child]) for child in self._children[index]]
+
+    def list_segments(self) -> list[SegmentCopy]:
+        return [
+            replace(segment) for segment in sorted(self.segments.values(), key=lambda found: found.position)
+        ]
+
+    def get_segment(self, segment_id: str) -> SegmentCopy:
+        if segment_id not in self.segments:
+            raise segment_not_found(segment_id)
+        return replace(self.segments[segment_id])
+
+    def get_segment_by_page_index_internal(self, index: str) -> SegmentCopy:
+        return replace(self.segments[self._page(index).segment_id])
+
+    def get_page(self, index: str) -> PageCopy:
+        return replace(self._page(index))
+
+    def get_children(self, index: str) -> list[PageCopy]:
+        self._page(index)
+        return self.children(index)
+
+    def get_parent(self, index: str) -> PageCopy | None:
+        parent = self._page(index).parent
+        return self.get_page(parent) if parent else None
+
+    def get_ancestors(self, index: str) -> list[PageCopy]:
+        found = []
+        while (parent := self.get_parent(index)) is not None:
+            found.append(parent)
+            index = parent.index
+        return found
+
+    def find_page(self, query: str, limit: int = FOUND_AT_MOST) -> list[PageCopy]:
+        words = checks.text(query, "query").strip().casefold()
+        if not words:
+            return []
+        order = {segment.segment_id: segment.position for segment in self.segments.values()}
+        found = sorted(
+            (
+                page
+                for page in self.pages.values()
+                if words in page.name.casefold() or words in page.description.casefold()
+            ),
+            key=lambda page: (order[page.segment_id], number_of(page.index)),
+        )
+        return [replace(page) for page in found[: max(limit, 0)]]
+
+    def _page(self, index: str) -> PageCopy:
+        if index not in self.pages:
+            raise page_not_found(index)
+        return self.pages[index]
 
     def visible(self) -> list[PageCopy]:
         """Roots and what expanded pages hold, without the words of what is folded."""

@@ -17,9 +17,17 @@ ESCALATE = "escalate_to_group"
 
 
 def spawn(
-    log: RunLog, state: State, call: Call, wanted: Spawn, authority: Any, tool_call_id: str
+    log: RunLog,
+    state: State,
+    call: Call,
+    wanted: Spawn,
+    authority: Any,
+    tool_call_id: str,
+    seen: list[dict[str, Any]],
 ) -> str | Failed:
     """Create the child and the parent's wait. The parent's row is locked and fenced.
+
+    `seen` are pages of the parent's view, for the child's to start with.
 
     Returns the child's id, or Failed when a budget does not allow it.
     """
@@ -46,7 +54,7 @@ def spawn(
             group_id=group.id,
             delegated_permissions=delegate(*authority).to_json(),
             author=state.speaker.role,
-            snapshot={"group": group.name, "routing": wanted.routing},
+            snapshot={"group": group.name, "routing": wanted.routing, "inherited": seen},
         )
     )
     expires_in = timedelta(seconds=settings.CHILD_WAIT_SECONDS)

@@ -169,7 +169,7 @@ def _tell_parent(session: OutsideSession) -> None:
 
 def _session(run_id: str) -> OutsideSession:
     try:
-        return OutsideSession.of(run_id)
+        return OutsideSession.enter(run_id)
     except NotExternal:
         raise OutsideRefused("NOT_EXTERNAL", "Deputy drives this run itself.") from None
 

@@ -85,6 +85,19 @@ class ApprovalDecisionAdmin(RowsOfRuns):
         return decision.reason[:80]
 
 
+@admin.register(ApprovalNotice)
+class ApprovalNoticeAdmin(RowsOfRuns):
+    project_lookup = "approval__run__project_id"
+    raw_id_fields = ("approval",)
+    list_display = ("approval", "user", "sent_at", "created_at")
+    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_select_related = ("approval__tool_call", "approval__run", "user")
+    search_fields = ("approval__id__exact", "user__username")
+    search_help_text = "An approval's id, or a person"
+    empty_message = "Nobody has been told of an approval yet."
+    empty_link = ("admin:runs_approval_changelist", "Approvals")
+
+
 @admin.register(IdempotencyRecord)
 class IdempotencyRecordAdmin(History, TenantAdmin):
     fixed = ()
@@ -108,16 +121,3 @@ class QueueMessageAdmin(History, ModelAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_superuser)
-
-
-@admin.register(ApprovalNotice)
-class ApprovalNoticeAdmin(RowsOfRuns):
-    project_lookup = "approval__run__project_id"
-    raw_id_fields = ("approval",)
-    list_display = ("approval", "user", "sent_at", "created_at")
-    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
-    list_select_related = ("approval__tool_call", "approval__run", "user")
-    search_fields = ("approval__id__exact", "user__username")
-    search_help_text = "An approval's id, or a person"
-    empty_message = "Nobody has been written to about an approval yet."
-    empty_link = ("admin:runs_approval_changelist", "Approvals")

@@ -22,6 +22,7 @@ from runs.actions.cancel import cancel
 from runs.actions.message import message
 from runs.actions.start import start
 from runs.api import access, idempotency, signals, stream
+from runs.api.context_views import ContextActions
 from runs.api.filters import RunFilter
 from runs.api.refusals import as_problems
 from runs.api.serializers import (
@@ -65,7 +66,7 @@ NOT_ENTITLED = {403: {"NOT_ENTITLED": "This is somebody else's run."}}
 ENDED = {"RUN_ENDED": "The run has ended."}
 
 
-class RunView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     serializer_class = RunSerializer
     queryset = Run.objects.none()
     filterset_class = RunFilter

@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.api.views import StrictSerializer, TextField
+from memory.context.models import PageKind, SegmentPermission, SegmentType
 from policy.models.rules import Effect
 from runs.actions.message import MAX_CONTENT
 from runs.actions.start import MAX_CONTEXT, MAX_GOAL
@@ -332,3 +333,52 @@ class ToolSerializer(serializers.Serializer):
 
 class ToolListSerializer(serializers.Serializer):
     results = ToolSerializer(many=True)
+
+
+class PageSerializer(serializers.Serializer):
+    """A page, and those in it where it is open. A folded one keeps its words to itself."""
+
+    index = serializers.CharField()
+    kind = serializers.ChoiceField(PageKind.choices)
+    name = serializers.CharField()
+    description = serializers.CharField()
+    detail = serializers.CharField()
+    folded = serializers.BooleanField()
+    page_count = serializers.IntegerField(help_text="How many pages it holds, seen or not.")
+    pages = serializers.SerializerMethodField()
+
+    @extend_schema_field(lazy_serializer("runs.api.serializers.PageSerializer")(many=True))
+    def get_pages(self, page: dict[str, Any]) -> Any:
+        return page["pages"]
+
+
+class SegmentSerializer(serializers.Serializer):
+    segment_id = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.ChoiceField(SegmentType.choices)
+    permission = serializers.ChoiceField(SegmentPermission.choices)
+    page = PageSerializer()
+
+
+class ViewSerializer(serializers.Serializer):
+    run = serializers.CharField(source="run_id")
+    agent = serializers.CharField(help_text="Whose view it is.")
+    role = serializers.CharField()
+    at = serializers.IntegerField(source="seq", help_text="The last event it is the sum of.")
+    version = serializers.IntegerField(
+        allow_null=True, help_text="How many changes made it; null: nothing had changed it."
+    )
+    tokens = serializers.IntegerField(source="rendered.tokens", help_text="Estimated.")
+    text = serializers.CharField(source="rendered.text", help_text="As it stands in the prompt.")
+    segments = SegmentSerializer(source="structure", many=True)
+
+
+class OperationSerializer(StrictSerializer):
+    operation = TextField(max_length=64)
+    arguments = serializers.DictField(required=False, default=dict)
+    agent = TextField(max_length=64, required=False, allow_blank=True, default="")
+
+
+class OperationDoneSerializer(serializers.Serializer):
+    operation = serializers.CharField()
+    result = serializers.DictField()

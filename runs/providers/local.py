@@ -69,7 +69,10 @@ class Turn:
         self.goal = str(facts.get("goal") or (self.heard[-1] if self.heard else ""))
         self.topic = topic(self.goal)
         self.words = WORDS["zh" if is_chinese(self.goal) else "en"]
-        self.results = {m.name: _json(m.content) for m in messages if m.role == "tool"}
+        whole = facts.get("results") or {}  # of those the messages show the beginning of
+        self.results = {
+            m.name: whole.get(m.tool_call_id) or _json(m.content) for m in messages if m.role == "tool"
+        }
 
     def say(self, key: str, **values: str) -> str:
         return self.words[key].format(**{"goal": cut(_line(self.goal), SHOWN_GOAL), **values})

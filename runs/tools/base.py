@@ -3,9 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from groups.catalog import GroupWithRoles
+from memory.context import AgentContext, Change
+
+
+class OwnView(Protocol):
+    """The caller's working memory."""
+
+    def read(self) -> AgentContext:
+        """As it stands; nothing is stored."""
+
+    def write(self) -> tuple[AgentContext, list[Change]]:
+        """Stored and ready to be changed, and what was changed to make it so."""
+
+    def changed(self, changes: list[Change]) -> tuple[str, dict[str, Any]]:
+        """The event that keeps these changes (type, payload)."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,7 @@ class ToolContext:
     idempotency_key: str
     budgets: dict[str, int] = field(default_factory=dict)
     children: int = 0
+    view: OwnView | None = None
 
 
 @dataclass(frozen=True)

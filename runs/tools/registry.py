@@ -23,6 +23,7 @@ def tool(
     *,
     description: str,
     name: str = "",
+    parameters: dict[str, Any] | None = None,
     risk_level: str = "low",
     mutating: bool = False,
     supports_parallel: bool = True,
@@ -33,14 +34,15 @@ def tool(
     """Register a function as a tool.
 
     Its first parameter receives the ToolContext; the others, keyword-only, become the JSON Schema:
-    `Annotated[str, "what it is"]` gives a described property, a default makes it optional.
+    `Annotated[str, "what it is"]` gives a described property, a default makes it optional. `parameters`
+    is the schema of a function whose signature does not say it.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         made = Tool(
             name=name or function.__name__,
             description=description,
-            parameters=schema_of(function),
+            parameters=schema_of(function) if parameters is None else parameters,
             function=function,
             risk_level=risk_level,
             mutating=mutating,

@@ -233,10 +233,15 @@ def test_sigterm_stops_cleanly_and_the_run_goes_on_elsewhere(house, ask, ended):
 
 @pytest.mark.slow
 def test_an_idle_cluster_asks_the_database_less_than_once_a_second(house):
-    house.cluster()
+    house.cluster(SWEEP_SECONDS="5")
+    with connection.cursor() as cursor:  # PostgreSQL's own work after the migrations would be counted
+        cursor.execute("ALTER SYSTEM SET autovacuum = off")
+        cursor.execute("SELECT pg_reload_conf()")
     connection.close()
-    time.sleep(5)
+    time.sleep(10)
     before, seconds = house.transactions(), 40
     time.sleep(seconds)
 
-    assert (house.transactions() - before) / seconds < 1
+    a_second = (house.transactions() - before) / seconds
+    print(f"{a_second:.2f} transactions a second")
+    assert a_second < 1

@@ -1,13 +1,14 @@
 """Debian's Chromium, driven by Playwright; the tests are skipped where there is none."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+from tests.integration.conftest import no_hints_left  # noqa: F401  (browser tests commit too)
+
+CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -20,10 +21,10 @@ FLAGS = (
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A page 1280 pixels wide in a browser with an empty profile."""
+def page(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A page 1280 pixels wide, in a browser with an empty profile that closes before the server does."""
     if not CHROMIUM.exists():
-        pytest.skip(f"no Chromium at {CHROMIUM}; set CHROMIUM to one, or install the package chromium")
+        pytest.skip(f"no Chromium at {CHROMIUM}; install the package chromium")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     # Playwright's loop lives in this thread, where the test also uses the database
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

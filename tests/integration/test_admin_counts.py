@@ -124,6 +124,11 @@ def more(stem, made, start, count):
         Wait.objects.bulk_create(
             Wait(organization=o, run=run, kind="input", correlation_key="k") for run in runs(made, count)
         )
+    elif stem == "runs_approvalnotice":
+        what.ApprovalNotice.objects.bulk_create(
+            what.ApprovalNotice(organization=o, approval=approval, user=made.user)
+            for approval in approvals(made, count)
+        )
     elif stem == "runs_idempotencyrecord":
         what.IdempotencyRecord.objects.bulk_create(
             what.IdempotencyRecord(organization=o, user=user, key=f"k{n}", request_digest="d")

@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from common import ids
 from groups.models import Token
+from memory.models import Memory
+from policy.models import Capability, CapabilityRule
 from runs.models import Approval, Run, ToolCall, Wait
 from tests.factories import GroupFactory, MemberFactory, ProjectFactory, RoleFactory
 from tests.integration.api_client import Api, permit
@@ -88,6 +90,20 @@ def make_projects(world, count, parent=None):
     ProjectFactory.create_batch(count, organization=world.organization)
 
 
+def make_rules(world, count, parent=None):
+    for _ in range(count):
+        name = f"c{CapabilityRule.objects.count()}"
+        capability = Capability.objects.create(organization=world.organization, name=name)
+        CapabilityRule.objects.create(organization=world.organization, capability=capability, effect="deny")
+
+
+def make_memories(world, count, parent=None):
+    for _ in range(count):
+        Memory.objects.create(
+            organization=world.organization, user=world.user, type="episodic", content="Asked for prices."
+        )
+
+
 @pytest.mark.parametrize(
     ("path", "make"),
     [
@@ -96,6 +112,8 @@ def make_projects(world, count, parent=None):
         ("groups/", make_groups),
         ("roles/", make_roles),
         ("projects/", make_projects),
+        ("policy/rules/", make_rules),
+        ("memories/", make_memories),
     ],
 )
 def test_a_list_of_a_hundred_costs_as_many_queries_as_one_of_ten(api, world, path, make):

@@ -6,6 +6,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from groups.models import Group, Project, Role
+from memory.models import Memory
 from policy.models import Capability, CapabilityRule
 from runs.models import Approval, Run, ToolCall
 from tests.factories import MembershipFactory, ProjectFactory
@@ -22,11 +23,14 @@ THINGS = {
     "api-group": Group,
     "api-role": Role,
     "api-project": Project,
+    "api-rule": CapabilityRule,
+    "api-memory": Memory,
 }
 
 # A body for each that takes one. An address that is missing here fails the test.
 BODIES = {
     "api-run-cancel": {},
+    "api-run-context": {"operation": "getPage"},
     "api-run-message": {"content": "x"},
     "api-run-signal": {"correlation_key": "k"},
     "api-run-calls": {"call_id": "1", "name": "ask_user", "arguments": {"question": "?"}},
@@ -64,10 +68,16 @@ def things(ask, world):
     """One of each, all of mia's organization and project."""
     capability = Capability.objects.create(organization=world.organization, name="send_email")
     CapabilityRule.objects.create(
-        organization=world.organization, capability=capability, effect="require_approval"
+        organization=world.organization,
+        project=world.project,
+        capability=capability,
+        effect="require_approval",
     )
     mail = {"to": ["ines@example.org"], "subject": "x", "body": "x"}
     ask(in_order(call(("send_email", mail)), say("Sent.")))
+    Memory.objects.create(
+        organization=world.organization, project=world.project, type="archival", content="Prices are 5."
+    )
     return {
         name: model.objects.filter(organization=world.organization).first() for name, model in THINGS.items()
     }
@@ -122,7 +132,9 @@ def test_who_may_see_them_does(things, world, name, method):
         assert answer.status_code == (202 if name == "api-call-detail" else 200)  # its call waits
 
 
-@pytest.mark.parametrize("path", ["runs/", "approvals/", "groups/", "roles/", "projects/"])
+@pytest.mark.parametrize(
+    "path", ["runs/", "approvals/", "groups/", "roles/", "projects/", "policy/rules/", "memories/"]
+)
 def test_lists_hold_nothing_of_another_organization(things, world, path):
     stranger = MembershipFactory()
 

@@ -119,7 +119,7 @@ def test_what_a_failing_database_tool_wrote_is_undone_and_the_step_stays(ask, ad
     assert list(results(run).values()) == ["NO"]
 
 
-def test_a_large_result_is_stored_once_and_the_model_gets_it_whole(ask, add_tool):
+def test_a_large_result_is_stored_once_and_the_model_gets_its_beginning_and_its_page(ask, add_tool):
     @add_tool(name="big")
     def big(run: ToolContext) -> str:
         return "x" * 20_000
@@ -135,7 +135,9 @@ def test_a_large_result_is_stored_once_and_the_model_gets_it_whole(ask, add_tool
     kept = payload(run, "tool.completed")
     assert "result" not in kept
     assert (kept["bytes"], len(kept["preview"])) == (20_002, 2_000)
-    assert heard[1] == "x" * 20_000
+    assert heard[1].startswith("xxx")
+    assert heard[1].endswith("…\n[20,000 characters in all, on page tool-2: context_expand opens it]")
+    assert len(str(payload(run, "context.changed"))) < 8_192
     assert ToolCall.objects.get(run=run).result == "x" * 20_000
 
 

@@ -5,11 +5,13 @@ from datetime import timedelta
 import pytest
 from django.core import mail
 from django.utils import timezone
+from django.utils.module_loading import import_string
+from django_q.signing import SignedPackage
 
 from policy.models import Capability, CapabilityRule
 from runs import notices, queue, tasks
 from runs.actions.decide import approve
-from runs.models import Approval, ApprovalNotice
+from runs.models import Approval, ApprovalNotice, QueueMessage
 from tests.factories import MembershipFactory
 from tests.scripted import call, in_order, say
 
@@ -209,3 +211,16 @@ def test_a_mail_about_very_many_names_some_and_counts_the_rest(asked, world, mon
     assert approvals[0].pk in body
     assert approvals[1].pk not in body
     assert "… and 2 more: https://deputy.example/admin/runs/approval/" in body
+
+
+def test_the_queue_takes_a_notice_and_its_delay(db, settings, monkeypatch):
+    monkeypatch.undo()  # the real queue
+    settings.QUEUE_ENABLED = True
+    before = timezone.now()
+    queue.enqueue_task("deliver", "org_1", "7", delay=45)
+
+    message = QueueMessage.objects.get()
+    task = SignedPackage.loads(message.payload)
+    assert import_string(task["func"]) is tasks.deliver
+    assert (task["args"], message.run_id) == (("org_1", "7"), None)
+    assert timedelta(seconds=44) < message.due_at - before < timedelta(seconds=60)

@@ -60,8 +60,12 @@ def test_without_configuration_everything_is_allowed():
 
 
 def test_the_gate_says_under_which_key_it_waits():
-    raised = CapabilityRequiresApproval(approval_key("k1"))
-    assert raised.correlation_key == "cap-approval-k1"
+    with pytest.raises(CapabilityRequiresApproval) as raised:
+        CHECKER.require("run", "query", "write_db", "k1")
+    assert raised.value.correlation_key == approval_key("k1") == "cap-approval-k1"
+    CHECKER.require("run", "query", "write_db", "k1", {"cap-approval-k1"})
+    with pytest.raises(PermissionDenied):
+        CHECKER.require("run", "admin", "drop_db", "k1")
 
 
 def test_check_with_delegated_denies_what_either_side_denies():

@@ -1,0 +1,1 @@
+"""What is known, over HTTP: look and search."""

@@ -1,0 +1,1 @@
+"""Policy over HTTP: the rules, and what they would say."""
