@@ -12,6 +12,7 @@ from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.admin.policy_pages import PolicyPages
 from runs.models import (
     ApprovalDecision,
+    ApprovalNotice,
     IdempotencyRecord,
     QueueMessage,
     RunEvent,
@@ -82,6 +83,19 @@ class ApprovalDecisionAdmin(RowsOfRuns):
     @admin.display(description="Reason")
     def reason_start(self, decision: ApprovalDecision) -> str:
         return decision.reason[:80]
+
+
+@admin.register(ApprovalNotice)
+class ApprovalNoticeAdmin(RowsOfRuns):
+    project_lookup = "approval__run__project_id"
+    raw_id_fields = ("approval",)
+    list_display = ("approval", "user", "sent_at", "created_at")
+    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_select_related = ("approval__tool_call", "approval__run", "user")
+    search_fields = ("approval__id__exact", "user__username")
+    search_help_text = "An approval's id, or a person"
+    empty_message = "Nobody has been told of an approval yet."
+    empty_link = ("admin:runs_approval_changelist", "Approvals")
 
 
 @admin.register(IdempotencyRecord)
