@@ -246,4 +246,5 @@ def test_the_door_shows_nothing_behind_it(agent):
         *("get_segment", "list_segments", "update_page", "expand_details", "hide_details", "move_page"),
         *("remove_page", "create_detail_page", "create_contents_page", "get_page", "get_children"),
         *("get_parent", "get_ancestors", "find_page", "render"),
+        "reading",  # another way to make one: over a tree that is only looked at
     }
