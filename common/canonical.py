@@ -56,8 +56,10 @@ def _key(key: Any, path: str) -> str:
 def _text(value: str, path: str) -> str:
     if "\x00" in value:
         raise NotJson(f"{path}: text holds a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise NotJson(f"{path}: text holds a lone surrogate")
+    try:
+        value.encode()  # what UTF-8 cannot say are lone surrogates; quicker than looking at each character
+    except UnicodeEncodeError:
+        raise NotJson(f"{path}: text holds a lone surrogate") from None
     return value
 
 

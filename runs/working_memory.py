@@ -63,13 +63,13 @@ class Shown:
 
 def untouched(session: Session, member: Member) -> bool:
     """Whether the view can be shown without writing anything."""
-    return stored(session, member) is None and _fits(initial(session, member).render())
+    return stored(session, member) is None and _fits(_initial(session, member)[1])
 
 
 def shown(session: Session, member: Member) -> Shown:
     """The view for the next prompt, within the budget. Writes only where it is stored or too large."""
     if stored(session, member) is None:
-        rendered = initial(session, member).render()
+        rendered = _initial(session, member)[1]
         if _fits(rendered):
             return Shown(rendered)
     system, changes = prepared(session, member)
@@ -90,12 +90,17 @@ def _fits(rendered: Rendered) -> bool:
 
 def initial(session: Session, member: Member) -> Tree:
     """The view as it is while nobody has changed it; not to be changed by whoever gets it."""
-    at = (member.agent, session.state.seq, open_gate(session))
+    return _initial(session, member)[0]
+
+
+def _initial(session: Session, member: Member) -> tuple[Tree, Rendered]:
+    """It and its text, kept for as long as they would come out the same."""
+    of = (facts(session, member), words(session, member))
     known = session.cache.get("view")
-    if known is None or known[0] != at:
-        tree = layers.initial_tree(facts(session, member), words(session, member))
-        known = session.cache["view"] = (at, tree)
-    found: Tree = known[1]
+    if known is None or known[0] != of:
+        tree = layers.initial_tree(*of)
+        known = session.cache["view"] = (of, (tree, tree.render()))
+    found: tuple[Tree, Rendered] = known[1]
     return found
 
 
@@ -171,9 +176,26 @@ def base(session: Session, member: Member) -> str:
 
 
 def policy_notes(gate: Gate, member: Member) -> str:
-    """What the rules say of the agent's tools whatever their arguments."""
+    """What the rules say of the agent's tools whatever their arguments; the same policy, the same words."""
+    agent = gate.agent(member.agent, member.role_id)
+    lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
+    place = (gate.organization_id, gate.project_id, gate.group_id)
+    asked = (gate.book.digest, gate.standing.boundary, lists, place, tuple(registry.all_tools()))
+    found = _notes.get(asked)
+    if found is None:
+        if len(_notes) >= NOTES_KEPT:
+            _notes.clear()
+        found = _notes[asked] = _noted(gate, member, gate.visible_tools(agent))
+    return found
+
+
+NOTES_KEPT = 2_000
+_notes: dict[tuple[Any, ...], str] = {}
+
+
+def _noted(gate: Gate, member: Member, tools: Sequence[Tool]) -> str:
     stopped: dict[str, list[str]] = {"deny": [], "require_approval": [], "require_human": []}
-    for tool in gate.visible_tools(gate.agent(member.agent, member.role_id)):
+    for tool in tools:
         effect = effect_on(gate, member, tool)
         if effect != "allow":
             stopped[effect].append(tool.name)
