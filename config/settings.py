@@ -8,7 +8,7 @@ ALLOWED_HOSTS    names the server answers to (localhost, 127.0.0.1, [::1] and HO
 BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies, HSTS
 CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
 DEBUG            yes only while developing
-PUBLIC_URL       where people reach Deputy, for links in e-mail (http://HOST:PORT)
+PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run` listens)
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
@@ -23,7 +23,7 @@ from pathlib import Path
 from config import env
 from config.unfold import UNFOLD  # noqa: F401
 from launch import postgres
-from launch.home import home, secret_key
+from launch.home import address, home, secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEPUTY_HOME = home()
@@ -146,7 +146,7 @@ if BEHIND_HTTPS and not DEBUG:
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
-PUBLIC_URL = env.origin("PUBLIC_URL", f"http://{'localhost' if HOST in ('0.0.0.0', '::') else HOST}:{PORT}")  # noqa: S104
+PUBLIC_URL = env.origin("PUBLIC_URL", address(f"http://{HOST}:{PORT}"))
 
 # Language and time
 

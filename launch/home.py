@@ -41,6 +41,20 @@ def secret_key() -> str:
     return key
 
 
+def keep_address(host: str, port: int) -> None:
+    """Let the programs beside `make run` know where it listens, for the links they show."""
+    shown = "localhost" if host in ("0.0.0.0", "::") else host  # noqa: S104  (compared, not bound)
+    write_private(make_home() / "address", f"http://{f'[{shown}]' if ':' in shown else shown}:{port}")
+
+
+def address(default: str) -> str:
+    """Where the latest `make run` listens, or `default` before the first."""
+    try:
+        return (home() / "address").read_text().strip() or default
+    except OSError:
+        return default
+
+
 def write_private(path: Path, content: str) -> None:
     """Write a file only its owner reads, whole or not at all."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")

@@ -21,7 +21,7 @@ from typing import IO
 from config import env
 from launch import locks, postgres
 from launch.errors import LaunchError, one_line
-from launch.home import PROJECT, make_home, secret_key
+from launch.home import PROJECT, keep_address, make_home, secret_key
 from launch.prepare import ACCOUNTS
 from launch.processes import Make, die_with_parent
 
@@ -276,6 +276,7 @@ def supervise() -> None:
     family = take_turn()
     secret_key()
     listener = listen(host, port)
+    keep_address(host, port)
     server = None
     try:
         server = postgres.ensure()
