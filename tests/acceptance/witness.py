@@ -3,6 +3,9 @@
 import socketserver
 import threading
 from collections import Counter
+from dataclasses import dataclass
+from email import message_from_string, policy
+from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
@@ -41,24 +44,39 @@ class Witness:
         self.server.server_close()
 
 
+@dataclass(frozen=True)
+class Mail:
+    """One that arrived: to whom the envelope sent it, and its text."""
+
+    recipients: tuple[str, ...]
+    text: str
+
+    @property
+    def message(self) -> EmailMessage:
+        return message_from_string(self.text, _class=EmailMessage, policy=policy.default)
+
+
 class MailSink:
-    """As much of SMTP as it takes to be sent mail; `mails` are their texts."""
+    """As much of SMTP as it takes to be sent mail."""
 
     def __init__(self) -> None:
-        self.mails: list[str] = []
+        self.mails: list[Mail] = []
         sink = self
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 self.wfile.write(b"220 sink\r\n")
+                recipients: list[str] = []
                 while line := self.rfile.readline():
                     word = line[:4].upper()
+                    if word == b"RCPT":
+                        recipients.append(line.decode().partition("<")[2].partition(">")[0])
                     if word == b"DATA":
                         self.wfile.write(b"354 go on\r\n")
                         text = b""
                         while (line := self.rfile.readline()) != b".\r\n":
                             text += line
-                        sink.mails.append(text.decode())
+                        sink.mails.append(Mail(tuple(recipients), text.decode()))
                     self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 ok\r\n")
                     if word == b"QUIT":
                         return

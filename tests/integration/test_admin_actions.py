@@ -129,6 +129,20 @@ def test_arguments_can_be_changed_before_they_run(made, approver):
     assert ToolCall.objects.get(pk=made.call.pk).effective_arguments == letter
 
 
+def test_changed_arguments_sent_twice_are_answered_alike_and_others_are_refused(made, approver):
+    letter = {"to": ["ines@example.org"], "subject": "Short", "body": "Shorter"}
+    shown, client = made.approval, client_of(approver)
+
+    for _ in range(2):
+        page = text(post_decision(client, shown, "approve_edited", arguments=json.dumps(letter)))
+        assert "Approved; the call runs now." in page
+    assert shown.decisions.filter(user=approver).count() == 1
+    for arguments in (json.dumps(letter | {"subject": "Long"}), "{"):
+        page = text(post_decision(client, shown, "approve_edited", arguments=arguments))
+        assert "has changed since you opened it" in page
+    assert "has changed since you opened it" in text(post_decision(client, shown, "approve"))
+
+
 @pytest.mark.parametrize(
     ("sent", "said"),
     [("{", "not JSON"), ("[]", "JSON object"), ('{"to": []}', "do not fit its schema")],

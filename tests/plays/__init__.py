@@ -47,6 +47,20 @@ def team(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     )
 
 
+LETTER = {"to": ["everybody@example.com"], "subject": "Atlas 2.0", "body": "It moves to Friday."}
+
+
+def letter(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """As many levels down as it is told, the member that speaks first sends a letter; leads pass on."""
+    if answered:
+        return say("DECISION: sent.")
+    if told == "0":
+        return say("DECISION: sent.") if facts["is_lead"] else call(("send_email", LETTER))
+    if facts["kind"] == "group" and not facts["is_lead"]:
+        return say("The lead knows whom to ask.")
+    return escalate(f"letter {int(told) - 1}", facts)
+
+
 def alone(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     """Calls the tool it is told, once."""
     return say("Done alone.") if answered else call((told, {"name": "it"}))
@@ -79,4 +93,4 @@ def brief(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     return say("Yes.")
 
 
-PLAYS = {"deep": deep, "team": team, "alone": alone, "nap": nap, "naps": naps, "flaky": flaky, "brief": brief}
+PLAYS = {play.__name__: play for play in (deep, team, letter, alone, nap, naps, flaky, brief)}
