@@ -82,6 +82,7 @@ class Entry:
     at: datetime
     lane: int
     who: str
+    agent: str = ""
     is_message: bool = False
     from_person: bool = False
     tag: str = ""
@@ -168,6 +169,7 @@ def _entry(event: RunEvent, names: dict[str, tuple[str, int]]) -> Entry:
         at=event.created_at,
         lane=lane,
         who=who,
+        agent=event.agent,
     )
     if type == EventType.MESSAGE_CREATED:
         entry.is_message = True
