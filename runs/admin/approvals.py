@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import CapabilityRule
 from runs.actions import decide
-from runs.admin import words
+from runs.admin import knew, words
 from runs.admin.family import path as path_to
 from runs.admin.remember import RememberForm, offered
 from runs.choices import ApprovalEffect, ApprovalStatus
@@ -210,6 +210,7 @@ class ApprovalAdmin(History, TenantAdmin):
             "path": path_to(approval.run_id),
             "refused": refusal(approval, request.user),
             "remember": remember,
+            "knew": knew.behind(request, approval.run, approval.tool_call),
             "reason": request.POST.get("reason", ""),
             "decisions": list(approval.decisions.select_related("user").order_by("id")),
             **(extra_context or {}),

@@ -22,7 +22,7 @@ from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart, start
-from runs.admin import words
+from runs.admin import knew, words
 from runs.admin.ask import AskForm
 from runs.admin.family import MOST, SHOWN_CHILDREN, family, stamp
 from runs.admin.family import path as path_to
@@ -213,6 +213,7 @@ class RunAdmin(History, TenantAdmin):
         inputs = [wait for wait in waits if wait.kind == WaitKind.INPUT]
         reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
         story = timeline(run, shown_events)
+        knew.fill(request, run, story.entries)
         return {
             "run": run,
             "tone": words.tone(run.status),

@@ -91,6 +91,8 @@ class Entry:
     child: str = ""
     card: Card | None = None
     requests: list[str] = field(default_factory=list)
+    memories: list[dict[str, Any]] = field(default_factory=list)  # {id, tier}, as the prompt held them
+    knew: list[Any] = field(default_factory=list)  # the same, for people: runs.admin.knew
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ def _entry(event: RunEvent, names: dict[str, tuple[str, int]]) -> Entry:
         entry.tag = str(payload.get("message_type", ""))
         entry.text = str(payload.get("content", ""))
         entry.requests = [str(request.get("name")) for request in payload.get("tool_calls", [])]
+        entry.memories = payload.get("memories") or []
     entry.detail = _detail(type, payload)
     entry.child = str(payload.get("child_run", ""))
     return entry
