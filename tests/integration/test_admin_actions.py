@@ -675,6 +675,20 @@ def test_a_token_is_issued_shown_once_and_revoked(made):
     assert Token.objects.live(secret) is None
 
 
+def test_the_sidebar_counts_what_waits_and_says_nothing_where_nothing_does(made, approver):
+    client = client_of(approver)
+
+    waiting = client.get(url("index")).context["sidebar_navigation"]
+    decide.reject(made.approval.pk, approver, "No")
+    quiet = client.get(url("index"))
+
+    assert [
+        item.get("badge") for part in waiting for item in part["items"] if item["title"] == "Approvals"
+    ] == [1]
+    items = [item for part in quiet.context["sidebar_navigation"] for item in part["items"]]
+    assert not any("badge" in item for item in items)
+
+
 def test_learning_is_counted_where_memories_have_a_page(made):
     labels = [f["label"] for f in client_of(superuser(made)).get(url("index")).context["figures"]]
 
