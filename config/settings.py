@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "groups",
     "unfold",
     "unfold.contrib.filters",
+    "unfold.contrib.import_export",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

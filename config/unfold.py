@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
+from django.utils.module_loading import import_string
 
 # (title, icon, the admin's url name, the permission to see it)
 Item = tuple[str, str, str, str]
@@ -93,8 +94,8 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
     except NoReverseMatch:  # not every deployment has every app
         return None
     entry: dict[str, Any] = {"title": title, "icon": icon, "link": link}
-    if name in BADGES:
-        entry |= {"badge": BADGES[name], "badge_variant": "warning", "badge_style": "solid"}
+    if name in BADGES and (badge := import_string(BADGES[name])(request)):
+        entry |= {"badge": badge, "badge_variant": "warning", "badge_style": "solid"}
     if name == "index":
         entry["active"] = request.path == link
     elif name == "runs_run_changelist":

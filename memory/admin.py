@@ -10,15 +10,25 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from import_export.admin import ImportExportMixin
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
+from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
+from unfold.decorators import display
 
 from groups.models import Group, Project
 from memory import curate
 from memory.errors import MemoryRefused
 from memory.exchange import JSONL, KnowledgeResource
-from memory.models import DepositedKnowledge, Memory, MemoryRevision
+from memory.models import DepositedKnowledge, Memory, MemoryRevision, MemoryStatus
+
+TONES = {
+    MemoryStatus.ACTIVE: "success",
+    MemoryStatus.PENDING_REVIEW: "warning",
+    MemoryStatus.RETRACTED: "danger",
+}
 
 
-class OfProject(admin.SimpleListFilter):
+class OfProject(DropdownFilter):  # type: ignore[misc]
     title, parameter_name = "project", "project"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -34,7 +44,7 @@ class OfProject(admin.SimpleListFilter):
         return queryset.filter(project_id=None if self.value() == "-" else self.value())
 
 
-class OfGroup(admin.SimpleListFilter):
+class OfGroup(DropdownFilter):  # type: ignore[misc]
     """Knowledge has no group of its own: its lineage says which group's run left it."""
 
     title, parameter_name = "group", "group"
@@ -48,7 +58,7 @@ class OfGroup(admin.SimpleListFilter):
         return queryset.filter(metadata__contains={"group_id": self.value()}) if self.value() else queryset
 
 
-class Revisions(admin.TabularInline):  # type: ignore[type-arg]
+class Revisions(TabularInline):  # type: ignore[misc]
     model = MemoryRevision
     fields = readonly_fields = ("created_at", "action", "by", "before")
     extra = 0
@@ -66,21 +76,25 @@ class Revisions(admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(ImportExportMixin, admin.ModelAdmin):  # type: ignore[misc,type-arg]
+class DepositedKnowledgeAdmin(ImportExportMixin, ModelAdmin):  # type: ignore[misc]
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
-    list_display = ("text", "place", "status", "came_from", "run", "created_at")
-    list_filter = ("status", OfProject, OfGroup)
+    list_display = ("text", "place", "state", "came_from", "run", "created_at")
+    list_filter = (("status", ChoicesDropdownFilter), OfProject, OfGroup)
     search_fields = ("content",)
     search_help_text = "Words of the text, or a run's id: run_…"
     list_select_related = ("project", "organization")
     ordering = ("-id",)
+    list_per_page = 50
     show_full_result_count = False
+    warn_unsaved_form = True
+    empty_message = "Nothing is known yet. What groups conclude is kept here, and what is imported."
     fields = ("content", "importance", "expires_at", "place", "status", "replaced_by", "run", "lineage")
     readonly_fields = ("place", "status", "replaced_by", "run", "lineage")
     inlines = (Revisions,)
     actions = ("approve", "retract", "restore", "promote", "merge")
     resource_classes = (KnowledgeResource,)
+    import_form_class, export_form_class = ImportForm, SelectableFieldsExportForm
     import_formats = export_formats = (JSONL,)
 
     # Who may
@@ -128,6 +142,10 @@ class DepositedKnowledgeAdmin(ImportExportMixin, admin.ModelAdmin):  # type: ign
     def place(self, memory: Memory) -> str:
         return f"{memory.organization.name} / {memory.project.name if memory.project else 'everyone'}"
 
+    @display(description="status", ordering="status", label=TONES)  # type: ignore[untyped-decorator]
+    def state(self, memory: Memory) -> tuple[str, str]:
+        return memory.status, memory.get_status_display()
+
     @admin.display(description="source")
     def came_from(self, memory: Memory) -> str:
         more = len(memory.sources)
@@ -143,7 +161,7 @@ class DepositedKnowledgeAdmin(ImportExportMixin, admin.ModelAdmin):  # type: ign
         if memory.superseded_by_id is None:
             return "-"
         address = reverse("admin:memory_depositedknowledge_change", args=[memory.superseded_by_id])
-        return format_html('<a href="{}">{}</a>', address, memory.superseded_by_id)
+        return format_html('<a class="dp-link" href="{}">{}</a>', address, memory.superseded_by_id)
 
     @admin.display(description="lineage")
     def lineage(self, memory: Memory) -> SafeString | str:
@@ -158,7 +176,8 @@ class DepositedKnowledgeAdmin(ImportExportMixin, admin.ModelAdmin):  # type: ign
     ) -> tuple[QuerySet[Any], bool]:
         if search_term.strip().startswith("run_"):
             return queryset.from_run(search_term.strip()), False  # type: ignore[attr-defined]
-        return super().get_search_results(request, queryset, search_term)
+        found, twice = super().get_search_results(request, queryset, search_term)
+        return found, bool(twice)
 
     # What is done
 
@@ -216,6 +235,8 @@ def _run_link(run_id: str | None) -> SafeString | str:
     if not run_id:
         return "-"
     try:
-        return format_html('<a href="{}">{}</a>', reverse("admin:runs_run_change", args=[run_id]), run_id)
+        return format_html(
+            '<a class="dp-link" href="{}">{}</a>', reverse("admin:runs_run_change", args=[run_id]), run_id
+        )
     except NoReverseMatch:
         return run_id

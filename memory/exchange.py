@@ -110,6 +110,10 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
     def validate_instance(self, *args: Any, **kwargs: Any) -> None:
         """Checked where it is written."""
 
+    def after_import_row(self, row: dict[str, Any], row_result: Any, **kwargs: Any) -> None:
+        """The dry run shows the line as it is: there is no diff of what nothing is set on."""
+        row_result.diff = ["" if row[name] is None else str(row[name]) for name in COLUMNS]
+
     def save_instance(self, instance: Memory, is_create: bool, row: dict[str, Any], **kwargs: Any) -> None:
         try:
             self._write(instance, is_create, row)

@@ -118,9 +118,13 @@ def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:
 
 
 def _grant(approval: Approval, by: Any, remember: Remember, reason: str) -> None:
-    """A standing approval, made with the one at hand. Never for what only a person may decide."""
+    """A standing approval, made with the one at hand. Never for what a person, or several, have to decide."""
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
         raise DecisionRefused("GRANT_REFUSED", "What a person has to decide cannot be allowed in advance.")
+    if approval.deciders_needed > 1:
+        raise DecisionRefused(
+            "GRANT_REFUSED", "What several people have to decide, one cannot allow in advance."
+        )
     if remember.until is None and remember.uses is None:
         raise DecisionRefused(
             "GRANT_REFUSED", "A standing approval needs an end: a time or a number of uses."

@@ -18,8 +18,9 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import CapabilityRule
 from runs.actions import decide
-from runs.admin import words
+from runs.admin import knew, words
 from runs.admin.family import path as path_to
+from runs.admin.remember import RememberForm, offered
 from runs.choices import ApprovalEffect, ApprovalStatus
 from runs.models import Approval
 from runs.tools import registry
@@ -179,11 +180,25 @@ class ApprovalAdmin(History, TenantAdmin):
         approval = self.visible_or_404(request, object_id)
         if request.method == "POST":
             return self._decide_one(request, approval)
+        return self._page(request, approval.pk, extra_context=extra_context)
+
+    def _page(
+        self,
+        request: HttpRequest,
+        approval_id: str,
+        remember: RememberForm | None = None,
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """The approval's page; `remember`: what was said of calls like it and could not be kept."""
         approval = (
             self.get_queryset(request)
             .select_related("tool_call", "run__user", "run__project", "run__group", "decided_by")
-            .get(pk=approval.pk)
+            .get(pk=approval_id)
         )
+        if not offered(approval):
+            remember = None
+        elif remember is None:
+            remember = RememberForm(arguments_of(approval))
         context = {
             **self.admin_site.each_context(request),
             "title": "Approval",
@@ -194,6 +209,9 @@ class ApprovalAdmin(History, TenantAdmin):
             "run": approval.run,
             "path": path_to(approval.run_id),
             "refused": refusal(approval, request.user),
+            "remember": remember,
+            "knew": knew.behind(request, approval.run, approval.tool_call),
+            "reason": request.POST.get("reason", ""),
             "decisions": list(approval.decisions.select_related("user").order_by("id")),
             **(extra_context or {}),
         }
@@ -208,9 +226,22 @@ class ApprovalAdmin(History, TenantAdmin):
             self._say(request, approval, "has changed since you opened it: look again.", messages.ERROR)
         elif decision == "approve_edited":
             self._approve_edited(request, approval, reason)
+        elif decision == "approve_always":
+            form = RememberForm(arguments_of(approval), request.POST)
+            if not self._approve_always(request, approval, reason, form):
+                return self._page(request, approval.pk, form)
         else:
             self._decide(request, approval, decision, reason)
         return HttpResponseRedirect(reverse("admin:runs_approval_change", args=[approval.pk]))
+
+    def _approve_always(
+        self, request: HttpRequest, approval: Approval, reason: str, form: RememberForm
+    ) -> bool:
+        """Approve, and calls like this from now on. False: refused, and the form is to be shown again."""
+        if form.is_valid():
+            return self._decide(request, approval, "approve", reason, remember=form.remember())
+        self._say(request, approval, "Nothing was decided: see below.", messages.ERROR)
+        return False
 
     def _approve_edited(self, request: HttpRequest, approval: Approval, reason: str) -> None:
         try:
@@ -235,19 +266,20 @@ class ApprovalAdmin(History, TenantAdmin):
         decision: str,
         reason: str,
         arguments: dict[str, Any] | None = None,
-    ) -> None:
-        """Take one decision and say what came of it."""
+        remember: decide.Remember | None = None,
+    ) -> bool:
+        """Take one decision and say what came of it. False when it was refused."""
         try:
             if decision == "approve":
-                decided = decide.approve(approval.pk, request.user, reason.strip(), arguments)
+                decided = decide.approve(approval.pk, request.user, reason.strip(), arguments, remember)
             elif decision == "reject":
                 decided = decide.reject(approval.pk, request.user, reason)
             else:
                 self._say(request, approval, "Say whether to approve or to reject.", messages.ERROR)
-                return
+                return False
         except decide.DecisionRefused as refused:
             self._say(request, approval, refused.message, messages.ERROR)
-            return
+            return False
         if decided.status == ApprovalStatus.PENDING:
             said = f"Your approval counts; {decided.deciders_needed} people have to approve."
             self._say(request, approval, said, messages.SUCCESS)
@@ -255,9 +287,11 @@ class ApprovalAdmin(History, TenantAdmin):
             said = f"{decided.decided_by} has meanwhile decided the same; nothing changed."
             self._say(request, approval, said, messages.WARNING)
         elif decision == "approve":
-            self._say(request, approval, "Approved; the call runs now.", messages.SUCCESS)
+            always = " Calls like it pass from now on." if remember else ""
+            self._say(request, approval, f"Approved; the call runs now.{always}", messages.SUCCESS)
         else:
             self._say(request, approval, "Rejected; the agent is told why.", messages.SUCCESS)
+        return True
 
     def _say(self, request: HttpRequest, approval: Approval, words: str, level: int) -> None:
         self.message_user(request, f"{approval.tool_call.tool}: {words}", level)

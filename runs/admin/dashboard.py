@@ -34,11 +34,9 @@ def decidable(request: HttpRequest) -> QuerySet[Approval]:
     return pending.exclude(own & Q(run__project__allow_self_approval=False))
 
 
-def pending_badge(request: HttpRequest) -> str | None:
-    """The number beside "Approvals" in the sidebar; nothing when there is none."""
-    if not request.user.has_perm("runs.decide_approval"):
-        return None
-    return str(decidable(request).count() or "") or None
+def pending_badge(request: HttpRequest) -> int:
+    """The number beside "Approvals" in the sidebar; none is shown for 0."""
+    return decidable(request).count()
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -21,10 +22,11 @@ from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart, start
-from runs.admin import words
+from runs.admin import knew, words
 from runs.admin.ask import AskForm
 from runs.admin.family import MOST, SHOWN_CHILDREN, family, stamp
 from runs.admin.family import path as path_to
+from runs.admin.sees import seen
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, timeline
 from runs.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 from runs.log import RunGone
@@ -175,6 +177,7 @@ class RunAdmin(History, TenantAdmin):
         context = {
             **self.admin_site.each_context(request),
             **self._page(request, run),
+            "seen": seen(request, run),
             "title": "Run",
             "subtitle": None,
             "opts": self.opts,
@@ -210,6 +213,7 @@ class RunAdmin(History, TenantAdmin):
         inputs = [wait for wait in waits if wait.kind == WaitKind.INPUT]
         reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
         story = timeline(run, shown_events)
+        knew.fill(request, run, story.entries)
         return {
             "run": run,
             "tone": words.tone(run.status),
@@ -224,6 +228,7 @@ class RunAdmin(History, TenantAdmin):
             "story": story,
             "shown_events": shown_events,
             "more_events": shown_events * 5,
+            "keep": _kept(request, "events", "children"),
             "questions": [(wait, story.questions.get(wait.correlation_key, "")) for wait in inputs],
             "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
             "may_resolve": request.user.has_perm("runs.resolve_review"),
@@ -316,3 +321,9 @@ def _to(run: Run) -> HttpResponseRedirect:
 def _number(request: HttpRequest, name: str, default: int, most: int) -> int:
     text = request.GET.get(name, "")
     return min(max(int(text), 1), most) if text.isascii() and text.isdigit() and len(text) < 9 else default
+
+
+def _kept(request: HttpRequest, *names: str) -> str:
+    """These parameters of the address, ready to be followed by others."""
+    said = {name: request.GET[name] for name in names if name in request.GET}
+    return f"{urlencode(said)}&" if said else ""

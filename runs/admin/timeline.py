@@ -82,6 +82,7 @@ class Entry:
     at: datetime
     lane: int
     who: str
+    agent: str = ""
     is_message: bool = False
     from_person: bool = False
     tag: str = ""
@@ -90,6 +91,8 @@ class Entry:
     child: str = ""
     card: Card | None = None
     requests: list[str] = field(default_factory=list)
+    memories: list[dict[str, Any]] = field(default_factory=list)  # {id, tier}, as the prompt held them
+    knew: list[Any] = field(default_factory=list)  # the same, for people: runs.admin.knew
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ def _entry(event: RunEvent, names: dict[str, tuple[str, int]]) -> Entry:
         at=event.created_at,
         lane=lane,
         who=who,
+        agent=event.agent,
     )
     if type == EventType.MESSAGE_CREATED:
         entry.is_message = True
@@ -176,6 +180,7 @@ def _entry(event: RunEvent, names: dict[str, tuple[str, int]]) -> Entry:
         entry.tag = str(payload.get("message_type", ""))
         entry.text = str(payload.get("content", ""))
         entry.requests = [str(request.get("name")) for request in payload.get("tool_calls", [])]
+        entry.memories = payload.get("memories") or []
     entry.detail = _detail(type, payload)
     entry.child = str(payload.get("child_run", ""))
     return entry

@@ -1,6 +1,7 @@
 """What people do in the admin, and that it is the same as what the actions do."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib import admin
@@ -163,6 +164,105 @@ def test_the_first_of_two_deciders_is_told_that_another_has_to_follow(made, appr
     assert "2 people have to approve" in page
     assert "ines has approved: Fine by me" in page
     assert status(made.approval) == "pending"
+
+
+# Standing approvals
+
+
+def always(client, approval, **fields):
+    named = {f"remember-{name}": value for name, value in fields.items()}
+    return text(post_decision(client, approval, "approve_always", reason="Ada is known", **named))
+
+
+def test_the_offer_to_allow_calls_like_this_chooses_nothing_beforehand(made, approver):
+    page = text(client_of(approver).get(url("runs_approval_change", made.approval.pk)))
+
+    assert "Always allow calls like this" in page
+    for name in ("to", "subject", "body"):
+        assert f'name="remember-same" value="{name}"' in page
+    assert "Whatever the arguments" in page
+    assert "checked" not in page.split("Always allow calls like this")[1]
+
+
+def test_calls_like_the_approved_one_pass_until_their_number_is_up(made, approver):
+    page = always(client_of(approver), made.approval, same=["to"], uses="3")
+
+    grant = Grant.objects.exclude(pk=made.grant.pk).get()
+    assert (grant.tool, grant.arguments) == ("send_email", {"to": ["ada@example.org"]})
+    assert (grant.any_arguments, grant.max_uses, grant.expires_at) == (False, 3, None)
+    assert (grant.granted_by, grant.project, grant.reason) == (approver, made.project, "Ada is known")
+    assert "Calls like it pass from now on." in page
+    assert status(made.approval) == "approved"
+
+
+def test_every_call_of_a_tool_passes_until_a_time_where_somebody_says_so(made, approver):
+    always(client_of(approver), made.approval, any_arguments="on", until="2126-01-31T08:00")
+
+    grant = Grant.objects.exclude(pk=made.grant.pk).get()
+    assert (grant.any_arguments, grant.arguments, grant.max_uses) == (True, {}, None)
+    assert grant.expires_at == datetime(2126, 1, 31, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"same": ["to"]}, "needs an end"),
+        ({"uses": "3"}, "Say which arguments must stay the same"),
+        ({"same": ["to"], "any_arguments": "on", "uses": "3"}, "one of the two"),
+        ({"same": ["cc"], "uses": "3"}, "not one of the available choices"),
+        ({"same": ["to"], "uses": "0"}, "greater than or equal to 1"),
+        ({"same": ["to"], "uses": "many"}, "whole number"),
+        ({"same": ["to"], "until": "2020-01-01T00:00"}, "This time is over"),
+        ({"same": ["to"], "until": "soon"}, "valid date/time"),
+    ],
+)
+def test_a_standing_approval_that_says_too_little_or_nonsense_decides_nothing(made, approver, fields, said):
+    page = always(client_of(approver), made.approval, **fields)
+
+    assert said in page
+    assert '<details class="dp-more" open>' in page and "Ada is known</textarea>" in page  # kept as written
+    assert status(made.approval) == "pending"
+    assert Grant.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"effect": "require_human"}, "What a person has to decide cannot be allowed in advance"),
+        ({"deciders_needed": 2}, "What several people have to decide"),
+    ],
+)
+def test_what_a_person_or_several_have_to_decide_is_not_allowed_in_advance(made, approver, fields, said):
+    Approval.objects.filter(pk=made.approval.pk).update(**fields)
+    client = client_of(approver)
+
+    page = text(client.get(url("runs_approval_change", made.approval.pk)))
+    refused = always(client, made.approval, same=["to"], uses="3")
+
+    assert "Always allow" not in page + refused
+    assert said in refused
+    assert status(made.approval) == "pending"
+    assert Grant.objects.count() == 1
+
+
+def test_who_may_not_decide_makes_no_standing_approval(made):
+    looker = person(made, "lou", "runs.view_approval", is_staff=True)
+    client = client_of(looker)
+
+    page = text(client.get(url("runs_approval_change", made.approval.pk)))
+    answer = client.post(
+        url("runs_approval_change", made.approval.pk),
+        {
+            "decision": "approve_always",
+            "digest": made.approval.arguments_digest,
+            "remember-same": "to",
+            "remember-uses": "3",
+        },
+    )
+
+    assert "Always allow" not in page
+    assert answer.status_code == 403
+    assert Grant.objects.count() == 1
 
 
 # Several at once
@@ -587,6 +687,20 @@ def test_a_token_is_issued_shown_once_and_revoked(made):
     client.post(url("groups_token_changelist"), {"action": "revoke", "_selected_action": token.pk})
 
     assert Token.objects.live(secret) is None
+
+
+def test_the_sidebar_counts_what_waits_and_says_nothing_where_nothing_does(made, approver):
+    client = client_of(approver)
+
+    waiting = client.get(url("index")).context["sidebar_navigation"]
+    decide.reject(made.approval.pk, approver, "No")
+    quiet = client.get(url("index"))
+
+    assert [
+        item.get("badge") for part in waiting for item in part["items"] if item["title"] == "Approvals"
+    ] == [1]
+    items = [item for part in quiet.context["sidebar_navigation"] for item in part["items"]]
+    assert not any("badge" in item for item in items)
 
 
 def test_learning_is_counted_where_memories_have_a_page(made):

@@ -178,7 +178,11 @@ def grow(made, children, events):
     RunEvent.objects.bulk_create(
         RunEvent(
             organization=made.organization, run=made.run, seq=last + n, type="message.created",
-            payload={"role": "user", "author": "mia", "content": f"word {n}"}, created_at=timezone.now(),
+            payload={
+                "role": "user", "author": "mia", "content": f"word {n}",
+                "memories": [{"id": f"mem_{n}", "tier": 2}],
+            },
+            created_at=timezone.now(),
         )
         for n in range(1, events + 1)
     )  # fmt: skip

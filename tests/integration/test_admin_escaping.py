@@ -28,6 +28,9 @@ def addresses(made):
         url("runs_run_cancel", made.run.pk),
         url("runs_run_change", made.child.pk),
         url("runs_run_change", made.asking.pk),
+        url("runs_run_change", made.run.pk) + "?at=last",
+        url("runs_run_change", made.run.pk) + "?at=2",
+        url("runs_run_change", made.child.pk) + "?at=3",
         url("groups_group_where", goal=EVIL),
         url("groups_group_change", made.group.pk) + "?goal=" + "%3Cscript%3Ealert(1)",
     ]

@@ -366,6 +366,16 @@ def test_a_revoked_or_endless_grant_helps_nobody(waiting, approver, ask):
     assert ask(in_order(SEND)).status == "waiting"
 
 
+def test_one_of_several_deciders_allows_nothing_in_advance(waiting, approver):
+    _, approval = waiting(deciders_needed=2)
+
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, approver, remember=Remember(fixed=("to",), uses=3))
+
+    assert refused.value.code == "GRANT_REFUSED"
+    assert not Grant.objects.exists()
+
+
 # deep down, and interrupted
 
 

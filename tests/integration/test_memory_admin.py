@@ -140,6 +140,7 @@ def test_import_writes_nothing_before_it_is_confirmed(here, curator, client):
     row = {"organization": "here", "project": "atlas", "content": "三月三日发布", "metadata": {"topic": "x"}}
     dry = upload(client, row)
     assert not DepositedKnowledge.objects.exists()
+    assert "三月三日发布" in dry.content.decode()
     confirm(client, dry)
     memory = DepositedKnowledge.objects.get()
     assert (memory.content, memory.scope, memory.metadata) == (
@@ -186,3 +187,10 @@ def test_a_bad_line_is_shown_in_the_dry_run_and_nothing_is_written(here, curator
     response = upload(client, row, good)
     assert why in response.content.decode()
     assert not DepositedKnowledge.objects.exists()
+
+
+def test_what_a_file_holds_is_shown_as_text_before_it_is_confirmed(here, curator, client):
+    row = {"organization": "here", "project": "atlas", "content": "<script>alert(1)</script>"}
+    page = upload(client, row).content.decode()
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page

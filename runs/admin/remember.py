@@ -1,0 +1,67 @@
+"""The form beside an approval that makes it a standing one."""
+
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from runs.actions.decide import Remember
+from runs.admin import words
+from runs.choices import ApprovalEffect
+from runs.models import Approval
+
+MOST_USES = 1_000_000
+
+
+class RememberForm(forms.Form):
+    """Which later calls pass, and until when.
+
+    Nothing is chosen beforehand; what says too little is refused by the action itself.
+    """
+
+    same = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
+    any_arguments = forms.BooleanField(required=False, label="Whatever the arguments")
+    until = forms.DateTimeField(
+        required=False,
+        label="Until",
+        widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M"),
+    )
+    uses = forms.IntegerField(
+        required=False, label="For this many further calls", min_value=1, max_value=MOST_USES
+    )
+
+    def __init__(self, arguments: dict[str, Any], data: Any = None) -> None:
+        super().__init__(data, prefix="remember")
+        self.fields["same"].choices = [(name, _line(name, arguments[name])) for name in arguments]  # type: ignore[attr-defined]
+        for name in ("until", "uses"):
+            self.fields[name].widget.attrs["class"] = "dp-input dp-narrow"
+
+    def clean_until(self) -> Any:
+        until = self.cleaned_data["until"]
+        if until is not None and until <= timezone.now():
+            raise forms.ValidationError("This time is over.")
+        return until
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("same") and cleaned.get("any_arguments"):
+            raise forms.ValidationError(
+                "Choose arguments that stay the same, or whatever they are: one of the two."
+            )
+        return cleaned
+
+    def remember(self) -> Remember:
+        said = self.cleaned_data
+        return Remember(tuple(said["same"]), said["any_arguments"], said["until"], said["uses"])
+
+
+def offered(approval: Approval) -> bool:
+    """Whether one decider may make a standing approval of it."""
+    return approval.effect != ApprovalEffect.REQUIRE_HUMAN and approval.deciders_needed == 1
+
+
+def _line(name: str, value: Any) -> str:
+    text = "; ".join(
+        f"{line.name} = {line.text}" if line.name else line.text for line in words.readable(value)
+    )
+    return f"{words.visible(name)} = {text[:200]}{'…' if len(text) > 200 else ''}"

@@ -1,0 +1,69 @@
+"""What an agent sees: its view at the end of a run's log, or right after any event of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest
+
+from memory.context.rendering import LEGEND
+from runs.admin import words
+from runs.choices import EventType
+from runs.log import RunGone
+from runs.models import Run, RunEvent
+from runs.views import NoSuchAgent, view_at
+
+LATEST = "last"
+LONGEST = 9  # digits of an event's number
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The panel. `seq` is the event it stands after; `members` are (agent, role) of those who speak."""
+
+    agent: str
+    role: str
+    seq: int
+    latest: bool
+    tokens: int
+    version: int | None
+    legend: str
+    sections: list[str]
+    members: list[tuple[str, str]]
+
+
+def seen(request: HttpRequest, run: Run) -> Seen | None:
+    """What `?at=` and `&agent=` ask for; None, at no cost, where nobody asks. Raises Http404."""
+    at = request.GET.get("at")
+    if at is None:
+        return None
+    if at != LATEST and not (at.isascii() and at.isdigit() and len(at) <= LONGEST):
+        raise Http404
+    seq = None if at == LATEST else max(int(at), 1)
+    try:
+        moment = view_at(run.pk, seq, request.GET.get("agent") or None)
+    except (NoSuchAgent, RunGone):
+        raise Http404 from None
+    rendered = moment.rendered
+    return Seen(
+        agent=moment.agent,
+        role=moment.role,
+        seq=moment.seq,
+        latest=seq is None,
+        tokens=rendered.tokens,
+        version=moment.version,
+        legend=LEGEND,
+        sections=[words.visible(part.text) for part in rendered.sections],
+        members=_members(run),
+    )
+
+
+def _members(run: Run) -> list[tuple[str, str]]:
+    """Who speaks in the run, as its log says."""
+    created: dict[str, Any] = (
+        RunEvent.objects.filter(run=run, type=EventType.RUN_CREATED)
+        .values_list("payload", flat=True)
+        .order_by("seq")
+        .first()
+        or {}
+    )
+    return [(str(member["agent"]), str(member["role"])) for member in created.get("members", [])]
