@@ -134,10 +134,13 @@ TEAMS = (
     ),
     Team(
         "运维支持组",
-        "负责 Deputy 的运行：部署、升级、故障、备份与恢复、监控、队列与工作进程。"
-        "Operations: running Deputy, deployment, upgrades, incidents, outages, backups and restore, "
-        "monitoring, queues and workers.",
-        ("operations", "incident response", "backups", "deployment", "运维", "故障处理", "备份", "部署"),
+        "负责 Deputy 的运行：部署、升级、故障、数据库、备份与恢复、监控、服务器、队列与工作进程。"
+        "Operations: running Deputy, deployment, upgrades, incidents, outages, databases, backups and "
+        "restore, monitoring, servers, queues and workers.",
+        (
+            *("operations", "incident response", "backups", "databases", "deployment"),
+            *("运维", "故障处理", "备份", "数据库", "部署"),
+        ),
         ("operator", "sre"),
     ),
 )

@@ -164,6 +164,7 @@ def test_its_groups_are_those_of_the_specification():
         ("Please review my pull request", "代码审查组"),
         ("Refactor this function: def f(a, b, c, d, e): return a", "代码审查组"),
         ("系统故障了，怎么恢复备份？", "运维支持组"),
+        ("怎样备份数据库？", "运维支持组"),
         ("How do I deploy Deputy with backups?", "运维支持组"),
         ("The workers are down, what now?", "运维支持组"),
     ],
