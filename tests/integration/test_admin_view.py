@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from runs.models import RunEvent
+from runs.models import Run, RunEvent
 from runs.views import view_at
 from tests.admin_world import client_of, drive, person, superuser, tenant, url
 from tests.scripted import by_role, call, say
@@ -82,13 +82,29 @@ def test_an_earlier_view_is_as_it_was(made, client):
     assert shown(client, run, at=changed) == view_at(run.pk, changed).rendered.text
 
 
-def test_each_member_of_a_group_has_a_view(made, client):
-    opened = page(client, made.child, at="last")
+def test_each_member_of_a_group_has_a_view(world, ask):
+    run = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("ok")],
+            researcher=[say("EVIDENCE: 5")],
+            analyst=[say("PROPOSAL: 6")],
+            lead=[say("DECISION: 6")],
+        )
+    )
+    child = Run.objects.get(parent_run=run)
+    client = client_of(person(world, "lou", "runs.view_run", is_staff=True))
+    members = {m["role"]: m["agent"] for m in RunEvent.objects.get(run=child, seq=1).payload["members"]}
+    opened = page(client, child, at="last")
+    spoke = RunEvent.objects.get(run=child, type="message.created", agent=members["analyst"])
 
-    assert made.role.name in opened
-    agents = {member["agent"] for member in RunEvent.objects.get(run=made.child, seq=1).payload["members"]}
-    for agent in agents:
-        assert shown(client, made.child, at="last", agent=agent)
+    assert "<strong>lead</strong>" in opened  # who had the last word; the others are a link away
+    for role in ("researcher", "analyst"):
+        assert f'href="?at=last&amp;agent={members[role]}#sees">{role}</a>' in opened
+    assert f'href="?at={spoke.seq}&amp;agent={members["analyst"]}#sees"' in opened
+    for agent in members.values():
+        assert shown(client, child, at="last", agent=agent) == view_at(child.pk, None, agent).rendered.text
+    assert "researcher: EVIDENCE: 5" in shown(client, child, at=spoke.seq, agent=members["analyst"])
+    assert "lead: DECISION" not in shown(client, child, at=spoke.seq, agent=members["analyst"])
 
 
 @pytest.mark.parametrize(
