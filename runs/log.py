@@ -17,10 +17,14 @@ from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 PAYLOAD_VERSION = 1
 CHANNEL = "deputy_events"  # says the root of each tree in which something happened
 
+# The time is read once the lock is held: read beside it, it would be that of before the wait.
 LOCK = """
-SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
-       attempt, last_seq, last_digest, deadline, waiting_reason, clock_timestamp()
-FROM runs_run WHERE id = %s FOR NO KEY UPDATE
+WITH held AS MATERIALIZED (
+    SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
+           attempt, last_seq, last_digest, deadline, waiting_reason
+    FROM runs_run WHERE id = %s FOR NO KEY UPDATE
+)
+SELECT held.*, clock_timestamp() FROM held
 """
 LOCK_TIMED = LOCK.replace("clock_timestamp()", "clock_timestamp(), set_config('statement_timeout', %s, true)")
 
@@ -95,7 +99,7 @@ class RunLog:
         Raises RunGone.
         """
         if statement_timeout_ms:
-            found = row(LOCK_TIMED, [str(statement_timeout_ms), run_id])
+            found = row(LOCK_TIMED, [run_id, str(statement_timeout_ms)])
         else:
             found = row(LOCK, [run_id])
         if found is None:

@@ -42,7 +42,7 @@ class Call:
     wait_kind: str = ""
     correlation_key: str = ""
     outcome: str = ""
-    payload: dict[str, Any] = field(default_factory=dict)
+    payload: Any = field(default_factory=dict)
     idempotency_key: str = ""
     effective_arguments: dict[str, Any] | None = None
     child_run: str = ""
@@ -262,7 +262,8 @@ def _resolved(state: State, event: Event) -> None:
         return
     call.phase = READY
     call.outcome = event.payload["outcome"]
-    call.payload = event.payload.get("payload") or {}
+    payload = event.payload.get("payload")
+    call.payload = {} if payload is None else payload
     state.reserved -= call.reserved
     state.tokens += call.payload.get("tokens", 0) if call.child_run else 0
 

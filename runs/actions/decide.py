@@ -23,7 +23,7 @@ class DecisionRefused(Exception):
     """The decision cannot be taken, and nothing has changed.
 
     `code`: NOT_ENTITLED, HUMAN_ONLY, OWN_RUN, ALREADY_DECIDED, EXPIRED, REASON_MISSING,
-    INVALID_ARGUMENTS, POLICY_DENIES, GRANT_REFUSED.
+    REASON_INVALID, INVALID_ARGUMENTS, POLICY_DENIES, GRANT_REFUSED.
     """
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
@@ -56,14 +56,22 @@ def approve(
     Where several deciders are needed the approval stays pending until the last. The same decision
     again answers alike. Raises DecisionRefused, Approval.DoesNotExist.
     """
-    return _decide(approval_id, by, True, reason.strip(), arguments, remember)
+    return _decide(approval_id, by, True, storable(reason), arguments, remember)
 
 
 def reject(approval_id: str, by: Any, reason: str) -> Approval:
     """Refuse the call; the agent is told the reason. Raises DecisionRefused, Approval.DoesNotExist."""
     if not reason.strip():
         raise DecisionRefused("REASON_MISSING", "A rejection needs a reason: the agent is told it.")
-    return _decide(approval_id, by, False, reason.strip(), None, None)
+    return _decide(approval_id, by, False, storable(reason), None, None)
+
+
+def storable(reason: str) -> str:
+    """The reason without blanks around it. Raises DecisionRefused for text the database cannot keep."""
+    try:
+        return str(normalise(reason.strip()))
+    except NotJson as error:
+        raise DecisionRefused("REASON_INVALID", f"The reason cannot be kept: {error}") from None
 
 
 def _decide(
@@ -133,9 +141,9 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str) -> None
     missing = [name for name in remember.fixed if name not in arguments]
     if missing:
         raise DecisionRefused("GRANT_REFUSED", f"The call has no argument {', '.join(missing)}.")
-    if not remember.fixed and not remember.any_arguments:
+    if bool(remember.fixed) == remember.any_arguments:
         raise DecisionRefused(
-            "GRANT_REFUSED", "Say which arguments must stay the same, or that any may be used."
+            "GRANT_REFUSED", "Say which arguments must stay the same, or that any may be used; not both."
         )
     Grant.objects.create(
         organization_id=approval.organization_id,

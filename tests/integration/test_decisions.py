@@ -132,6 +132,17 @@ def test_a_rejection_needs_a_reason(waiting, approver):
     assert refused.value.code == "REASON_MISSING"
 
 
+def test_a_reason_that_cannot_be_kept_is_refused_and_nothing_happens(waiting, approver):
+    _, approval = waiting()
+
+    for decide in (approve, reject):
+        with pytest.raises(DecisionRefused) as refused:
+            decide(approval.pk, approver, "no\x00")
+        assert refused.value.code == "REASON_INVALID"
+    approval.refresh_from_db()
+    assert approval.status == "pending"
+
+
 def test_expired_is_not_rejected(waiting):
     run, approval = waiting()
     overdue(run)

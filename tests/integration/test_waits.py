@@ -91,6 +91,15 @@ def test_the_same_signal_again_changes_nothing_and_another_payload_is_refused(as
     assert types(run) == before
 
 
+@pytest.mark.parametrize("answer", [0, False, "", [], None])
+def test_a_signal_may_carry_any_json(ask, answer):
+    run = ask(in_order(QUESTION, say("done")))
+    signal(run.pk, Wait.objects.get(run=run).correlation_key, answer)
+    executor.run(run.pk)
+
+    assert payload(run, "tool.completed")["result"] == ({} if answer is None else answer)
+
+
 @pytest.mark.parametrize("key", ["cap-approval-x", "child-run_x", "review-3.0", "retry-4"])
 def test_decisions_and_childrens_ends_cannot_be_signalled(ask, key):
     run = ask(in_order(QUESTION))
