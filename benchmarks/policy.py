@@ -1,7 +1,6 @@
 """What one policy decision costs, beside plain Python, Cedar and Casbin deciding the same.
 
-    uv venv .venv-bench && uv pip install --python .venv-bench/bin/python -r requirements-bench.txt
-    .venv-bench/bin/python -m benchmarks.policy
+    make bench BENCH=policy
 
 Everyone gets the same rules and requests and must come to the same answers: a rule denies or allows a
 capability for an organization, perhaps a project, perhaps a role; a matching deny wins; no rule allows.
@@ -9,12 +8,16 @@ Peers get their policies parsed beforehand; those not installed are left out. Th
 """
 
 import json
+import os
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 
+from benchmarks import peers
 from policy.evaluate import AgentContext, Boundary, Context, Rule, RuleSet, ToolInfo, evaluate
 
 SIZES = (50, 2000)
@@ -217,5 +220,12 @@ def main() -> None:
     )
 
 
+def beside_the_peers() -> None:
+    """Go on in the peers' own Python, which has Deputy's packages too, where it can be had."""
+    if find_spec("cedarpy") is None and (interpreter := peers.python()):
+        os.execv(interpreter, [interpreter, "-m", "benchmarks.policy", *sys.argv[1:]])
+
+
 if __name__ == "__main__":
+    beside_the_peers()
     main()
