@@ -33,3 +33,9 @@ def pytest_unconfigure() -> None:
     """Remove the folder of a session in which no test asked the database."""
     if settings.configured and (home := getattr(settings, "TEST_HOME", None)) is not None:
         place.remove(home)
+
+
+@pytest.fixture(autouse=True)
+def nothing_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One write in sixty-four counts terms on the side; a test that wants it counted says so."""
+    monkeypatch.setattr("memory.statistics.FOLD_ONE_IN", 10**9)
