@@ -4,7 +4,6 @@ Raw SQL lives here because a step's cost is this file: the lock and the fence ar
 the events and the row's new state another.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -32,8 +31,6 @@ READ = """
 SELECT seq, type, agent, payload, created_at FROM runs_runevent
 WHERE run_id = %s AND seq > %s ORDER BY seq
 """
-
-IN_ORDER = "SELECT id FROM runs_run WHERE id = ANY(%s) ORDER BY depth, id"
 
 COLUMNS = tuple(
     "id organization_id project_id user_id parent_run_id root_id depth kind driver status attempt "  # noqa: SIM905
@@ -203,14 +200,3 @@ def read(run_id: str, after: int = 0) -> list[Event]:
         Event(seq, type, agent, from_json(payload), at)
         for seq, type, agent, payload, at in rows(READ, [run_id, after])
     ]
-
-
-def lock_in_order(run_ids: Iterable[str]) -> list[RunLog]:
-    """Lock several runs, ancestors first (design 4, Lock order). Missing ones are left out."""
-    logs = []
-    for (run_id,) in rows(IN_ORDER, [list(run_ids)]):
-        try:
-            logs.append(RunLog.lock(run_id))
-        except RunGone:  # deleted between the two statements
-            continue
-    return logs

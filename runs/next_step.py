@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from runs import state as phases
-from runs.choices import EventType
 from runs.state import Call, Member, State
 
 REPEATS_ALLOWED = 2  # the third same batch in a row ends the run
@@ -107,10 +106,3 @@ def output(state: State) -> str | None:
     """What the run leaves: the last words of whoever spoke last; None when they are empty."""
     said = state.last_said
     return (said.content.strip() or None) if said else None
-
-
-ENDINGS = {
-    EventType.RUN_COMPLETED.value: "completed",
-    EventType.RUN_FAILED.value: "failed",
-    EventType.RUN_CANCELLED.value: "cancelled",
-}

@@ -1,5 +1,7 @@
 """Organizations, their projects, and who belongs to them."""
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -55,6 +57,13 @@ class MembershipKind(models.TextChoices):
     SERVICE = "service", "Service account"
 
 
+class MembershipManager(models.Manager["Membership"]):
+    def seeing(self, user: Any, project: Project) -> "Membership | None":
+        """The user's active membership that includes the project, or None."""
+        found = self.filter(organization_id=project.organization_id, user=user, active=True).first()
+        return found if found is not None and found.sees_project(project.pk) else None
+
+
 class Membership(Created):
     """A user in an organization, and the boundary of what runs in their name may do.
 
@@ -72,6 +81,8 @@ class Membership(Created):
     projects = ArrayField(models.CharField(max_length=ids.ID_LENGTH), null=True, blank=True)
     allowed_tools = ArrayField(models.CharField(max_length=64), null=True, blank=True)
     denied_tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+
+    objects = MembershipManager()
 
     class Meta:
         constraints = [

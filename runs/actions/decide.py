@@ -209,12 +209,10 @@ def _again(approval: Approval, approved: bool, arguments: dict[str, Any] | None)
 
 def entitled(approval: Approval, by: Any) -> bool:
     """Whether `by` decides as a person. Raises DecisionRefused when they may not decide (design 5)."""
-    mine = Membership.objects.filter(organization_id=approval.organization_id, user=by, active=True)
-    membership = mine.first()
-    sees = membership is not None and membership.sees_project(approval.run.project_id)
-    if not sees or not by.has_perm("runs.decide_approval"):
+    membership = Membership.objects.seeing(by, approval.run.project)
+    if membership is None or not by.has_perm("runs.decide_approval"):
         raise DecisionRefused("NOT_ENTITLED", "You may not decide approvals of this project.")
-    human = membership is not None and membership.kind == MembershipKind.HUMAN
+    human = membership.kind == MembershipKind.HUMAN
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
         raise DecisionRefused("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
     strict = own_run_excluded(approval.run.project, approval.effect, approval.deciders_needed)

@@ -21,7 +21,7 @@ def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None
     """
     if outcome not in OUTCOMES:
         raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")
-    check_entitled(Run.objects.get(pk=run_id), by)
+    check_entitled(Run.objects.select_related("project").get(pk=run_id), by)
     key = f"review-{call_id}"
     payload = {"outcome": outcome, "result": result, "message": message, "by": by.get_username()}
     with transaction.atomic():
@@ -43,8 +43,6 @@ def _again(wait: Wait, outcome: str) -> None:
 
 def check_entitled(run: Run, by: Any) -> None:
     """Raises SignalRefused unless `by` sees the project and holds runs.resolve_review."""
-    mine = Membership.objects.filter(organization_id=run.organization_id, user=by, active=True)
-    membership = mine.first()
-    sees = membership is not None and membership.sees_project(run.project_id)
-    if not sees or not by.has_perm("runs.resolve_review"):
+    membership = Membership.objects.seeing(by, run.project)
+    if membership is None or not by.has_perm("runs.resolve_review"):
         raise SignalRefused("NOT_ENTITLED", "You may not say what became of this call.")

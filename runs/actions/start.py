@@ -135,8 +135,7 @@ def wanted_group(group_id: str, project: Project) -> dict[str, str]:
 
 def personal_agent(user: Any, project: Project) -> AgentInstance:
     """The user's PA in the project's organization, made on first use. Raises CannotStart."""
-    membership = Membership.objects.filter(organization_id=project.organization_id, user=user).first()
-    if membership is None or not membership.sees_project(project.pk):
+    if Membership.objects.seeing(user, project) is None:
         raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
     agent = AgentInstance.objects.filter(organization_id=project.organization_id, user=user).first()
     if agent:

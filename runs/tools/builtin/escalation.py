@@ -67,9 +67,5 @@ def list_available_groups(
 
 
 def _may_see(run: ToolContext, project_id: str) -> bool:
-    membership = Membership.objects.filter(organization_id=run.organization_id, user_id=run.user_id).first()
-    return (
-        membership is not None
-        and membership.sees_project(project_id)
-        and Project.objects.filter(pk=project_id, organization_id=run.organization_id).exists()
-    )
+    project = Project.objects.filter(pk=project_id, organization_id=run.organization_id).first()
+    return project is not None and Membership.objects.seeing(run.user_id, project) is not None
