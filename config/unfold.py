@@ -111,6 +111,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": None,
     "SHOW_BACK_BUTTON": True,
     "STYLES": [lambda request: static("deputy/admin.css")],
+    "SCRIPTS": [lambda request: static("deputy/times.js")],
     "DASHBOARD_CALLBACK": "runs.admin.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,

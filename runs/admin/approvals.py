@@ -1,38 +1,43 @@
 """Approvals: what waits for a decision, and deciding it."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db.models import Case, IntegerField, Value, When
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import reverse
-from django.utils import timezone
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
+from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
-from policy.models import CapabilityRule
 from runs.actions import decide
-from runs.admin import knew, words
+from runs.admin import deciding, edit, knew, words
+from runs.admin.dashboard import decidable
+from runs.admin.deciding import arguments_of
 from runs.admin.family import path as path_to
 from runs.admin.remember import RememberForm, offered
-from runs.choices import ApprovalEffect, ApprovalStatus
+from runs.choices import ApprovalStatus
 from runs.models import Approval
 from runs.tools import registry
 
-REASONS = {
-    "risk_default": "The tool's risk asks for it; no rule says otherwise.",
-}
 SHOWN_LINES = 4  # of the arguments, in the list
+QUEUE = 500  # pending ones read to say which comes next
 
 
 class StatusFilter(admin.SimpleListFilter):
-    title = "status"
+    title = gettext_lazy("status")
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
@@ -42,92 +47,27 @@ class StatusFilter(admin.SimpleListFilter):
         return queryset.filter(status=self.value()) if self.value() in ApprovalStatus.values else queryset
 
 
-@dataclass(frozen=True)
-class Shown:
-    """An approval as its page and the confirmation of many show it."""
-
-    approval: Approval
-    arguments: list[words.Line]
-    exact: str
-    why: str
-    rule: CapabilityRule | None
-    age: str
-    left: str
-    risk: str
-    tone: str
-
-    @property
-    def pending(self) -> bool:
-        return self.approval.status == ApprovalStatus.PENDING
-
-
-def shown(approvals: list[Approval]) -> list[Shown]:
-    """Everything a decider needs; one query for all the rules."""
-    now = timezone.now()
-    ids = {approval.rule for approval in approvals}
-    rules = {rule.pk: rule for rule in CapabilityRule.objects.select_related("capability").filter(pk__in=ids)}
-    found = []
-    for approval in approvals:
-        arguments = arguments_of(approval)
-        found.append(
-            Shown(
-                approval=approval,
-                arguments=words.readable(arguments),
-                exact=json.dumps(arguments, indent=2, ensure_ascii=False),
-                why=approval.explanation or REASONS.get(approval.rule, ""),
-                rule=rules.get(approval.rule),
-                age=words.between(approval.requested_at, now),
-                left=words.between(now, approval.expires_at),
-                risk=risk_of(approval.tool_call.tool),
-                tone=words.tone(approval.status),
-            )
-        )
-    return found
-
-
-def arguments_of(approval: Approval) -> Any:
-    """What would run: the call's effective arguments, or as a decider changed them."""
-    if approval.edited_arguments is not None:
-        return approval.edited_arguments
-    return approval.tool_call.effective_arguments
-
-
-def risk_of(tool: str) -> str:
-    """The tool's risk; a tool that is gone counts as high."""
-    found = registry.get(tool)
-    return found.risk_level if found else "high"
-
-
-def single_only(approval: Approval) -> str:
-    """Why this cannot be approved together with others; empty when it can."""
-    if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
-        return "a person has to decide it on its own page"
-    if approval.deciders_needed > 1:
-        return f"{approval.deciders_needed} people have to decide it, each on its own page"
-    if risk_of(approval.tool_call.tool) == "high":
-        return f"{approval.tool_call.tool} is of high risk: decide it on its own page"
-    return ""
-
-
 @admin.register(Approval)
 class ApprovalAdmin(History, TenantAdmin):
     """Decisions are taken here by runs.actions.decide and nowhere else."""
 
     project_lookup = "run__project_id"
     fixed = ()
-    list_display = ("tool_name", "arguments_short", "for_whom", "why_short", "age", "expiry", "state")
-    list_display_links = ("tool_name",)
+    list_display = ("call", "for_whom", "why_short", "age", "expiry", "state")
+    list_display_links = None
     list_filter = (
         StatusFilter,
+        ("capability", AllValuesFieldListFilter),
         ("effect", ChoicesDropdownFilter),
         ("run__project", Related),
         ("run__user", Related),
     )
-    list_select_related = ("tool_call", "run__user", "run__project")
+    list_select_related = ("tool_call", "run__user", "run__project", "run__group")
     search_fields = ("tool_call__tool", "capability", "run__goal", "id__exact", "run__id__exact")
-    search_help_text = "A tool, a capability, words of the goal, or an id"
+    search_help_text = gettext_lazy("A tool, a capability, words of the goal, or an id")
     actions = ("approve_selected", "reject_selected")
-    empty_message = "Nothing waits for a decision. When a call needs one, it shows here."
+    empty_message = gettext_lazy("Nothing waits for a decision. When a call needs one, it shows here.")
+    list_before_template = "admin/runs/approval/desk_link.html"
 
     def get_ordering(self, request: HttpRequest) -> Any:
         """Pending ones first, then the latest."""
@@ -136,43 +76,61 @@ class ApprovalAdmin(History, TenantAdmin):
 
     # The list
 
-    @admin.display(description="Tool", ordering="tool_call__tool")
-    def tool_name(self, approval: Approval) -> str:
-        capability = approval.capability
-        tool = approval.tool_call.tool
-        return tool if capability in ("", tool) else f"{tool} ({capability})"
-
-    @admin.display(description="Arguments")
-    def arguments_short(self, approval: Approval) -> str:
+    @admin.display(description=gettext_lazy("What would run"), ordering="tool_call__tool")
+    def call(self, approval: Approval) -> str:
         lines = words.readable(arguments_of(approval))
-        context = {"lines": lines[:SHOWN_LINES], "more": max(len(lines) - SHOWN_LINES, 0)}
-        return render_to_string("admin/runs/approval/arguments_short.html", context)
+        context = {
+            "approval": approval,
+            "capability": "" if approval.capability == approval.tool_call.tool else approval.capability,
+            "lines": lines[:SHOWN_LINES],
+            "more": max(len(lines) - SHOWN_LINES, 0),
+        }
+        return render_to_string("admin/runs/approval/call.html", context)
 
-    @admin.display(description="For", ordering="run__user__username")
+    @admin.display(description=gettext_lazy("For"), ordering="run__user__username")
     def for_whom(self, approval: Approval) -> str:
-        return f"{approval.run.user}: {approval.run.goal[:60]}"
+        return render_to_string("admin/runs/approval/for_whom.html", {"run": approval.run})
 
-    @admin.display(description="Why")
+    @admin.display(description=gettext_lazy("Why"))
     def why_short(self, approval: Approval) -> str:
         return approval.explanation[:120]
 
-    @admin.display(description="Age", ordering="requested_at")
+    @admin.display(description=gettext_lazy("Asked"), ordering="requested_at")
     def age(self, approval: Approval) -> str:
-        return words.between(approval.requested_at, timezone.now())
+        return times.ago(approval.requested_at)
 
-    @admin.display(description="Expires", ordering="expires_at")
+    @admin.display(description=gettext_lazy("Expires"), ordering="expires_at")
     def expiry(self, approval: Approval) -> str:
-        if approval.status != ApprovalStatus.PENDING or approval.expires_at is None:
-            return ""
-        left = (approval.expires_at - timezone.now()).total_seconds()
-        return f"in {words.span(left)}" if left > 0 else "expired"
+        return times.left(approval.expires_at) if approval.status == ApprovalStatus.PENDING else ""
 
-    @admin.display(description="Status", ordering="status")
+    @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, approval: Approval) -> str:
         context = {"text": approval.get_status_display(), "tone": words.tone(approval.status)}
         return render_to_string("admin/runs/plain_badge.html", context)
 
     # Its page
+
+    def get_urls(self) -> list[Any]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("next/", wrap(require_safe(self.next_view)), name="runs_approval_next"),
+            path("<str:object_id>/state/", wrap(require_safe(self.state_view)), name="runs_approval_state"),
+            *super().get_urls(),
+        ]
+
+    def next_view(self, request: HttpRequest) -> HttpResponse:
+        """The approval that has waited longest for this person, or the list where nothing does."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return _to(next_after(waiting(request), ""))
+
+    def state_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Whether it is still pending, and what became of it in words: {pending, said}."""
+        approval = self.visible_or_404(request, object_id)
+        pending = approval.status == ApprovalStatus.PENDING
+        answer = JsonResponse({"pending": pending, "said": "" if pending else fate(approval)})
+        answer["Cache-Control"] = "no-store"
+        return answer
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -189,75 +147,79 @@ class ApprovalAdmin(History, TenantAdmin):
         remember: RememberForm | None = None,
         extra_context: Any = None,
     ) -> HttpResponse:
-        """The approval's page; `remember`: what was said of calls like it and could not be kept."""
+        """The approval's page; `remember`: what was said of calls like it and could not be kept.
+
+        What somebody wrote and could not be kept stands in its fields again.
+        """
         approval = (
             self.get_queryset(request)
-            .select_related("tool_call", "run__user", "run__project", "run__group", "decided_by")
+            .select_related("tool_call", "run__user", "run__project", "run__group", "run__role", "decided_by")
             .get(pk=approval_id)
         )
         if not offered(approval):
             remember = None
         elif remember is None:
             remember = RememberForm(arguments_of(approval))
+        said, queue = deciding.asking(approval), waiting(request)
         context = {
             **self.admin_site.each_context(request),
-            "title": "Approval",
+            "title": _("Approval"),
             "subtitle": None,
             "opts": self.opts,
-            "shown": shown([approval])[0],
+            "shown": deciding.shown([approval], compare=True)[0],
             "approval": approval,
             "run": approval.run,
             "path": path_to(approval.run_id),
-            "refused": refusal(approval, request.user),
+            "refused": deciding.refusal(approval, request.user),
+            "fate": fate(approval),
             "remember": remember,
-            "knew": knew.behind(request, approval.run, approval.tool_call),
+            "said": words.visible(str(said.get("content", ""))),
+            "knew": knew.behind(request, approval.run, said),
+            "fields": edit.fields(*_form_of(approval)),
+            "posted": request.POST if request.method == "POST" else {},
             "reason": request.POST.get("reason", ""),
             "decisions": list(approval.decisions.select_related("user").order_by("id")),
+            "queue": queue,
+            "place": queue.index(approval.pk) + 1 if approval.pk in queue else 0,
+            "next": next_after(queue, approval.pk),
+            "previous": next_after(queue[::-1], approval.pk),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/runs/approval/page.html", context)
 
     def _decide_one(self, request: HttpRequest, approval: Approval) -> HttpResponse:
+        """Decide, and open the next one that waits; what is refused stays on the page, as written."""
         if not self.has_decide_permission(request):
             raise PermissionDenied
-        decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
+        queue, remember = waiting(request), None
         shown_now = request.POST.get("digest") == approval.arguments_digest
+        if request.POST.get("decision") == "approve_always":
+            remember = RememberForm(arguments_of(approval), request.POST)
         if not shown_now and not asks_for_what_stands(request, approval):
-            self._say(request, approval, "has changed since you opened it: look again.", messages.ERROR)
-        elif decision == "approve_edited":
-            self._approve_edited(request, approval, reason)
-        elif decision == "approve_always":
-            form = RememberForm(arguments_of(approval), request.POST)
-            if not self._approve_always(request, approval, reason, form):
-                return self._page(request, approval.pk, form)
-        else:
-            self._decide(request, approval, decision, reason)
-        return HttpResponseRedirect(reverse("admin:runs_approval_change", args=[approval.pk]))
+            self._say(request, approval, _("It has changed since you opened it: look again."), messages.ERROR)
+        elif self._take(request, approval, request.POST.get("decision", ""), remember):
+            return _to(next_after(queue, approval.pk) or approval.pk)
+        return self._page(request, approval.pk, remember)
 
-    def _approve_always(
-        self, request: HttpRequest, approval: Approval, reason: str, form: RememberForm
+    def _take(
+        self, request: HttpRequest, approval: Approval, decision: str, remember: RememberForm | None
     ) -> bool:
-        """Approve, and calls like this from now on. False: refused, and the form is to be shown again."""
-        if form.is_valid():
-            return self._decide(request, approval, "approve", reason, remember=form.remember())
-        self._say(request, approval, "Nothing was decided: see below.", messages.ERROR)
-        return False
-
-    def _approve_edited(self, request: HttpRequest, approval: Approval, reason: str) -> None:
+        """One decision as the page's form says it. False: refused, in words."""
+        reason = request.POST.get("reason", "")
+        if decision == "approve_always" and remember is not None:
+            if not remember.is_valid():
+                self._say(request, approval, _("Nothing was decided: see below."), messages.ERROR)
+                return False
+            return self._decide(request, approval, "approve", reason, remember=remember.remember())
+        if decision not in ("approve_edited", "approve_fields"):
+            return self._decide(request, approval, decision, reason)
         try:
-            arguments = json.loads(request.POST.get("arguments", ""))
-        except (ValueError, RecursionError):
-            self._say(
-                request, approval, "The changed arguments are not JSON; nothing was decided.", messages.ERROR
-            )
-            return
-        if not isinstance(arguments, dict):
-            self._say(
-                request, approval, "The arguments are a JSON object; nothing was decided.", messages.ERROR
-            )
-            return
+            arguments = _changed(request, approval, decision)
+        except edit.NotReadable as refused:
+            self._say(request, approval, str(refused), messages.ERROR)
+            return False
         unchanged = arguments == arguments_of(approval)
-        self._decide(request, approval, "approve", reason, None if unchanged else arguments)
+        return self._decide(request, approval, "approve", reason, None if unchanged else arguments)
 
     def _decide(
         self,
@@ -275,34 +237,44 @@ class ApprovalAdmin(History, TenantAdmin):
             elif decision == "reject":
                 decided = decide.reject(approval.pk, request.user, reason)
             else:
-                self._say(request, approval, "Say whether to approve or to reject.", messages.ERROR)
+                self._say(request, approval, _("Say whether to approve or to reject."), messages.ERROR)
                 return False
         except decide.DecisionRefused as refused:
-            self._say(request, approval, refused.message, messages.ERROR)
+            self._say(request, approval, _(refused.message), messages.ERROR)
             return False
         if decided.status == ApprovalStatus.PENDING:
-            said = f"Your approval counts; {decided.deciders_needed} people have to approve."
-            self._say(request, approval, said, messages.SUCCESS)
+            said = _("Your approval counts; {count} people have to approve.")
+            self._say(request, approval, said.format(count=decided.deciders_needed), messages.SUCCESS)
         elif decided.decided_by_id != request.user.pk:
-            said = f"{decided.decided_by} has meanwhile decided the same; nothing changed."
-            self._say(request, approval, said, messages.WARNING)
+            said = _("{who} has meanwhile decided the same; nothing changed.")
+            self._say(request, approval, said.format(who=decided.decided_by), messages.WARNING)
         elif decision == "approve":
-            always = " Calls like it pass from now on." if remember else ""
-            self._say(request, approval, f"Approved; the call runs now.{always}", messages.SUCCESS)
+            said = _("Approved; the call runs now.")
+            always = f" {_('Calls like it pass from now on.')}" if remember else ""
+            self._say(request, approval, said + always, messages.SUCCESS)
         else:
-            self._say(request, approval, "Rejected; the agent is told why.", messages.SUCCESS)
+            self._say(request, approval, _("Rejected; the agent is told why."), messages.SUCCESS)
         return True
 
-    def _say(self, request: HttpRequest, approval: Approval, words: str, level: int) -> None:
-        self.message_user(request, f"{approval.tool_call.tool}: {words}", level)
+    def _say(self, request: HttpRequest, approval: Approval, said: str, level: int) -> None:
+        """The words, with a way back to what they are about."""
+        link = reverse("admin:runs_approval_change", args=[approval.pk])
+        about = format_html(
+            '<a class="dp-link" href="{}">{}, {}</a>: {}',
+            link,
+            approval.tool_call.tool,
+            approval.run.user,
+            said,
+        )
+        self.message_user(request, about, level)
 
     # Several at once
 
-    @admin.action(description="Approve…", permissions=["decide"])
+    @admin.action(description=gettext_lazy("Approve…"), permissions=["decide"])
     def approve_selected(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         return self._several(request, queryset, "approve")
 
-    @admin.action(description="Reject…", permissions=["decide"])
+    @admin.action(description=gettext_lazy("Reject…"), permissions=["decide"])
     def reject_selected(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         return self._several(request, queryset, "reject")
 
@@ -312,23 +284,28 @@ class ApprovalAdmin(History, TenantAdmin):
         found = list(rows.filter(status=ApprovalStatus.PENDING))
         gone = queryset.count() - len(found)
         if gone:
-            self.message_user(request, f"Decided or withdrawn meanwhile: {gone}.", messages.WARNING)
-        single = {a.pk: single_only(a) for a in found if decision == "approve" and single_only(a)}
+            self.message_user(
+                request, _("Decided or withdrawn meanwhile: {count}.").format(count=gone), messages.WARNING
+            )
+        single = {a.pk: why for a in found if decision == "approve" and (why := deciding.single_only(a))}
         together = [approval for approval in found if approval.pk not in single]
+        alone = [approval for approval in found if approval.pk in single]
         if request.POST.get("confirmed") and together:
             reason = request.POST.get("reason", "").strip()
             if decision == "approve" or reason:
                 return self._decide_several(request, together, decision, reason)
-            self.message_user(request, "A rejection needs a reason: the agents are told it.", messages.ERROR)
+            said = _("A rejection needs a reason: the agents are told it.")
+            self.message_user(request, said, messages.ERROR)
         if not found:
             return None
         context = {
             **self.admin_site.each_context(request),
-            "title": "Approve these calls?" if decision == "approve" else "Reject these calls?",
+            "title": _("Approve these calls?") if decision == "approve" else _("Reject these calls?"),
             "decision": decision,
-            "together": shown(together),
+            "together": deciding.shown(together),
             "single": [
-                (item, single[item.approval.pk]) for item in shown([a for a in found if a.pk in single])
+                (item, single[item.approval.pk])
+                for item in deciding.shown([a for a in found if a.pk in single])
             ],
             "checkbox": ACTION_CHECKBOX_NAME,
         }
@@ -339,7 +316,7 @@ class ApprovalAdmin(History, TenantAdmin):
     ) -> HttpResponse | None:
         for approval in approvals:
             if request.POST.get(f"digest-{approval.pk}") != approval.arguments_digest:
-                self._say(request, approval, "Changed since it was shown, so not decided.", messages.ERROR)
+                self._say(request, approval, _("Changed since it was shown, so not decided."), messages.ERROR)
             else:
                 self._decide(request, approval, decision, reason)
         return None
@@ -348,20 +325,63 @@ class ApprovalAdmin(History, TenantAdmin):
         return bool(request.user.has_perm("runs.decide_approval"))
 
 
+def waiting(request: HttpRequest) -> list[str]:
+    """The ids of the pending approvals this person could decide, the oldest first."""
+    return list(decidable(request).order_by("pk").values_list("pk", flat=True)[:QUEUE])
+
+
+def next_after(queue: Sequence[str], current: str) -> str | None:
+    """The one that comes after the current one, from the front again after the last; None for no other."""
+    others = [pk for pk in queue if pk != current]
+    if not others:
+        return None
+    at = queue.index(current) if current in queue else 0
+    return others[at] if at < len(others) else others[0]
+
+
+def fate(approval: Approval) -> str:
+    """What became of it, in one line; empty while it is pending."""
+    if approval.status == ApprovalStatus.PENDING:
+        return ""
+    said = str(approval.get_status_display())
+    if approval.decided_by:
+        said = _("{status} by {who}").format(status=said, who=approval.decided_by)
+    when = f", {times.exact(approval.decided_at)}" if approval.decided_at else ""
+    why = f" {_('Reason: {reason}').format(reason=approval.reason)}" if approval.reason else ""
+    return f"{said}{when}.{why}"
+
+
+def _to(approval_id: str | None) -> HttpResponse:
+    if approval_id is None:
+        return redirect("admin:runs_approval_changelist")
+    return redirect("admin:runs_approval_change", approval_id)
+
+
+def _form_of(approval: Approval) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The arguments and the schema of the tool that takes them."""
+    tool = registry.get(approval.tool_call.tool)
+    return arguments_of(approval), tool.parameters if tool else None
+
+
+def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[str, Any]:
+    """The arguments as the decider wants them. Raises edit.NotReadable."""
+    if decision == "approve_fields":
+        return edit.read(arguments_of(approval), request.POST)
+    try:
+        arguments = json.loads(request.POST.get("arguments", ""))
+    except (ValueError, RecursionError):
+        raise edit.NotReadable(_("The changed arguments are not JSON; nothing was decided.")) from None
+    if not isinstance(arguments, dict):
+        raise edit.NotReadable(_("The arguments are a JSON object; nothing was decided."))
+    return arguments
+
+
 def asks_for_what_stands(request: HttpRequest, approval: Approval) -> bool:
     """Whether the form's changed arguments are the ones that stand already: sent twice, as a rule."""
-    if request.POST.get("decision") != "approve_edited" or approval.edited_arguments is None:
+    decision = request.POST.get("decision", "")
+    if decision not in ("approve_edited", "approve_fields") or approval.edited_arguments is None:
         return False
     try:
-        return bool(json.loads(request.POST.get("arguments", "")) == approval.edited_arguments)
-    except (ValueError, RecursionError):
+        return _changed(request, approval, decision) == approval.edited_arguments
+    except edit.NotReadable:
         return False
-
-
-def refusal(approval: Approval, user: Any) -> str:
-    """Why this person cannot decide this, in words; empty when they can."""
-    try:
-        decide.entitled(approval, user)
-    except decide.DecisionRefused as refused:
-        return refused.message
-    return ""

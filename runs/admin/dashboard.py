@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 
+from common import times
 from runs.admin import words
 from runs.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
 from runs.models import Approval, Run, Wait
@@ -58,8 +59,8 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         lists["approvals"] = [
             {
                 "approval": a,
-                "age": words.between(a.requested_at, now),
-                "left": words.between(now, a.expires_at),
+                "age": times.between(a.requested_at, now),
+                "left": times.between(now, a.expires_at),
             }
             for a in rows
         ]
@@ -87,7 +88,7 @@ def _waiting(request: HttpRequest, now: Any) -> dict[str, Any]:
     return {
         "label": "Waiting for me",
         "count": count,
-        "note": f"oldest {words.between(oldest, now)}" if oldest else "nothing to decide",
+        "note": f"oldest {times.between(oldest, now)}" if oldest else "nothing to decide",
         "link": _link("runs_approval_changelist", status="pending"),
         "tone": "warn" if count else "",
         "icon": "approval_delegation",
@@ -158,6 +159,6 @@ def _row(run: Run, now: Any) -> dict[str, Any]:
     return {
         "run": run,
         "tone": words.tone(run.status),
-        "age": words.between(run.created_at, now),
+        "age": times.between(run.created_at, now),
         "error": (run.error or {}).get("message", ""),
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from common import times
 from common.db import from_json, row, rows
 from runs.admin import words
 from runs.choices import ACTIVE
@@ -143,7 +144,7 @@ def _kin(values: Any) -> Kin:
         group=group,
         role=role,
         tokens=words.tokens(from_json(usage)),
-        duration=words.between(began, until),
+        duration=times.between(began, until),
         is_active=ended is None,
         tone=words.tone(status),
     )

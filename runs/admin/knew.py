@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from memory.models import DepositedKnowledge
 from runs.admin import words
 from runs.admin.timeline import Entry
-from runs.choices import EventType, RunKind
-from runs.models import Run, RunEvent, ToolCall
+from runs.choices import RunKind
+from runs.models import Run
 
 # what the tiers of a search are, for a person's own agent and for a group's member
 TIERS: dict[str, dict[int, str]] = {
@@ -43,13 +43,9 @@ def fill(request: HttpRequest, run: Run, entries: Iterable[Entry]) -> None:
         entry.knew = [_known(run, memory, texts) for memory in entry.memories]
 
 
-def behind(request: HttpRequest, run: Run, call: ToolCall) -> list[Known]:
-    """The memories in the prompt of the message that asked for the call; its id begins with its event."""
-    seq = call.call_id.partition(".")[0]
-    if not (seq.isascii() and seq.isdigit() and len(seq) < 10):
-        return []
-    events = RunEvent.objects.filter(run=run, seq=int(seq), type=EventType.MESSAGE_CREATED)
-    memories = (events.values_list("payload", flat=True).first() or {}).get("memories") or []
+def behind(request: HttpRequest, run: Run, said: Mapping[str, Any]) -> list[Known]:
+    """The memories in the prompt of a message, from its payload."""
+    memories = said.get("memories") or []
     texts = _texts(request, memories)
     return [_known(run, memory, texts) for memory in memories]
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
+from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.actions.cancel import AlreadyEnded, cancel
 from runs.actions.message import message
@@ -142,7 +143,7 @@ class RunAdmin(History, TenantAdmin):
 
     @admin.display(description="Took")
     def duration(self, run: Run) -> str:
-        return words.between(run.started_at, run.ended_at or timezone.now())
+        return times.between(run.started_at, run.ended_at or timezone.now())
 
     @admin.display(description="Tokens")
     def token_count(self, run: Run) -> int:
@@ -150,7 +151,7 @@ class RunAdmin(History, TenantAdmin):
 
     @admin.display(description="Age", ordering="id")
     def age(self, run: Run) -> str:
-        return words.between(run.created_at, timezone.now())
+        return times.between(run.created_at, timezone.now())
 
     # Pages
 
@@ -218,7 +219,7 @@ class RunAdmin(History, TenantAdmin):
             "run": run,
             "tone": words.tone(run.status),
             "tokens": words.tokens(run.usage),
-            "duration": words.between(run.started_at, run.ended_at or timezone.now()),
+            "duration": times.between(run.started_at, run.ended_at or timezone.now()),
             "path": path_to(run.pk),
             "stamp": now,
             "active": active,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from common import times
 from runs.admin import words
 from runs.admin.words import Line
 from runs.choices import EventType, WaitKind
@@ -232,7 +233,7 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
         rule=str(blocked.get("rule") or asked.get("rule") or decision.get("rule") or ""),
         result=words.readable(call.result) if call.result is not None else [],
         error=words.readable(call.error) if call.error else [],
-        duration=words.between(call.created_at, call.ended_at),
+        duration=times.between(call.created_at, call.ended_at),
         approval=str(asked.get("approval", "")),
     )
 

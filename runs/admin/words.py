@@ -1,15 +1,22 @@
-"""Values in words: arguments line by line, spans of time, labels of statuses."""
+"""Values in words: arguments line by line, what changed in them, the tone of a status."""
 
+import difflib
+import re
 import unicodedata
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from common.canonical import canonical
 
 MAX_DEPTH = 6  # of nesting that is spelled out; deeper values are shown as JSON
 LONG = 160  # characters; longer values get lines of their own
+FOLDED = 1_200  # characters; longer values are folded until somebody opens them
+COMPARED = 3_000  # characters of a text whose words are compared; longer ones are shown as changed
 
+WORDS = re.compile(r"\s+|[A-Za-z0-9À-ɏ]+|.", re.DOTALL)
 TONES = {
     "pending": "info",
     "running": "info",
@@ -31,10 +38,16 @@ class Line:
 
     name: str
     text: str
+    mark: str = ""  # new, changed or gone, against what it was compared with
+    pieces: tuple[tuple[str, str], ...] = ()  # of a changed one: (same | added | removed, words)
 
     @property
     def long(self) -> bool:
         return len(self.text) > LONG or "\n" in self.text
+
+    @property
+    def folded(self) -> bool:
+        return len(self.text) > FOLDED
 
 
 def readable(value: Any) -> list[Line]:
@@ -56,6 +69,35 @@ def _lines(value: Any, name: str, depth: int) -> list[tuple[str, str]]:
     return [(name, scalar(value))]
 
 
+def marked(lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
+    """The lines, each marked where it differs from the one of the same name before; then what is gone."""
+    known = {line.name: line.text for line in before}
+    names = {line.name for line in lines}
+    gone = [replace(line, mark="gone") for line in before if line.name not in names]
+    return [*(_marked(line, known.get(line.name)) for line in lines), *gone]
+
+
+def _marked(line: Line, was: str | None) -> Line:
+    if was is None:
+        return replace(line, mark="new")
+    return line if was == line.text else replace(line, mark="changed", pieces=_pieces(was, line.text))
+
+
+def _pieces(was: str, now: str) -> tuple[tuple[str, str], ...]:
+    """Word by word what stayed, what was added and what was removed; nothing for very long texts."""
+    if len(was) + len(now) > COMPARED:
+        return ()
+    old, new = WORDS.findall(was), WORDS.findall(now)
+    found: list[tuple[str, str]] = []
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(("same", "".join(new[k:m])))
+            continue
+        found += [("removed", "".join(old[i:j]))] if j > i else []
+        found += [("added", "".join(new[k:m]))] if m > k else []
+    return tuple(found)
+
+
 def _plain(items: list[Any]) -> bool:
     """Whether the items can stand side by side without ambiguity."""
     return all(
@@ -67,15 +109,15 @@ def _plain(items: list[Any]) -> bool:
 def scalar(value: Any) -> str:
     """One value as text."""
     if value is None:
-        return "nothing"
+        return _("nothing")
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _("yes") if value else _("no")
     if isinstance(value, str):
-        return visible(value) if value else "(empty text)"
+        return visible(value) if value else _("(empty text)")
     if isinstance(value, list) and _plain(value):
-        return ", ".join(visible(str(item)) for item in value) or "(empty list)"
+        return ", ".join(visible(str(item)) for item in value) or _("(empty list)")
     if value == {}:
-        return "(nothing inside)"
+        return _("(nothing inside)")
     return str(value) if isinstance(value, int | float) else visible(canonical(value))
 
 
@@ -90,24 +132,6 @@ def _shown(character: str) -> str:
     if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf"):
         return character
     return f"⟨U+{ord(character):04X}⟩"
-
-
-def span(seconds: float | None) -> str:
-    """A span of time as people say it: 0.4 s, 12 s, 3 min, 5 h, 2 d."""
-    if seconds is None:
-        return ""
-    seconds = max(seconds, 0)
-    if seconds < 10:
-        return f"{seconds:.1f}\u00a0s"
-    for size, unit, least in ((1, "s", 0), (60, "min", 120), (3600, "h", 7200), (86400, "d", 172_800)):
-        if seconds >= least:
-            said = f"{int(seconds // size)}\u00a0{unit}"
-    return said
-
-
-def between(start: datetime | None, end: datetime | None) -> str:
-    """The span from `start` to `end`; empty when one is missing."""
-    return span((end - start).total_seconds()) if start and end else ""
 
 
 def tone(status: str) -> str:

@@ -1,0 +1,66 @@
+"""Points in time and spans as people say them: how long ago, how long still, and the exact time beside."""
+
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+# (seconds in one, how it is said, from how many seconds on)
+UNITS = (
+    (1, gettext_lazy("{count} s"), 0),
+    (60, gettext_lazy("{count} min"), 120),
+    (3600, gettext_lazy("{count} h"), 7_200),
+    (86_400, gettext_lazy("{count} d"), 172_800),
+)
+PLACE = "\u00a0"  # keeps a number and its unit on one line
+
+
+def span(seconds: float | None) -> str:
+    """A span of time as people say it: 0.4 s, 12 s, 3 min, 5 h, 2 d."""
+    if seconds is None:
+        return ""
+    seconds = max(seconds, 0)
+    if seconds < 10:
+        return UNITS[0][1].format(count=f"{seconds:.1f}").replace(" ", PLACE)
+    size, said, _least = next(unit for unit in reversed(UNITS) if seconds >= unit[2])
+    return said.format(count=int(seconds // size)).replace(" ", PLACE)
+
+
+def between(start: datetime | None, end: datetime | None) -> str:
+    """The span from `start` to `end`; empty when one is missing."""
+    return span((end - start).total_seconds()) if start and end else ""
+
+
+def exact(moment: datetime) -> str:
+    """The moment to the second, in the reader's language and time zone."""
+    local = timezone.localtime(moment)
+    return f"{date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S} {local:%Z}"
+
+
+def ago(moment: datetime | None) -> str:
+    """How long ago, as HTML with the exact time on hover; a script keeps it current. Empty for None."""
+    if moment is None:
+        return ""
+    return _time(moment, _("{span} ago"), max((timezone.now() - moment).total_seconds(), 0))
+
+
+def left(moment: datetime | None) -> str:
+    """How long until then, as HTML with the exact time on hover. Empty for None."""
+    if moment is None:
+        return ""
+    return _time(moment, _("in {span}"), (moment - timezone.now()).total_seconds(), _("over"))
+
+
+def _time(moment: datetime, said: str, seconds: float, over: str = "") -> str:
+    """`over`: what a moment to come is called once it has passed; a moment in the past has none."""
+    return format_html(
+        '<time class="dp-when" datetime="{}" title="{}" data-said="{}" data-over="{}">{}</time>',
+        moment.isoformat(),
+        exact(moment),
+        said,
+        over,
+        over if over and seconds <= 0 else said.format(span=span(seconds)),
+    )

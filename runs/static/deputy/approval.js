@@ -1,0 +1,77 @@
+// The page of one approval: keys, and word of a decision made elsewhere. No key decides by itself: it brings
+// the focus to a button, which then is pressed like any other.
+(() => {
+  "use strict";
+  const desk = document.querySelector("[data-state]");
+  if (!desk) return;
+  const LOOK = 4000;
+  const keys = desk.querySelector("[data-keys]");
+  const reason = desk.querySelector("#reason");
+  const button = (key) => desk.querySelector(`button[data-key="${key}"]`);
+
+  const bring = (element) => {
+    if (!element) return;
+    element.scrollIntoView({ block: "center" });
+    element.focus();
+  };
+  const follow = (key) => desk.querySelector(`a[data-key="${key}"]`)?.click();
+  const edit = () => {
+    const fold = desk.querySelector('details[data-key="e"]');
+    if (!fold) return;
+    fold.open = true;
+    bring(fold.querySelector("textarea, input, select"));
+  };
+  const does = {
+    a: () => bring(button("a")),
+    r: () => bring(reason?.value.trim() ? button("r") : reason),
+    e: edit,
+    j: () => follow("j"),
+    k: () => follow("k"),
+    "?": () => keys.showModal(),
+  };
+
+  const writing = (element) => element.matches("textarea, select, input:not([type=checkbox])");
+  document.addEventListener("keydown", (event) => {
+    const where = event.target;
+    if (where === reason && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      bring(button("r"));
+      return;
+    }
+    if (event.key === "Escape" && writing(where)) where.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey || writing(where) || keys.open) return;
+    if (Object.hasOwn(does, event.key)) {
+      event.preventDefault();
+      does[event.key]();
+    }
+  });
+  desk.querySelector("[data-help]").addEventListener("click", () => keys.showModal());
+
+  // One form, one decision: a second press does nothing while the first is on its way.
+  desk.querySelector(".dp-decide")?.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+  });
+  window.addEventListener("pageshow", () => delete desk.querySelector(".dp-decide")?.dataset.sent);
+
+  const look = async () => {
+    if (!document.hidden) {
+      try {
+        const response = await fetch(desk.dataset.state, { credentials: "same-origin", redirect: "error" });
+        const answer = response.ok ? await response.json() : { pending: true };
+        if (!answer.pending) {
+          const banner = desk.querySelector("[data-meanwhile]");
+          banner.querySelector("span").textContent = answer.said;
+          banner.hidden = false;
+          desk.querySelectorAll(".dp-decide button").forEach((one) => (one.disabled = true));
+          return;
+        }
+      } catch {
+        // asked again
+      }
+    }
+    setTimeout(look, LOOK);
+  };
+  if (desk.dataset.pending === "yes") setTimeout(look, LOOK);
+})();
