@@ -179,6 +179,8 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "config.api.permissions.InScope",
     ],
+    "DEFAULT_THROTTLE_CLASSES": ["config.api.throttles.Allowance"],
+    "NUM_PROXIES": env.whole_number("PROXIES", 1 if BEHIND_HTTPS else 0, least=0, most=10),
     "DEFAULT_PARSER_CLASSES": ["config.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.negotiation.JSONAnyway",
@@ -256,5 +258,8 @@ APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to dec
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
+API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person
+API_PER_MINUTE_UNKNOWN = env.whole_number("API_PER_MINUTE_UNKNOWN", 120, least=0)  # of one address
+QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
 QUEUE_ENABLED = True

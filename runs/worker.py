@@ -13,6 +13,7 @@ from django.db import Error, connection
 from django_q.cluster import Cluster
 from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 
+from config.api import idempotency, throttles
 from memory.upkeep import upkeep
 from runs import board, broker, lease
 from runs.actions import sweep
@@ -23,7 +24,7 @@ logger = logging.getLogger(__name__)
 AGE_SECONDS = 10  # between two looks at the oldest message
 LOCK_SECONDS = 5  # a sweep waits no longer than this for a row
 LOOK_SECONDS = 0.2
-UPKEEP_SECONDS = 60  # between two rounds of what memory does for itself
+UPKEEP_SECONDS = 60  # between two rounds of clearing away what is over
 
 
 def run(page: Board, holder: str, gone: list[str]) -> None:
@@ -70,6 +71,8 @@ class Duties:
             if now >= self.upkeep_at:
                 self.upkeep_at = now + UPKEEP_SECONDS
                 upkeep()
+                idempotency.forget()
+                throttles.forget()
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0

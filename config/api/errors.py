@@ -102,8 +102,8 @@ def headers_of(exc: exceptions.APIException) -> dict[str, str]:
     headers = dict(getattr(exc, "headers", {}))
     if getattr(exc, "auth_header", None):
         headers["WWW-Authenticate"] = exc.auth_header
-    if getattr(exc, "wait", None):
-        headers["Retry-After"] = str(int(exc.wait) + 1)
+    if getattr(exc, "wait", None) is not None:
+        headers["Retry-After"] = str(max(1, exc.wait))
     return headers
 
 

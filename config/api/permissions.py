@@ -6,16 +6,20 @@ from rest_framework import permissions
 
 from config.api.errors import Problem
 
-SCOPES = ("read", "run", "decide")  # what a token may be narrowed to; an empty list is all of them
-
 
 class InScope(permissions.BasePermission):
-    """A token reaches as far as its scopes. Reading takes `read`, the rest what the view says."""
+    """A token reaches as far as its scopes; what an address asks for stands at its view."""
 
     def has_permission(self, request: Any, view: Any) -> bool:
-        safe = request.method in permissions.SAFE_METHODS
-        require_scope(request, "read" if safe else str(getattr(view, "scope", "run")))
+        if view.action is not None:  # a method that is not there is answered as such
+            require_scope(request, needed_scope(view, request.method))
         return True
+
+
+def needed_scope(view: Any, method: str) -> str:
+    """`scope` where the view names one, else reading or writing in its `area`."""
+    kind = "read" if method in permissions.SAFE_METHODS else "write"
+    return str(view.scope or f"{view.area}:{kind}")
 
 
 def require_scope(request: Any, needed: str) -> None:

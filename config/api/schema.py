@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
 from config.api.errors import CONTENT_TYPE, body
+from config.api.permissions import needed_scope
 
 
 class FieldErrorSerializer(serializers.Serializer):
@@ -56,9 +57,15 @@ class SessionScheme(OpenApiAuthenticationExtension):
         }
 
 
-EVERYWHERE = {401: ("UNAUTHENTICATED", "BAD_TOKEN"), 403: ("NOT_A_MEMBER", "SCOPE_MISSING", "CSRF_FAILED")}
+EVERYWHERE = {
+    400: ("BAD_QUERY", "ORGANIZATION_MISSING"),
+    401: ("UNAUTHENTICATED", "BAD_TOKEN"),
+    403: ("NOT_A_MEMBER", "SCOPE_MISSING", "CSRF_FAILED"),
+    429: ("TOO_MANY_REQUESTS",),
+    503: ("UNAVAILABLE",),
+}
 WITH_BODY = {
-    400: ("MALFORMED_JSON",),
+    400: ("BAD_QUERY", "ORGANIZATION_MISSING", "MALFORMED_JSON"),
     413: ("BODY_TOO_LARGE",),
     415: ("UNSUPPORTED_MEDIA_TYPE",),
     422: ("INVALID",),
@@ -72,7 +79,10 @@ SAYS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The body was read and does not fit.",
+    429: "Too much at once; try again after as many seconds as Retry-After says.",
+    503: "The database cannot be reached; try again after as many seconds as Retry-After says.",
 }
+RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
 
 
 class Schema(AutoSchema):
@@ -81,15 +91,19 @@ class Schema(AutoSchema):
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         operation = super().get_operation(*args, **kwargs)
         if operation and self.get_auth():
+            self._add_scope(operation)
             self._add_problems(operation)
         return operation
+
+    def _add_scope(self, operation: dict[str, Any]) -> None:
+        scope = needed_scope(self.view, self.method)
+        operation["x-scope"] = scope
+        operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope}`.".strip()
 
     def _add_problems(self, operation: dict[str, Any]) -> None:
         common: dict[int, tuple[str, ...]] = dict(EVERYWHERE)
         if "requestBody" in operation:
             common |= WITH_BODY
-        elif operation.get("parameters"):
-            common[400] = ("BAD_QUERY",)
         if any(p["in"] == "path" for p in operation.get("parameters", ())):
             common[404] = ("NOT_FOUND",)
         responses = operation["responses"]
@@ -100,6 +114,8 @@ class Schema(AutoSchema):
             responses[str(status)] = self._get_response_for_code(
                 problem(status, **dict.fromkeys(codes, SAYS[status]) | own), str(status), [CONTENT_TYPE]
             )
+            if status in (429, 503):
+                responses[str(status)]["headers"] = RETRY_AFTER
         operation["responses"] = dict(sorted(responses.items()))
 
 

@@ -3,18 +3,29 @@
 from typing import Any, ClassVar
 
 from rest_framework import generics, serializers, viewsets
+from rest_framework.exceptions import APIException, Throttled
 
 from config.api.errors import bad_query
 
 
 class ApiView(viewsets.GenericViewSet):
-    """A view of things of one organization. `visible` is the root of every query."""
+    """A view of things of one organization. `visible` is the root of every query.
 
-    scope: ClassVar[str] = "run"
+    A token needs the scope `{area}:read` or `{area}:write`, or `scope` where an address names its own.
+    """
+
+    area: ClassVar[str]
+    scope: str = ""
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         refuse_nul(request)
-        super().initial(request, *args, **kwargs)
+        try:
+            super().initial(request, *args, **kwargs)
+        except Throttled:
+            raise
+        except APIException:  # whoever is turned away at the door has used their allowance all the same
+            self.check_throttles(request)
+            raise
 
     def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
         """One row of what the asker sees; whatever else there is does not exist for them."""

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from groups.models import Membership, Token
 from groups.models.organizations import MembershipKind
+from groups.scopes import SCOPES
 
 from .tenancy import Related, TenantAdmin, sight
 
@@ -53,6 +56,16 @@ class TokenAdmin(TenantAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return (*self.fields, "prefix", "last_used_at", "revoked_at") if obj else self.fields
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name != "scopes":
+            return super().formfield_for_dbfield(db_field, request, **kwargs)
+        return forms.MultipleChoiceField(
+            choices=[(name, f"{name} – {words}") for name, words in SCOPES.items()],
+            widget=UnfoldAdminCheckboxSelectMultipleWidget,
+            required=False,
+            help_text="How far the token reaches. None ticked means everything its user may do.",
+        )
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         seen = sight(request)

@@ -42,6 +42,7 @@ class GroupFilter(filters.FilterSet):
 
 
 class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+    area = "groups"
     pagination_class = OldestFirst
 
 
@@ -105,7 +106,7 @@ class GroupView(ReadOnly):
         refusals=NO_PROJECT,
         description="The score of every group that could take the goal, best first. Nothing is started.",
     )
-    @action(detail=False, methods=["post"], scope="read", filter_backends=[], pagination_class=None)
+    @action(detail=False, methods=["post"], scope="groups:read", filter_backends=[], pagination_class=None)
     def route(self, request: Any) -> Response:
         asked = accepted(RouteRequestSerializer, request)
         project = project_named(request, asked["project"])

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MinValueValidator
 from django.db import models
 
 from common import ids
@@ -18,6 +19,12 @@ class Organization(Created):
     )
     slug = models.SlugField(max_length=63, unique=True)
     name = models.CharField(max_length=200)
+    queue_limit = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="New runs are refused while so many wait for a worker; empty means the deployment's limit.",
+    )
 
     def __str__(self) -> str:
         return self.name

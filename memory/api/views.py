@@ -39,6 +39,7 @@ class MemoryFilter(filters.FilterSet):
 
 
 class MemoryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+    area = "memory"
     serializer_class = MemorySerializer
     queryset = Memory.objects.none()
     filterset_class = MemoryFilter

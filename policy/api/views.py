@@ -24,6 +24,7 @@ class RuleFilter(filters.FilterSet):
 
 
 class RuleView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+    area = "policy"
     serializer_class = RuleSerializer
     queryset = CapabilityRule.objects.none()
     filterset_class = RuleFilter

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from common import ids
-from common.db import execute, jsonb
+from common.db import execute, jsonb, row
 from groups import routing
 from groups.models import AgentInstance, Membership, Project, Role
 from runs import queue
@@ -28,6 +28,16 @@ VALUES (%(id)s, %(organization_id)s, %(project_id)s, %(user_id)s, %(parent_run_i
     %(session_key)s, %(goal)s, %(context)s, %(status)s, %(delegated_permissions)s, %(budgets)s,
     %(usage)s, %(deadline)s, 0, 0, 0, '', NULL, clock_timestamp(), clock_timestamp())
 """
+
+
+# No more is counted than decides. The status stands here as text, so that its partial index is used.
+QUEUE_FULL = """
+SELECT count(*) >= l.most FROM
+    (SELECT COALESCE(o.queue_limit, %s) AS most FROM groups_organization o WHERE o.id = %s) l,
+    LATERAL (SELECT FROM runs_run r WHERE r.organization_id = %s AND r.status = 'pending' LIMIT l.most) queued
+GROUP BY l.most
+"""
+QUEUE_RETRY_SECONDS = 10
 
 
 class CannotStart(Exception):
@@ -80,10 +90,12 @@ def start(
     `group_id`: the person wants this group; the agent is told to escalate to it.
 
     Raises CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the group
-    UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY.
+    UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY; QUEUE_FULL when too many of the organization's runs wait
+    for a worker: try again in QUEUE_RETRY_SECONDS. What runs already is never kept from going on.
     """
     goal = check_text(goal, context)
     with transaction.atomic():
+        check_queue(project.organization_id)
         agent = personal_agent(user, project)
         snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
         run_id = create(
@@ -122,6 +134,14 @@ def check_text(goal: str, context: str) -> str:
             "CONTEXT_TOO_LONG", f"The context has {len(context)} characters; at most {MAX_CONTEXT} fit."
         )
     return goal
+
+
+def check_queue(organization_id: str) -> None:
+    """Raises CannotStart. Requests at the same moment may pass together: the limit is not exact."""
+    full = row(QUEUE_FULL, [settings.QUEUE_LIMIT, organization_id, organization_id])
+    if full and full[0]:
+        later = f"try again in {QUEUE_RETRY_SECONDS} seconds."
+        raise CannotStart("QUEUE_FULL", f"Too many runs of this organization wait for a worker; {later}")
 
 
 def wanted_group(group_id: str, project: Project) -> dict[str, str]:

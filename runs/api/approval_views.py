@@ -40,7 +40,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     queryset = Approval.objects.none()
     filterset_class = ApprovalFilter
     lookup_value_regex = "apr_[0-9a-z]{26}"
-    scope = "decide"
+    area = "approvals"
 
     def get_queryset(self) -> QuerySet[Approval]:
         return access.approvals(self.request.membership, self.request.user)
@@ -71,7 +71,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
             ),
         ],
     )
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], scope="approvals:decide")
     def approve(self, request: Any, pk: str) -> Response:
         asked = accepted(ApproveSerializer, request)
         remember = asked.get("remember")
@@ -87,7 +87,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         return self._shown(pk)
 
     @documented("Refuse the call", ApprovalSerializer, request=RejectSerializer, refusals=REFUSALS)
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], scope="approvals:decide")
     def reject(self, request: Any, pk: str) -> Response:
         asked = accepted(RejectSerializer, request)
         approval = self.get_object_or_404(self.get_queryset(), pk=pk)

@@ -10,7 +10,6 @@ from rest_framework.reverse import reverse
 
 from config.api.errors import Problem
 from config.api.pagination import OldestFirst, whole_number
-from config.api.permissions import require_scope
 from config.api.schema import documented, problems
 from config.api.views import ApiView, accepted, only
 from runs import calls
@@ -39,6 +38,7 @@ ENDED = {"RUN_ENDED": "The run has ended.", "NOT_EXTERNAL": "Deputy drives this 
 
 
 class OutsideView(ApiView):
+    area = "runs"
     serializer_class = CallSerializer
     queryset = ToolCall.objects.none()
     pagination_class = OldestFirst
@@ -130,7 +130,6 @@ class OutsideView(ApiView):
         description="A worker was lost between the call and its result. A retry passes policy again.",
     )
     def resolve(self, request: Any, pk: str, call_id: str) -> Response:
-        require_scope(request, "decide")
         asked = accepted(WordOnCallSerializer, request)
         run, _ = self._call(pk, call_id)
         with as_problems():

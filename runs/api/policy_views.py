@@ -28,6 +28,7 @@ OTHERS = "policy.view_capabilityrule"  # the right to ask about other people's a
 
 
 class PolicyView(ApiView):
+    area = "policy"
     serializer_class = EvaluationRequestSerializer
     queryset = CapabilityRule.objects.none()
     pagination_class = None
@@ -40,7 +41,7 @@ class PolicyView(ApiView):
         refusals=REFUSALS,
         description="Decides as the gate does at dispatch, and says why. Nothing is run, and nothing kept.",
     )
-    @action(detail=False, methods=["post"], scope="read")
+    @action(detail=False, methods=["post"], scope="policy:read")
     def evaluate(self, request: Any) -> Response:
         asked = accepted(EvaluationRequestSerializer, request)
         project, group = _resource(request, asked["resource"])

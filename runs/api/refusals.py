@@ -9,7 +9,7 @@ from runs.actions.cancel import AlreadyEnded
 from runs.actions.decide import DecisionRefused
 from runs.actions.external import OutsideRefused
 from runs.actions.signal import SignalRefused
-from runs.actions.start import CannotStart
+from runs.actions.start import QUEUE_RETRY_SECONDS, CannotStart
 from runs.log import RunGone
 
 FIELDS = {
@@ -62,6 +62,9 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
 def _problem(refused: CannotStart | SignalRefused | DecisionRefused | OutsideRefused) -> Problem:
     if refused.code in FIELDS:
         return invalid(FIELDS[refused.code], refused.code, refused.message)
+    if refused.code == "QUEUE_FULL":
+        later = {"Retry-After": str(QUEUE_RETRY_SECONDS)}
+        return Problem(429, refused.code, refused.message, headers=later)
     return Problem(STATUSES.get(refused.code, 409), refused.code, refused.message)
 
 

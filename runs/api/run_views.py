@@ -14,6 +14,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from config.api.idempotency import KEYED, REUSED, once
 from config.api.pagination import OldestFirst, whole_number
 from config.api.schema import documented
 from config.api.views import ApiView, accepted, only
@@ -21,7 +22,7 @@ from groups.api.views import NO_PROJECT, project_named
 from runs.actions.cancel import cancel
 from runs.actions.message import message
 from runs.actions.start import start
-from runs.api import access, idempotency, signals, stream
+from runs.api import access, signals, stream
 from runs.api.context_views import ContextActions
 from runs.api.filters import RunFilter
 from runs.api.refusals import as_problems
@@ -42,16 +43,6 @@ from runs.models import Run, RunEvent
 
 MAX_SEQ = 2**31 - 1
 
-KEYED = OpenApiParameter(
-    idempotency.HEADER,
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The same key with the same body is done once and answered alike for 48 hours.",
-)
-REUSED = {
-    400: {"BAD_IDEMPOTENCY_KEY": "The key is empty, too long, or not visible ASCII."},
-    422: {"IDEMPOTENCY_KEY_REUSED": "The key came before with another request."},
-}
 EVENT_STREAM = {(200, "text/event-stream"): OpenApiTypes.STR, 204: None}
 LAST = OpenApiParameter(
     "last_event_id", OpenApiTypes.STR, description="For who cannot send the header Last-Event-ID."
@@ -67,6 +58,7 @@ ENDED = {"RUN_ENDED": "The run has ended."}
 
 
 class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+    area = "runs"
     serializer_class = RunSerializer
     queryset = Run.objects.none()
     filterset_class = RunFilter
@@ -85,7 +77,11 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         status=202,
         request=StartSerializer,
         parameters=[KEYED],
-        refusals={**REUSED, **NO_PROJECT},
+        refusals={
+            **REUSED,
+            **NO_PROJECT,
+            429: {"QUEUE_FULL": "Too many runs of the organization wait for a worker."},
+        },
         description="Your personal agent works on the goal. Answers at once; follow `Location`.",
         examples=[
             OpenApiExample(
@@ -105,7 +101,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
             location = reverse("api-run-detail", [run_id], request=request)
             return Response(self._shown(run_id), status=202, headers={"Location": location})
 
-        return idempotency.once(request, act)
+        return once(request, act)
 
     @documented("A run")
     def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
@@ -197,7 +193,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
                 taken = message(run.pk, author=request.user.get_username(), **asked)
             return Response({"run": run.pk, "state": taken.state})
 
-        return idempotency.once(request, act)
+        return once(request, act)
 
     @documented(
         "Signal that something has come, or decide an approval",

@@ -33,7 +33,7 @@ class Resolved:
 def deliver(request: Any, run: Run, correlation_key: str, payload: Any) -> Resolved:
     """Give the signal to whom it is for. Raises Problem."""
     if correlation_key.startswith(APPROVAL_PREFIX):
-        require_scope(request, "decide")
+        require_scope(request, "approvals:decide")
         approval = _approval(request, run, correlation_key)
         decided = _decide(approval, payload, request.user)
         return Resolved(run.pk, correlation_key, decided.status, decided.decided_at)

@@ -14,6 +14,7 @@ from runs.models import Run
 
 
 class ToolView(ApiView):
+    area = "runs"
     serializer_class = ToolListSerializer
     queryset = Run.objects.none()
     pagination_class = None

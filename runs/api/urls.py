@@ -21,7 +21,11 @@ outside = [
     re_path(
         rf"{RUN}/tool-calls/$", OutsideView.as_view({"get": "list", "post": "create"}), name="api-run-calls"
     ),
-    re_path(rf"{CALL}/resolve/$", OutsideView.as_view({"post": "resolve"}), name="api-call-resolve"),
+    re_path(
+        rf"{CALL}/resolve/$",
+        OutsideView.as_view({"post": "resolve"}, scope="approvals:decide"),
+        name="api-call-resolve",
+    ),
     re_path(rf"{CALL}/$", OutsideView.as_view({"get": "retrieve"}), name="api-call-detail"),
 ]
 urlpatterns = [*router.urls, *outside]

@@ -25,7 +25,7 @@ class IdempotencyRecord(Created):
         constraints = [
             models.UniqueConstraint(fields=["organization", "user", "key"], name="idempotency_key_unique")
         ]
-        indexes = [models.Index(fields=["organization", "created_at"], name="idempotency_by_age")]
+        indexes = [models.Index(fields=["created_at"], name="idempotency_by_time")]
 
     def __str__(self) -> str:
         return self.key

@@ -79,6 +79,7 @@ class Run(Created):
                 name="run_open",
                 condition=Q(status__in=[RunStatus.PENDING, RunStatus.RUNNING]),
             ),
+            models.Index(fields=["organization"], name="run_queued", condition=Q(status=RunStatus.PENDING)),
             models.Index(
                 fields=["deadline"],
                 name="run_external_deadline",

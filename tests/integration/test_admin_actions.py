@@ -677,12 +677,12 @@ def test_a_standing_approval_is_in_the_name_of_who_gave_it_and_can_be_revoked(ma
 def test_a_token_is_issued_shown_once_and_revoked(made):
     root = superuser(made)
     client = client_of(root)
-    fields = {"organization": made.organization.pk, "user": root.pk, "name": "ci", "scopes": "runs"}
+    fields = {"organization": made.organization.pk, "user": root.pk, "name": "ci", "scopes": ["runs:read"]}
 
     issued = text(client.post(url("groups_token_add"), fields, follow=True))
     secret = issued.split("The secret is ")[1].split(" ")[0]
     token = Token.objects.live(secret)
-    assert token is not None and (token.user, token.scopes) == (root, ["runs"])
+    assert token is not None and (token.user, token.scopes) == (root, ["runs:read"])
     assert secret not in text(client.get(url("groups_token_change", token.pk)))
     client.post(url("groups_token_changelist"), {"action": "revoke", "_selected_action": token.pk})
 

@@ -90,14 +90,14 @@ def test_the_use_of_a_token_is_noted_once_a_minute(api, django_assert_num_querie
 
 
 def test_a_token_for_reading_starts_nothing(world):
-    api = Api(world.user, world.organization, scopes=["read"])
+    api = Api(world.user, world.organization, scopes=["runs:read"])
 
     assert api.get("runs/").status_code == 200
     assert problem(api.post("runs/", {"project": world.project.slug, "goal": "x"})) == (403, "SCOPE_MISSING")
 
 
 def test_a_token_for_running_decides_nothing_not_even_by_signal(world, ask):
-    api = Api(world.user, world.organization, scopes=["read", "run"])
+    api = Api(world.user, world.organization, scopes=["runs:read", "runs:write"])
     run = ask(lambda messages, facts: None, drive=False)
     body = {"correlation_key": "cap-approval-x", "payload": {"approved": True}}
 

@@ -1,12 +1,15 @@
 """Runs over HTTP: start, look, say something, cancel."""
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from django.db import connection
 
+from config.api import idempotency
 from runs import executor
 from runs.models import IdempotencyRecord, Run, RunEvent, Wait
+from runs.worker import Duties
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import Scripted, by_role, call, in_order, say
@@ -136,7 +139,19 @@ def test_old_keys_are_forgotten(api, world):
         cursor.execute("UPDATE runs_idempotencyrecord SET created_at = created_at - interval '49 hours'")
     started_with(api, world, "k2")
 
+    assert idempotency.forget() == 1
     assert [record.key for record in IdempotencyRecord.objects.all()] == ["k2"]
+
+
+def test_a_cluster_clears_away_what_is_over(api, world):
+    started_with(api, world, "k1")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE runs_idempotencyrecord SET created_at = created_at - interval '49 hours'")
+        cursor.execute("UPDATE groups_throttle SET full_at = full_at - interval '1 hour'")
+        Duties(SimpleNamespace(oldest=0.0), []).attend()
+        cursor.execute("SELECT count(*) FROM groups_throttle")
+
+        assert (cursor.fetchone(), IdempotencyRecord.objects.count()) == ((0,), 0)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -203,7 +203,7 @@ def test_only_the_runs_own_user_drives_it(run, world):
 
 
 def test_a_token_that_only_reads_calls_nothing(run, world):
-    reader = Api(world.user, world.organization, scopes=["read"])
+    reader = Api(world.user, world.organization, scopes=["runs:read"])
 
     assert problem(ask(reader, run, "1", "list_available_groups")) == (403, "SCOPE_MISSING")
 

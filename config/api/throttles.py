@@ -1,0 +1,71 @@
+"""How much of the API one caller gets: an allowance in the database, the same for every web process.
+
+An allowance holds a minute's worth of requests and refills steadily. A token has one, a person's session
+one, and an address one for whatever nobody signs for. One statement a request, on an unlogged table:
+nothing is flushed to disk for it.
+"""
+
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from django.conf import settings
+from rest_framework.throttling import BaseThrottle
+
+from common.db import execute, row
+
+# full_at: when the allowance will be whole again. A request moves it by one interval, up to a minute ahead.
+TAKE = """
+INSERT INTO groups_throttle AS t (key, full_at)
+VALUES (%(key)s, clock_timestamp() + %(interval)s * interval '1 second')
+ON CONFLICT (key) DO UPDATE
+    SET full_at = GREATEST(t.full_at, clock_timestamp()) + %(interval)s * interval '1 second'
+    WHERE t.full_at + %(interval)s * interval '1 second' <= clock_timestamp() + interval '1 minute'
+RETURNING true
+"""
+LEFT = """
+SELECT EXTRACT(epoch FROM full_at + %(interval)s * interval '1 second'
+                          - clock_timestamp() - interval '1 minute')::float8
+FROM groups_throttle WHERE key = %(key)s
+"""
+FORGET = "DELETE FROM groups_throttle WHERE full_at < clock_timestamp() - interval '1 minute'"
+
+
+class Allowance(BaseThrottle):
+    """DRF's throttle: refuses with 429 and Retry-After."""
+
+    seconds: float = 0.0
+
+    def allow_request(self, request: Any, view: Any) -> bool:
+        key, per_minute = self.caller(request)
+        if not per_minute:
+            return True
+        asked = {"key": key, "interval": 60 / per_minute}
+        if row(TAKE, asked):
+            return True
+        (self.seconds,) = row(LEFT, asked) or (0.0,)
+        return False
+
+    def caller(self, request: Any) -> tuple[str, int]:
+        """Whose allowance it is, and how much of it there is a minute; 0: no limit."""
+        if request.auth is not None:
+            return f"token {request.auth.pk}", settings.API_PER_MINUTE
+        if request.user and request.user.is_authenticated:
+            return f"user {request.user.pk}", settings.API_PER_MINUTE
+        return f"address {network_of(self.get_ident(request))}", settings.API_PER_MINUTE_UNKNOWN
+
+    def wait(self) -> float:
+        return max(self.seconds, 0.0)
+
+
+def network_of(address: str) -> str:
+    """The address, or the network a single customer of IPv6 is given; what is no address stays as it is."""
+    try:
+        found = ip_address((address or "").strip())
+    except ValueError:
+        return str(address)[:64]
+    return str(found) if found.version == 4 else str(ip_network(f"{found}/64", strict=False))
+
+
+def forget() -> int:
+    """Drop the allowances that are whole again; how many. For the sweeper."""
+    return execute(FORGET)

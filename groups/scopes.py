@@ -1,0 +1,16 @@
+"""How far a token may reach: the names of its scopes. What each address asks for stands at its view."""
+
+SCOPES = {
+    "runs:read": "Look at runs, their events, calls and views, and at the tools",
+    "runs:write": "Start runs, speak to them, signal, cancel; drive a run from outside",
+    "approvals:read": "Look at approvals",
+    "approvals:decide": "Decide approvals, and say what became of an interrupted call",
+    "groups:read": "Look at groups, members, roles and projects; ask where a goal would go",
+    "groups:write": "Arrange groups, members, roles, projects and what routing learnt",
+    "policy:read": "Look at rules and standing approvals; ask what policy would decide",
+    "policy:write": "Arrange rules; revoke standing approvals",
+    "memory:read": "Look at memories and search them",
+    "memory:write": "Write and curate memories",
+    "tokens:read": "Look at one's own tokens",
+    "tokens:write": "Issue and revoke one's own tokens",
+}
