@@ -96,3 +96,19 @@ def grant_id() -> str:
 
 def memory_id() -> str:
     return new_id("mem")
+
+
+def mcp_server_id() -> str:
+    return new_id("mcs")
+
+
+def mcp_tool_id() -> str:
+    return new_id("mct")
+
+
+def webhook_id() -> str:
+    return new_id("whe")
+
+
+def message_id() -> str:
+    return new_id("msg")

@@ -9,6 +9,8 @@ BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: se
 CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
 DEBUG            yes only while developing
 PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run` listens)
+MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
+WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not public (none)
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
@@ -262,4 +264,6 @@ API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests o
 API_PER_MINUTE_UNKNOWN = env.whole_number("API_PER_MINUTE_UNKNOWN", 120, least=0)  # of one address
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
+MCP_ALLOW = env.names("MCP_ALLOW", ())
+WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW", ())
 QUEUE_ENABLED = True

@@ -48,6 +48,13 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         ),
     ),
     (
+        "Connections",
+        (
+            ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
+            ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
+        ),
+    ),
+    (
         "Policy",
         (
             ("Rules", "gavel", "policy_capabilityrule_changelist", "policy.view_capabilityrule"),

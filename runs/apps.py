@@ -10,7 +10,7 @@ class RunsConfig(AppConfig):
         from policy import tools
         from runs.tools import facts
 
-        tools.register("registry", facts.of_organization)
+        tools.register("toolbox", facts.of_organization)
         check_model()
 
 

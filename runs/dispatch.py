@@ -15,7 +15,6 @@ from runs.gates import open_gate
 from runs.log import RunLog
 from runs.session import Session
 from runs.state import Call, Member
-from runs.tools import registry
 from runs.tools.base import Answer, Done, Failed, Spawn, ToolContext, WaitFor
 from runs.tools.call import Admitted, Gate, Refused, Stopped, perform
 
@@ -75,7 +74,7 @@ def _companions(session: Session, gate: GateOnDemand) -> list[Ready]:
     """The calls right after it that may run side by side with it."""
     found = []
     for call in session.state.unfinished("asked"):
-        tool = registry.get(call.tool)
+        tool = gate().tools.get(call.tool)
         if tool is None or tool.transactional or not tool.concurrent:
             break
         outcome = start_one(session, gate, call)
@@ -291,7 +290,7 @@ def recover(session: Session, gate: GateOnDemand, calls: tuple[Call, ...]) -> Ou
 
 def readmitted(session: Session, gate: GateOnDemand, call: Call) -> Ready | None:
     """The call once more, when running it twice is harmless and policy still lets it pass."""
-    tool = registry.get(call.tool)
+    tool = gate().tools.get(call.tool)
     if tool is None or not (tool.idempotent or not tool.mutating):
         return None
     arguments = call.effective_arguments or {}

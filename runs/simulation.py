@@ -14,7 +14,6 @@ from policy.models import CapabilityRule
 from policy.simulate import Explained
 from policy.terms import AgentContext, Considered
 from runs.deciders import who_may_decide
-from runs.tools import registry
 from runs.tools.call import Gate, check_arguments
 
 
@@ -52,7 +51,7 @@ def simulate(
     _check_belonging(organization, project, role, agent, group)
     gate, agent_context = _asker(organization, project, user, role, agent, group, delegated)
     given = gate.delegated.to_json() if gate.delegated else None
-    found = registry.get(tool)
+    found = gate.tools.get(tool)
     if found is None:
         unknown = Explained(tool, "deny", "unknown_tool", f"There is no tool '{tool}'.")
         return Simulated(unknown, gate.book.digest, (), given)

@@ -2,7 +2,8 @@
 
 from memory import duplicates
 from runs import board, executor, external, notices, queue
-from runs.actions import sweep
+from runs.actions import mcp, sweep
+from runs.models import McpServer
 
 
 def advance(run_id: str) -> None:
@@ -35,6 +36,13 @@ def notify(approval_id: str) -> None:
 def join_duplicates(*memory_ids: str) -> None:
     """Let new deposits join what the project knows already."""
     duplicates.join_duplicates(memory_ids)
+
+
+def refresh_mcp_server(server_id: str) -> None:
+    """Look again at the tools of an MCP server."""
+    server = McpServer.objects.filter(pk=server_id, enabled=True).first()
+    if server:
+        mcp.refresh(server)
 
 
 def deliver(organization_id: str, user_id: str) -> None:

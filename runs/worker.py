@@ -16,7 +16,7 @@ from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 from config.api import idempotency, throttles
 from memory.upkeep import upkeep
 from runs import board, broker, lease
-from runs.actions import sweep
+from runs.actions import mcp, sweep
 from runs.board import Board
 
 logger = logging.getLogger(__name__)
@@ -73,6 +73,7 @@ class Duties:
                 upkeep()
                 idempotency.forget()
                 throttles.forget()
+                mcp.refresh_due()
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0

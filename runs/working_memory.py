@@ -180,7 +180,8 @@ def policy_notes(gate: Gate, member: Member) -> str:
     agent = gate.agent(member.agent, member.role_id)
     lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
     place = (gate.organization_id, gate.project_id, gate.group_id)
-    asked = (gate.book.digest, gate.standing.boundary, lists, place, tuple(registry.all_tools()))
+    kinds = tuple((tool.name, tool.risk_level, tool.suspended) for tool in gate.tools.values())
+    asked = (gate.book.digest, gate.standing.boundary, lists, place, kinds)
     found = _notes.get(asked)
     if found is None:
         if len(_notes) >= NOTES_KEPT:

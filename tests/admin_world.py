@@ -20,6 +20,8 @@ from runs.models import (
     ApprovalDecision,
     ApprovalNotice,
     IdempotencyRecord,
+    McpServer,
+    McpTool,
     QueueMessage,
     Run,
     RunEvent,
@@ -95,6 +97,13 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.notice, _ = ApprovalNotice.objects.get_or_create(
         organization=organization, approval=made.approval, user=user
     )
+    made.server = McpServer.objects.create(
+        organization=organization, name="crm", url="https://crm.example.org/mcp", problem=text
+    )
+    definition = {"title": text, "description": text, "input_schema": {"title": text}, "annotations": {}}
+    made.tool = McpTool.objects.create(
+        organization=organization, server=made.server, name=text[:100], definition=definition, digest="d"
+    )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 
@@ -154,7 +163,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.organization, made.project, made.member, made.token, made.role, made.seat, made.group,
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
-        made.decision, made.record, made.notice,
+        made.decision, made.record, made.notice, made.server, made.tool,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

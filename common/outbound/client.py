@@ -1,5 +1,6 @@
 """One fetch: its request, its redirects, its answer."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ OURS = frozenset(  # headers that are ours to set, or that change how the messag
     {"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 KEPT_ACROSS_ORIGINS = frozenset({"accept", "accept-language", "user-agent"})
 TOLD = frozenset(  # of the answer's headers
     {"content-disposition", "content-language", "content-type", "date", "etag", "last-modified", "link"}
@@ -56,7 +59,8 @@ def fetch(
     """Ask `url` and follow its redirects; raises OutboundError.
 
     `timeout` is in seconds for all of it, name lookups and slow servers included. A body longer than
-    `max_bytes`, counted unpacked, is cut there. `allow_private` lists what may be reached although it is
+    `max_bytes`, counted unpacked, is cut there. Without `max_redirects` a redirect is an answer like any
+    other. `allow_private` lists what may be reached although it is
     not public: `host:port` as the URL has them (whatever the name resolves to), an address, or
     `address:port`; IPv6 addresses before a port stand in brackets.
 
@@ -68,13 +72,30 @@ def fetch(
     left_behind: list[str] = []
     while True:
         with _answer(request, deadline, allow_private) as answer:
-            following = _redirected(request, answer)
+            following = _redirected(request, answer) if max_redirects else None
             if following is None:
                 return _fetched(request, answer, max_bytes, tuple(left_behind))
         if len(left_behind) >= max_redirects:
             raise OutboundError("TOO_MANY_REDIRECTS", f"more than {max_redirects} redirects")
         left_behind.append(str(request.url))
         request = following
+
+
+def check(url: str, *, timeout: float = 5.0, allow_private: Collection[str] = frozenset()) -> None:
+    """Whether `url` might be asked, by what its name resolves to now. Raises OutboundError.
+
+    Asking judges again: a name may lead elsewhere by then.
+    """
+    parsed = _parsed(url)
+    judged(parsed.raw_host.decode("ascii"), _port(parsed), Deadline(timeout), allow_private)
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Whether these may go with a request. Raises OutboundError."""
+    for name, value in headers.items():
+        if not (HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value)):
+            raise OutboundError("REQUEST_INVALID", f"{name[:40]!r} is no header of one line of ASCII text")
+    _request("GET", httpx.URL("https://example.org/"), dict(headers), None)
 
 
 # The request and what follows from a redirect

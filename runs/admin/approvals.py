@@ -30,7 +30,7 @@ from runs.admin.family import path as path_to
 from runs.admin.remember import RememberForm, offered
 from runs.choices import ApprovalStatus
 from runs.models import Approval
-from runs.tools import registry
+from runs.tools import toolbox
 
 SHOWN_LINES = 4  # of the arguments, in the list
 QUEUE = 500  # pending ones read to say which comes next
@@ -359,7 +359,7 @@ def _to(approval_id: str | None) -> HttpResponse:
 
 def _form_of(approval: Approval) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The arguments and the schema of the tool that takes them."""
-    tool = registry.get(approval.tool_call.tool)
+    tool = toolbox.find(approval.organization_id, approval.tool_call.tool)
     return arguments_of(approval), tool.parameters if tool else None
 
 

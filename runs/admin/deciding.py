@@ -13,7 +13,7 @@ from runs.actions import decide
 from runs.admin import words
 from runs.choices import ApprovalEffect, ApprovalStatus, EventType
 from runs.models import Approval, RunEvent
-from runs.tools import registry
+from runs.tools import toolbox
 
 LONGEST_SEQ = 9  # digits
 
@@ -45,7 +45,7 @@ def shown(approvals: Sequence[Approval], compare: bool = False) -> list[Shown]:
     for approval in approvals:
         arguments, before = arguments_of(approval), previous(approval) if compare else None
         lines = words.readable(arguments)
-        tool = registry.get(approval.tool_call.tool)
+        tool = toolbox.find(approval.organization_id, approval.tool_call.tool)
         found.append(
             Shown(
                 approval=approval,
@@ -53,7 +53,7 @@ def shown(approvals: Sequence[Approval], compare: bool = False) -> list[Shown]:
                 exact=json.dumps(arguments, indent=2, ensure_ascii=False),
                 why=why(approval, rules.get(approval.rule)),
                 rule=rules.get(approval.rule),
-                risk=risk_of(approval.tool_call.tool),
+                risk=risk_of(approval),
                 does=tool.description if tool else "",
                 tone=words.tone(approval.status),
                 before=before,
@@ -107,9 +107,9 @@ def why(approval: Approval, rule: CapabilityRule | None) -> str:
     return approval.explanation or f"{who}."
 
 
-def risk_of(tool: str) -> str:
-    """The tool's risk; a tool that is gone counts as high."""
-    found = registry.get(tool)
+def risk_of(approval: Approval) -> str:
+    """The risk of its tool; a tool that is gone counts as high."""
+    found = toolbox.find(approval.organization_id, approval.tool_call.tool)
     return found.risk_level if found else "high"
 
 
@@ -121,7 +121,7 @@ def single_only(approval: Approval) -> str:
         return _("{count} people have to decide it, each on its own page").format(
             count=approval.deciders_needed
         )
-    if risk_of(approval.tool_call.tool) == "high":
+    if risk_of(approval) == "high":
         return _("{tool} is of high risk: decide it on its own page").format(tool=approval.tool_call.tool)
     return ""
 

@@ -17,7 +17,7 @@ from groups.admin.tenancy import sight
 from groups.models import Group, Membership, Organization, Project, Role
 from runs import audit
 from runs.simulation import CannotSimulate, Simulated, considered, simulate
-from runs.tools import registry
+from runs.tools import toolbox
 
 ASK = "policy.view_capabilityrule"
 LOOK = "runs.view_runevent"
@@ -66,7 +66,7 @@ class WhatIfForm(forms.Form):
         for name, (found, lookup) in rows.items():
             mine = found if seen.everything else found.filter(seen.condition("organization_id", lookup))
             self.fields[name].queryset = mine.order_by("name")  # type: ignore[attr-defined]
-        names = sorted(registry.all_tools())
+        names = sorted(toolbox.names(None if seen.everything else seen.organizations))
         self.fields["tool"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
 
     def clean_arguments(self) -> dict[str, Any]:

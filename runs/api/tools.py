@@ -1,6 +1,7 @@
 """Tools as the API shows them, and what policy would say to each in a run."""
 
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from policy import book as policy_book
@@ -11,16 +12,16 @@ from policy.terms import AgentContext, Binding, ToolInfo
 from runs import log
 from runs.models import Run
 from runs.state import fold
-from runs.tools import registry
+from runs.tools import toolbox
 from runs.tools.base import Tool
 from runs.tools.call import Gate
 
 
 def described(organization_id: str) -> list[dict[str, Any]]:
     """Every tool, with the capabilities the organization binds to it."""
-    version = PolicyVersion.objects.filter(organization_id=organization_id).values_list("version", flat=True)
-    book = policy_book.book(organization_id, version.first() or 0)
-    return [_described(tool, book.bindings) for _, tool in sorted(registry.all_tools().items())]
+    version = PolicyVersion.objects.of(organization_id)
+    book = policy_book.book(organization_id, version)
+    return [_described(tool, book.bindings) for tool in usable(toolbox.of(organization_id, version))]
 
 
 def decided(run: Run) -> list[dict[str, Any]]:
@@ -34,7 +35,7 @@ def decided(run: Run) -> list[dict[str, Any]]:
     plain = RuleSet([rule for rule in gate.book.rules if rule.condition is None])
     gate = replace(gate, book=replace(gate.book, rules=plain))
     found = []
-    for _, tool in sorted(registry.all_tools().items()):
+    for tool in usable(gate.tools):
         entry = _described(tool, gate.book.bindings)
         open_question = any(
             _concerns(rule, tool.name, entry["capabilities"], run, agent) for rule in conditional
@@ -43,10 +44,14 @@ def decided(run: Run) -> list[dict[str, Any]]:
     return found
 
 
+def usable(tools: Mapping[str, Tool]) -> list[Tool]:
+    """The tools that can be called, by name."""
+    return [tool for _, tool in sorted(tools.items()) if not tool.suspended]
+
+
 def _described(tool: Tool, bindings: tuple[Binding, ...]) -> dict[str, Any]:
     info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), bindings)  # type: ignore[arg-type]
-    kept = {name: value for name, value in asdict(replace(tool, function=len)).items() if name in SHOWN}
-    return {**kept, "capabilities": list(info.capabilities)}
+    return {**{name: getattr(tool, name) for name in SHOWN}, "capabilities": list(info.capabilities)}
 
 
 SHOWN = ("name", "description", "parameters", "risk_level", "mutating", "idempotent")

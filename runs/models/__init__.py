@@ -4,6 +4,7 @@ from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
+from .mcp import McpServer, McpTool, ToolState
 from .notices import ApprovalNotice
 from .queue import QueueMessage
 from .runs import Run
@@ -14,9 +15,12 @@ __all__ = [
     "ApprovalDecision",
     "ApprovalNotice",
     "IdempotencyRecord",
+    "McpServer",
+    "McpTool",
     "QueueMessage",
     "Run",
     "RunEvent",
     "ToolCall",
+    "ToolState",
     "Wait",
 ]

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Protocol
+
+from jsonschema import Draft202012Validator
+from jsonschema.protocols import Validator
 
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
@@ -100,7 +104,9 @@ class Tool:
 
     `transactional`: it only touches this database, so it runs inside the step's transaction and
     exactly once. The others run between two transactions; `idempotent` ones may be called again
-    with the same key after a crash.
+    with the same key after a crash. `provenance` says whose words its results are: Deputy's own
+    ('inside') or somebody else's ('outside'). A `suspended` tool can be named in rules and not be
+    called; the text says why.
     """
 
     name: str
@@ -113,6 +119,14 @@ class Tool:
     idempotent: bool = False
     transactional: bool = False
     capabilities: tuple[str, ...] = ()
+    provenance: str = "inside"
+    suspended: str = ""
+    checker: Callable[[dict[str, Any]], Validator] = Draft202012Validator
+
+    @cached_property
+    def validator(self) -> Validator:
+        """What its arguments are checked with; made at the first call."""
+        return self.checker(self.parameters)
 
     @property
     def concurrent(self) -> bool:

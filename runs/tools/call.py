@@ -4,12 +4,11 @@
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
-from jsonschema import Draft202012Validator
 
 from common.canonical import NotJson, canonical, digest, normalise
 from policy import book as policy_book
@@ -24,7 +23,7 @@ from policy.terms import (
     Effect,
     ToolInfo,
 )
-from runs.tools import registry
+from runs.tools import toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
 logger = logging.getLogger(__name__)
@@ -93,6 +92,11 @@ class Gate:
             policy_book.book(organization_id, standing.version),
         )
 
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The organization's tools by name."""
+        return toolbox.of(self.organization_id, self.standing.version)
+
     def agent(self, agent_id: str, role_id: str | None) -> AgentContext:
         role = self.book.role(role_id)
         return AgentContext(agent_id, role_id, role.allowed_tools, role.denied_tools, self.delegated)
@@ -110,9 +114,11 @@ class Gate:
         approvals: frozenset[tuple[str, Effect]] = frozenset(),
     ) -> Admitted | Stopped | Refused:
         """Ask about one call. `key_parts` are the run's id and the call's."""
-        tool = registry.get(name)
+        tool = self.tools.get(name)
         if tool is None:
             return Refused("UNKNOWN_TOOL", f"There is no tool '{name}'.")
+        if tool.suspended:
+            return Refused("TOOL_SUSPENDED", tool.suspended)
         problem = check_arguments(tool, arguments)
         if problem:
             return problem
@@ -181,9 +187,11 @@ class Gate:
 
     def visible_tools(self, agent: AgentContext) -> list[Tool]:
         """The tools the lists allow this agent; the others are not even shown to its model."""
-        return [tool for tool in registry.all_tools().values() if self._listed(agent, tool)]
+        return [tool for tool in self.tools.values() if self._listed(agent, tool)]
 
     def _listed(self, agent: AgentContext, tool: Tool) -> bool:
+        if tool.suspended:
+            return False
         context = Context(agent=agent, boundary=self.standing.boundary, rules=RuleSet())
         return evaluate(context, ToolInfo(tool.name, tool.risk_level), {}).effect != "deny"  # type: ignore[arg-type]
 
@@ -224,17 +232,15 @@ def idempotency_key(run_id: str, call_id: str, tool: str, arguments: dict[str, A
 
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> Refused | None:
     """What is wrong with the arguments, each with its path; None when they fit the schema."""
-    errors = sorted(_validator(tool.name).iter_errors(arguments), key=lambda e: list(map(str, e.path)))
+    try:
+        errors = sorted(tool.validator.iter_errors(arguments), key=lambda e: list(map(str, e.path)))
+    except RecursionError:  # a schema that refers to itself without end
+        return Refused(
+            "INVALID_ARGUMENTS", f"The schema of '{tool.name}' cannot be applied.", None, {"errors": []}
+        )
     if not errors:
         return None
     found = [{"path": "/" + "/".join(map(str, e.absolute_path)), "problem": e.message[:300]} for e in errors]
     told = "; ".join(f"{item['path']}: {item['problem']}" for item in found[:MAX_PROBLEMS])
     message = f"Arguments of '{tool.name}' do not fit its schema: {told}"
     return Refused("INVALID_ARGUMENTS", message, None, {"errors": found})
-
-
-@lru_cache(maxsize=512)
-def _validator(name: str) -> Draft202012Validator:
-    tool = registry.get(name)
-    assert tool is not None  # noqa: S101
-    return Draft202012Validator(tool.parameters)

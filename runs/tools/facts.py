@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from policy.terms import ToolInfo
 from policy.tools import ToolFacts
-from runs.tools import registry
+from runs.tools import toolbox
 from runs.tools.base import Tool
 
 
 def of_organization(organization_id: str) -> Iterable[ToolFacts]:
-    """The registered tools, which every organization has."""
-    return [ToolFacts(info(tool), tool.parameters) for tool in registry.all_tools().values()]
+    """The organization's tools, also those that are suspended."""
+    return [ToolFacts(info(tool), tool.parameters) for tool in toolbox.current(organization_id).values()]
 
 
 def info(tool: Tool) -> ToolInfo:

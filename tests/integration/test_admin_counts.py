@@ -136,6 +136,12 @@ def more(stem, made, start, count):
             what.ApprovalNotice(organization=o, approval=a, user=u)
             for a, u in zip(approvals(made, count), users(start, count), strict=True)
         )
+    elif stem in ("runs_mcpserver", "runs_mcptool"):
+        for n in numbers:
+            server = what.McpServer.objects.create(organization=o, name=f"s{n}", url="https://example.org/")
+            what.McpTool.objects.create(
+                organization=o, server=server, name="t", digest="d", state="unusable", accepted_by=made.user
+            )
     else:
         assert stem == "runs_approvaldecision"
         what.ApprovalDecision.objects.bulk_create(

@@ -135,6 +135,7 @@ def test_a_superuser_opens_everything_but_may_not_rewrite_history(made):
     refused = {name for name, status in found.items() if status == 403}
     expected = {f"get {stem}_{verb}" for stem in UNADDABLE for verb in ("add", "delete")}
     expected |= {"get policy_grant_delete", "get groups_token_delete"}  # revoked, never deleted
+    expected.add("get runs_mcptool_add")  # their servers list them
     assert refused == expected
     assert {status for name, status in found.items() if name.startswith("get") and status != 403} == {200}
 

@@ -1,0 +1,102 @@
+"""List an MCP server's tools again, and accept what it lists."""
+
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from runs import queue
+from runs.mcp import client, definitions
+from runs.mcp.definitions import Listed
+from runs.models import McpServer, McpTool, ToolState
+from runs.models.mcp import MAX_TOOL_NAME
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN = timedelta(hours=1)  # between two looks at an enabled server's tools
+
+
+def refresh(server: McpServer) -> str:
+    """Read the server's list and keep what is new in it; returns what went wrong, empty for nothing.
+
+    A tool whose definition is no longer the accepted one is suspended, until `accept`.
+    """
+    try:
+        listed, problem = [definitions.read(tool) for tool in client.list_tools(server)], ""
+    except client.McpError as error:
+        listed, problem = None, error.message
+    with transaction.atomic():
+        McpServer.objects.select_for_update(no_key=True).get(pk=server.pk)
+        if listed is not None:
+            _keep(server, listed)
+        McpServer.objects.filter(pk=server.pk).update(checked_at=Now(), problem=problem)
+    return problem
+
+
+def accept(tools: Iterable[McpTool], by: Any) -> list[McpTool]:
+    """Let agents call these tools as they are listed now; returns those for which that could be said.
+
+    Each must still be what the person saw: its digest is compared under the lock.
+    """
+    accepted = []
+    with transaction.atomic():
+        for seen in tools:
+            tool = McpTool.objects.select_for_update(no_key=True).get(pk=seen.pk)
+            if tool.digest != seen.digest or tool.state not in (ToolState.NEW, ToolState.CHANGED):
+                continue
+            tool.accepted, tool.accepted_digest = tool.definition, tool.digest
+            tool.state, tool.accepted_by, tool.accepted_at = ToolState.ACCEPTED, by, Now()
+            tool.save()
+            accepted.append(tool)
+    return accepted
+
+
+def refresh_due() -> int:
+    """Ask workers to look at the servers nobody has looked at for an hour; returns how many."""
+    due = McpServer.objects.filter(enabled=True).filter(
+        Q(checked_at=None) | Q(checked_at__lt=Now() - LOOK_AGAIN)
+    )
+    with transaction.atomic():
+        found = list(due.select_for_update(skip_locked=True, no_key=True)[:50])
+        McpServer.objects.filter(pk__in=[server.pk for server in found]).update(checked_at=Now())
+        for server in found:
+            queue.enqueue_task("refresh_mcp_server", server.pk)
+    return len(found)
+
+
+def _keep(server: McpServer, listed: list[Listed]) -> None:
+    """Write down what has changed, and nothing where nothing has."""
+    known = {tool.name: tool for tool in server.tools.all()}
+    for one in {one.name: one for one in listed}.values():
+        tool = known.pop(one.name, None) or McpTool(
+            organization_id=server.organization_id, server=server, name=one.name[:128]
+        )
+        _take_in(tool, one)
+    for gone in known.values():
+        if gone.state != ToolState.GONE:
+            gone.state, gone.changed_at = ToolState.GONE, Now()
+            gone.save()
+
+
+def _take_in(tool: McpTool, one: Listed) -> None:
+    problem = one.problem
+    if not problem and len(tool.call_name) > MAX_TOOL_NAME:
+        problem = f"'{tool.call_name}' is longer than {MAX_TOOL_NAME} characters."
+    state = _state(tool, one, problem)
+    if (tool.digest, tool.state, tool.problem) == (one.digest, state, problem) and not tool._state.adding:
+        return
+    tool.definition, tool.digest, tool.problem = one.definition, one.digest, problem
+    tool.state, tool.changed_at = state, Now()
+    tool.save()
+
+
+def _state(tool: McpTool, one: Listed, problem: str) -> ToolState:
+    if problem:
+        return ToolState.UNUSABLE
+    if not tool.accepted_digest:
+        return ToolState.NEW
+    return ToolState.ACCEPTED if one.digest == tool.accepted_digest else ToolState.CHANGED

@@ -1,0 +1,219 @@
+"""MCP servers, and their tools: looked at before any agent may call them."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
+from runs.actions import mcp
+from runs.mcp import definitions
+from runs.models import McpServer, McpTool, ToolState
+
+ACCEPTABLE = (ToolState.NEW, ToolState.CHANGED)
+HINTS = {
+    "readOnlyHint": ("reads only", "writes"),
+    "destructiveHint": ("destructive", "not destructive"),
+    "idempotentHint": ("may be repeated", "not to be repeated"),
+    "openWorldHint": ("reaches out", "stays within"),
+}
+
+
+class McpServerForm(OneOrganizationForm):
+    """Headers go in and never come out."""
+
+    headers = forms.CharField(
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+        help_text="One a line, Authorization: Bearer …; kept encrypted and never shown again. "
+        "What is entered replaces all of them, nothing leaves them as they are, a - removes them.",
+    )
+
+    def clean_headers(self) -> dict[str, str] | None:
+        text = self.cleaned_data["headers"].strip()
+        if not text:
+            return None
+        if text == "-":
+            return {}
+        found = {}
+        for line in text.splitlines():
+            name, colon, value = line.partition(":")
+            if not colon:
+                raise forms.ValidationError("A header is written as Name: value, one a line.")
+            found[name.strip()] = value.strip()
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        try:
+            if cleaned.get("headers") is not None:
+                self.instance.keep_headers(cleaned["headers"])
+        except ValidationError as error:
+            self.add_error("headers", error)
+        return cleaned
+
+
+@admin.register(McpServer)
+class McpServerAdmin(TenantAdmin):
+    """Its tools are listed when it is added, with the action Refresh, and every hour."""
+
+    form = McpServerForm
+    fixed = ("organization", "name")
+    list_display = ("name", "organization", "url", "enabled", "tools_shown", "checked_at", "problem")
+    list_filter = ("enabled", ("organization", Related))
+    search_fields = ("name", "url")
+    ordering = ("name",)
+    autocomplete_fields = ("organization",)
+    fields = ("organization", "name", "url", "headers", "timeout_seconds", "enabled")
+    actions = ("refresh",)
+    empty_message = "No MCP server yet. Add one, accept its tools, and agents may be allowed to call them."
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        waiting = Count("tools", filter=Q(tools__state__in=ACCEPTABLE))
+        accepted = Count("tools", filter=Q(tools__state=ToolState.ACCEPTED))
+        return super().get_queryset(request).annotate(accepted_tools=accepted, waiting_tools=waiting)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        found = super().get_readonly_fields(request, obj)
+        return (*found, "header_names", "checked_at", "problem") if obj else found
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj and not self.has_change_permission(request, obj):
+            return (*(name for name in self.fields if name != "headers"), "header_names", "problem")
+        return (*self.fields, "header_names", "checked_at", "problem") if obj else self.fields
+
+    @admin.display(description="Tools")
+    def tools_shown(self, server: Any) -> str:
+        waiting = f", {server.waiting_tools} to be looked at" if server.waiting_tools else ""
+        return f"{server.accepted_tools} accepted{waiting}"
+
+    def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.enabled and self.has_refresh_permission(request):
+            transaction.on_commit(lambda: self._refresh(request, obj))
+
+    @admin.action(description="Refresh: list the tools again", permissions=["refresh"])
+    def refresh(self, request: HttpRequest, queryset: Any) -> None:
+        for server in queryset:
+            self._refresh(request, server)
+
+    def has_refresh_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("runs.refresh_mcpserver"))
+
+    def _refresh(self, request: HttpRequest, server: McpServer) -> None:
+        problem = mcp.refresh(server)
+        waiting = server.tools.filter(state__in=ACCEPTABLE).count()
+        if problem:
+            self.message_user(request, problem, messages.ERROR)
+        elif waiting:
+            said = f"{server}: {waiting} of its tools wait until somebody accepts them, under MCP tools."
+            self.message_user(request, said, messages.WARNING)
+        else:
+            self.message_user(request, f"{server}: its tools are as they were accepted.", messages.SUCCESS)
+
+
+@admin.register(McpTool)
+class McpToolAdmin(TenantAdmin):
+    """A tool is read before it is accepted, and again whenever its server changes a word of it.
+
+    One that was deleted is new when its server lists it once more.
+    """
+
+    fixed = ()
+    list_display = ("call_name", "state_shown", "risk", "hints", "description", "accepted_by", "changed_at")
+    list_display_links = ("call_name",)
+    list_filter = (("state", ChoicesDropdownFilter), ("server", Related))
+    list_select_related = ("server", "accepted_by")
+    search_fields = ("name", "server__name")
+    ordering = ("server__name", "name")
+    actions = ("accept_selected",)
+    empty_message = "No tools yet. They show here when an MCP server has listed them."
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.display(description="Tool", ordering="name")
+    def call_name(self, tool: McpTool) -> str:
+        return tool.call_name
+
+    @admin.display(description="State", ordering="state")
+    def state_shown(self, tool: McpTool) -> str:
+        return tool.problem or tool.get_state_display()
+
+    @admin.display(description="Risk")
+    def risk(self, tool: McpTool) -> str:
+        return "" if tool.state == ToolState.UNUSABLE else definitions.risk(tool.name, tool.definition)
+
+    @admin.display(description="It says")
+    def hints(self, tool: McpTool) -> str:
+        return said_of_itself(tool)
+
+    @admin.display(description="Description")
+    def description(self, tool: McpTool) -> str:
+        return str(tool.definition.get("description", ""))[:120]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        tool = self.visible_or_404(request, object_id)
+        return self._look(request, [tool], tool.call_name)
+
+    @admin.action(description="Look and accept…", permissions=["accept"])
+    def accept_selected(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        """Show what would be accepted; accept what is confirmed, as it was shown."""
+        if not self.has_accept_permission(request):
+            raise PermissionDenied
+        found = list(queryset.select_related("server").order_by("server__name", "name"))
+        if not request.POST.get("confirmed"):
+            return self._look(request, found, "Accept these tools?")
+        for tool in found:
+            tool.digest = request.POST.get(f"digest-{tool.pk}", "")
+        accepted = mcp.accept(found, request.user)
+        level = messages.SUCCESS if len(accepted) == len(found) else messages.WARNING
+        self.message_user(request, f"Accepted: {len(accepted)} of {len(found)}.", level)
+        return None
+
+    def has_accept_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("runs.accept_mcptool"))
+
+    def _look(self, request: HttpRequest, tools: list[McpTool], title: str) -> HttpResponse:
+        acceptable = [tool for tool in tools if tool.state in ACCEPTABLE]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "subtitle": None,
+            "opts": self.opts,
+            "shown": [shown(tool) for tool in tools],
+            "acceptable": acceptable if self.has_accept_permission(request) else [],
+            "action_name": "accept_selected",
+        }
+        return TemplateResponse(request, "admin/runs/mcptool/look.html", context)
+
+
+def shown(tool: McpTool) -> dict[str, Any]:
+    """A tool as its page shows it: what it is now, and what has changed since it was accepted."""
+    usable = tool.state != ToolState.UNUSABLE
+    changed = tool.state == ToolState.CHANGED
+    return {
+        "tool": tool,
+        "hints": said_of_itself(tool) or "nothing",
+        "risk": definitions.risk(tool.name, tool.definition) if usable else "",
+        "written": "\n".join(definitions.written(tool.definition)),
+        "difference": definitions.difference(tool.accepted, tool.definition) if changed else "",
+    }
+
+
+def said_of_itself(tool: McpTool) -> str:
+    """The server's hints in words. They are claims: they tighten what Deputy thinks, and never loosen it."""
+    hints = tool.definition.get("annotations", {})
+    return ", ".join(HINTS[name][not value] for name, value in hints.items() if name in HINTS)

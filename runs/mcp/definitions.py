@@ -1,0 +1,168 @@
+"""What an MCP server says a tool is: read strictly, compared by digest, trusted only where it tightens."""
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError, validators
+from jsonschema.protocols import Validator
+from referencing import Registry
+
+from common.canonical import NotJson, canonical, digest, normalise
+from policy.risk import guessed
+
+NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}", re.ASCII)
+MAX_DESCRIPTION = 10_000  # characters
+MAX_SCHEMA = 100_000  # characters of its canonical JSON
+MAX_NODES = 20_000  # of a schema with its references written out
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A tool as a server listed it. `problem` says why it cannot be used; empty where it can."""
+
+    name: str
+    definition: dict[str, Any]
+    digest: str
+    problem: str = ""
+
+
+def read(tool: dict[str, Any]) -> Listed:
+    """One entry of a server's list, as JSON."""
+    name = str(tool.get("name", ""))
+    annotations = tool.get("annotations") or {}
+    found = {
+        "title": str(tool.get("title") or annotations.get("title") or ""),
+        "description": str(tool.get("description") or ""),
+        "input_schema": tool.get("inputSchema"),
+        "annotations": {hint: annotations[hint] for hint in HINTS if isinstance(annotations.get(hint), bool)},
+    }
+    try:
+        found = normalise(found)
+    except (NotJson, RecursionError) as error:
+        return Listed(name, {}, digest(name), f"It cannot be kept: {error}")
+    return Listed(name, found, digest(canonical(found)), problem_of(name, found))
+
+
+def problem_of(name: str, definition: dict[str, Any]) -> str:
+    """Why the tool cannot be used; empty where it can."""
+    if not NAME.fullmatch(name):
+        return "Its name has characters that calls cannot carry."
+    if len(definition["description"]) > MAX_DESCRIPTION:
+        return f"Its description is longer than {MAX_DESCRIPTION} characters."
+    schema = definition["input_schema"]
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        return "Its input schema is not that of an object."
+    if len(canonical(schema)) > MAX_SCHEMA:
+        return f"Its input schema is longer than {MAX_SCHEMA} characters."
+    return schema_problem(schema)
+
+
+def schema_problem(schema: dict[str, Any]) -> str:
+    """What keeps a schema from being used: it is none, points elsewhere, or would take too long."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return f"Its input schema is no JSON Schema: {error.message[:200]}"
+    try:
+        if size(schema, schema, ()) > MAX_NODES:
+            return "Its input schema is too large once its references are written out."
+    except LookupError as error:
+        return f"Its input schema refers to {error.args[0][:80]!r}, which is not in it."
+    return ""
+
+
+def size(node: Any, root: Any, within: tuple[str, ...]) -> int:
+    """The nodes of a schema with every reference written out once on each path; stops at MAX_NODES.
+
+    Raises LookupError for a reference that leads out of the schema.
+    """
+    total = 1
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        total += size(child, root, within)
+        if total > MAX_NODES:
+            return total
+    for reference in references(node):
+        if reference not in within:
+            total += size(target(root, reference), root, (*within, reference))
+    return total
+
+
+def references(node: Any) -> list[str]:
+    if not isinstance(node, dict):
+        return []
+    return [node[key] for key in ("$ref", "$dynamicRef") if isinstance(node.get(key), str)]
+
+
+def target(root: Any, reference: str) -> Any:
+    """What a reference within the schema leads to: `#`, or `#/…`. Raises LookupError."""
+    if reference == "#":
+        return root
+    if not reference.startswith("#/"):
+        raise LookupError(reference)
+    found = root
+    try:
+        for part in reference[2:].split("/"):
+            step = part.replace("~1", "/").replace("~0", "~")
+            found = found[int(step)] if isinstance(found, list) else found[step]
+    except (LookupError, TypeError, ValueError):
+        raise LookupError(reference) from None
+    return found
+
+
+def _skip(validator: Any, value: Any, instance: Any, schema: Any) -> None:
+    """An outsider's regular expressions could keep a worker busy for ever: their server checks them."""
+
+
+def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+    """As usual, but where patterns that are skipped decide what is additional."""
+    if "patternProperties" in schema:
+        return ()
+    return Draft202012Validator.VALIDATORS["additionalProperties"](validator, value, instance, schema)
+
+
+_Lenient: Any = validators.extend(
+    Draft202012Validator,
+    {"pattern": _skip, "patternProperties": _skip, "additionalProperties": _additional, "format": _skip},
+)
+
+
+def checker(schema: dict[str, Any]) -> Validator:
+    """Checks arguments against an outsider's schema: fetches nothing, matches no expression of theirs."""
+    made: Validator = _Lenient(schema, registry=Registry())
+    return made
+
+
+# What the hints are worth: they tighten, and never loosen
+
+
+def risk(name: str, definition: dict[str, Any]) -> str:
+    """High where the tool says it destroys or reaches out; else what its name and schema suggest."""
+    hints = definition["annotations"]
+    if hints.get("destructiveHint") or hints.get("openWorldHint"):
+        return "high"
+    return str(guessed(name, definition["input_schema"]))
+
+
+def mutating(name: str, definition: dict[str, Any]) -> bool:
+    """Only what says that it reads, and looks like it, is taken to change nothing."""
+    return not definition["annotations"].get("readOnlyHint") or risk(name, definition) == "high"
+
+
+def idempotent(definition: dict[str, Any]) -> bool:
+    """Whether it may be called again after a crash, with the same key."""
+    return definition["annotations"].get("idempotentHint") is True
+
+
+def difference(accepted: dict[str, Any] | None, listed: dict[str, Any]) -> str:
+    """What would change by accepting it: a unified diff of the two definitions, line by line."""
+    old, new = (written(each) if each else [] for each in (accepted, listed))
+    return "\n".join(difflib.unified_diff(old, new, "accepted", "listed now", lineterm="", n=2))
+
+
+def written(definition: dict[str, Any]) -> list[str]:
+    return json.dumps(definition, indent=2, sort_keys=True, ensure_ascii=False).splitlines()

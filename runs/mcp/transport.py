@@ -1,0 +1,59 @@
+"""HTTP for the MCP SDK, through the guard that every outbound request of Deputy's takes."""
+
+from collections.abc import Collection
+
+import anyio
+import httpx2
+
+from common.outbound import Fetched, OutboundError, fetch
+
+MAX_ANSWER = 2_000_000  # bytes of one answer, unpacked
+OURS = frozenset({"accept-encoding", "connection", "content-length", "host", "transfer-encoding"})
+
+
+class Guarded(httpx2.AsyncBaseTransport):
+    """One request to public addresses, or those in `allow`, within `timeout` seconds; no redirects.
+
+    The SDK decides about redirects, and each comes through here. `failure` is why there was no answer,
+    `status` the last one: the SDK's own errors do not say.
+    """
+
+    def __init__(self, timeout: float, allow: Collection[str]) -> None:
+        self.timeout, self.allow = timeout, allow
+        self.failure: OutboundError | None = None
+        self.status = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
+            return httpx2.Response(405, request=request)
+        content = await request.aread()
+        try:
+            answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
+        except OutboundError as error:
+            self.failure = error
+            raise httpx2.ConnectError(error.message, request=request) from None
+        self.status = answer.status
+        return httpx2.Response(
+            answer.status, headers=_told(answer), content=answer.text.encode(), request=request
+        )
+
+    def _fetch(self, request: httpx2.Request, content: bytes) -> Fetched:
+        answer = fetch(
+            str(request.url),
+            method=request.method,
+            headers={name: value for name, value in request.headers.items() if name not in OURS},
+            content=content,
+            timeout=self.timeout,
+            max_bytes=MAX_ANSWER,
+            max_redirects=0,
+            allow_private=self.allow,
+        )
+        if answer.truncated:
+            raise OutboundError("TOO_LARGE", f"the answer is larger than {MAX_ANSWER} bytes")
+        return answer
+
+
+def _told(answer: Fetched) -> dict[str, str]:
+    """The answer's headers; its text is UTF-8 by now."""
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+    return {**answer.headers, "content-type": kind}

@@ -1,0 +1,133 @@
+"""MCP servers an organization has registered, and the tools they list."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+
+from common import ids, sealed
+from common.models import Created
+from common.outbound import OutboundError, check, check_headers
+
+MAX_TOOL_NAME = 64  # of `server.tool`, as calls, rules and lists keep it
+NOT_RESOLVED = "CONNECTION"  # a name that leads nowhere today may do so tomorrow
+
+
+class McpServer(Created):
+    """An MCP server (streamable HTTP) whose tools, once accepted, agents may be allowed to call.
+
+    The headers' values are secrets: encrypted, never shown again.
+    """
+
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.mcp_server_id, editable=False
+    )
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    name = models.CharField(
+        max_length=30,
+        validators=[RegexValidator(r"^[a-z][a-z0-9_-]*\Z", "Small letters, digits, _ and -.")],
+        help_text="The first part of its tools' names: crm in crm.find_customer.",
+    )
+    url = models.URLField(max_length=2000, help_text="The address of its streamable HTTP endpoint.")
+    sealed_headers = models.TextField(blank=True, editable=False)
+    header_names = ArrayField(models.CharField(max_length=200), default=list, blank=True, editable=False)
+    timeout_seconds = models.PositiveSmallIntegerField(
+        default=30, validators=[MinValueValidator(1), MaxValueValidator(300)]
+    )
+    enabled = models.BooleanField(default=True)
+    checked_at = models.DateTimeField(null=True, editable=False)
+    problem = models.TextField(blank=True, editable=False)
+
+    class Meta:
+        verbose_name = "MCP server"
+        permissions = [("refresh_mcpserver", "Can list an MCP server's tools again")]
+        constraints = [models.UniqueConstraint(fields=["organization", "name"], name="mcp_server_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with every request. Raises sealed.Unreadable."""
+        found: dict[str, str] = json.loads(sealed.unseal(self.sealed_headers)) if self.sealed_headers else {}
+        return found
+
+    def keep_headers(self, headers: dict[str, str]) -> None:
+        """Replace the headers. Raises ValidationError for what cannot be sent."""
+        try:
+            check_headers(headers)
+        except OutboundError as error:
+            raise ValidationError(f"These headers cannot be sent: {error.message}.") from None
+        self.sealed_headers = sealed.seal(json.dumps(headers)) if headers else ""
+        self.header_names = sorted(headers)
+
+    def clean(self) -> None:
+        """Raises ValidationError for an address Deputy will not ask."""
+        try:
+            check(self.url, allow_private=frozenset(settings.MCP_ALLOW))
+        except OutboundError as error:
+            if error.code != NOT_RESOLVED:
+                raise ValidationError({"url": f"This address is refused: {error.message}."}) from None
+
+
+class ToolState(models.TextChoices):
+    NEW = "new", "New: to be looked at"
+    ACCEPTED = "accepted", "Accepted"
+    CHANGED = "changed", "Changed: suspended until somebody looks"
+    GONE = "gone", "No longer listed"
+    UNUSABLE = "unusable", "Cannot be used"
+
+
+class McpTool(Created):
+    """A tool as its server last listed it, beside what somebody accepted.
+
+    `definition` and `accepted` hold title, description, input_schema and annotations. Only what was accepted
+    is ever shown to a model or called.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.mcp_tool_id, editable=False)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="tools", db_index=False)
+    name = models.CharField(max_length=128)
+    state = models.CharField(max_length=10, choices=ToolState.choices, default=ToolState.NEW)
+    definition = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64)
+    problem = models.TextField(blank=True)
+    accepted = models.JSONField(null=True)
+    accepted_digest = models.CharField(max_length=64, blank=True)
+    accepted_at = models.DateTimeField(null=True)
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    changed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "MCP tool"
+        permissions = [("accept_mcptool", "Can accept an MCP server's tools")]
+        constraints = [
+            models.UniqueConstraint(fields=["server", "name"], name="mcp_tool_name"),
+            models.CheckConstraint(condition=Q(state__in=ToolState.values), name="mcp_tool_state"),
+        ]
+        indexes = [models.Index(fields=["organization", "server"], name="mcp_tool_by_organization")]
+
+    def __str__(self) -> str:
+        return self.call_name
+
+    @property
+    def call_name(self) -> str:
+        """`server.tool`: what calls, lists and rules say."""
+        return f"{self.server.name}.{self.name}"
+
+    def offered(self) -> dict[str, Any]:
+        """What agents are told of it: the accepted words, or while there are none the listed ones."""
+        offered: dict[str, Any] = self.accepted or self.definition
+        return offered

@@ -1,0 +1,39 @@
+"""An organization's tools: the registered ones, which all have, and those of its own MCP servers."""
+
+from collections import ChainMap, OrderedDict
+from collections.abc import Iterable, Mapping
+
+from policy.models import PolicyVersion
+from runs.mcp import shelf
+from runs.tools import registry
+from runs.tools.base import Tool
+
+KEPT_ORGANIZATIONS = 200
+
+_kept: OrderedDict[str, tuple[int, dict[str, Tool]]] = OrderedDict()
+
+
+def of(organization_id: str, version: int) -> Mapping[str, Tool]:
+    """Its tools by name as of this version of its policy; read once a process and version."""
+    kept = _kept.get(organization_id)
+    if kept is None or kept[0] != version:
+        kept = _kept[organization_id] = (version, shelf.tools_of(organization_id))
+        while len(_kept) > KEPT_ORGANIZATIONS:
+            _kept.popitem(last=False)
+    registered = registry.all_tools()
+    return ChainMap(registered, kept[1]) if kept[1] else registered
+
+
+def current(organization_id: str) -> Mapping[str, Tool]:
+    """Its tools by name as they are now."""
+    return of(organization_id, PolicyVersion.objects.of(organization_id))
+
+
+def find(organization_id: str, name: str) -> Tool | None:
+    """The organization's tool of this name as it is now, or None. Asks no database about a registered one."""
+    return registry.get(name) or (current(organization_id).get(name) if "." in name else None)
+
+
+def names(organizations: Iterable[str] | None) -> set[str]:
+    """The names of the tools of these organizations, or of all there are."""
+    return {*registry.all_tools(), *shelf.names_of(organizations)}

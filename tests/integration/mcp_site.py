@@ -1,0 +1,65 @@
+"""A real MCP server as a process of its own, for tests: `python -m tests.integration.mcp_site PORT FILE`.
+
+FILE holds JSON that says how it behaves, read anew with every request: {"tools": […], "mode": …}.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    import anyio
+    import mcp_types as types
+    import uvicorn
+    from mcp.server.lowlevel import Server
+
+    port, book = int(sys.argv[1]), Path(sys.argv[2])
+
+    def says() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(book.read_text())
+        return found
+
+    async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in says()["tools"]])
+
+    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
+        said, arguments = says(), params.arguments or {}
+        with book.with_suffix(".calls").open("a") as calls:
+            calls.write(json.dumps({"name": params.name, "arguments": arguments, "meta": ctx.meta}) + "\n")
+        if said.get("mode") == "slow":
+            await anyio.sleep(30)
+        if said.get("mode") == "giant":
+            return types.CallToolResult(content=[types.TextContent(type="text", text="x" * 5_000_000)])
+        if said.get("mode") == "long":
+            return types.CallToolResult(content=[types.TextContent(type="text", text="y" * 150_000)])
+        if said.get("mode") == "error":
+            text = types.TextContent(type="text", text="No such customer.")
+            return types.CallToolResult(content=[text], is_error=True)
+        if said.get("mode") == "crash":
+            raise RuntimeError("a secret of the server")
+        picture = types.ImageContent(type="image", data="AAAA", mime_type="image/png")
+        text = types.TextContent(type="text", text=f"found {arguments.get('name', 'nobody')}")
+        return types.CallToolResult(
+            content=[text, picture], structured_content={"arguments": arguments, "said": said.get("says")}
+        )
+
+    server = Server("crm", on_list_tools=list_tools, on_call_tool=call_tool)
+    inner = server.streamable_http_app(stateless_http=True)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope.get("headers", ()))
+        if scope["type"] == "http" and says().get("token") is not None:
+            wanted = f"Bearer {says()['token']}".encode()
+            if headers.get(b"authorization") != wanted:
+                await send({"type": "http.response.start", "status": 401, "headers": []})
+                await send({"type": "http.response.body", "body": b""})
+                return
+        await inner(scope, receive, send)
+
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+
+
+if __name__ == "__main__":
+    main()

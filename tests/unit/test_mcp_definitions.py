@@ -1,0 +1,89 @@
+"""What an MCP server says of a tool: what is usable, and which schemas would harm a worker."""
+
+import pytest
+
+from runs.mcp import definitions
+
+PLAIN = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+def listed(**how):
+    return definitions.read({"name": "find", "description": "Finds.", "inputSchema": PLAIN, **how})
+
+
+def nested(levels):
+    """A schema that doubles with each level when its references are followed."""
+    defs = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {
+        "type": "object",
+        "$defs": {**defs, f"d{levels}": {}},
+        "properties": {"a": {"$ref": "#/$defs/d0"}},
+    }
+
+
+def test_an_ordinary_tool_can_be_used():
+    assert listed().problem == ""
+    assert listed(inputSchema={"type": "object"}).problem == ""
+
+
+def test_a_recursive_schema_can_be_used_and_checks():
+    tree = {"type": "object", "properties": {"child": {"$ref": "#"}, "n": {"type": "integer"}}}
+    assert listed(inputSchema=tree).problem == ""
+    checker = definitions.checker(tree)
+    assert checker.is_valid({"child": {"child": {"n": 1}}})
+    assert not checker.is_valid({"child": {"child": {"n": "1"}}})
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"name": "a b"}, "characters"),
+        ({"name": ""}, "characters"),
+        ({"description": "x" * 10_001}, "description is longer"),
+        ({"description": "\x00"}, "cannot be kept"),
+        ({"inputSchema": None}, "not that of an object"),
+        ({"inputSchema": {"type": "array"}}, "not that of an object"),
+        ({"inputSchema": {"type": "object", "title": "x" * 100_001}}, "longer than"),
+        ({"inputSchema": {"type": "object", "properties": 3}}, "no JSON Schema"),
+        ({"inputSchema": {"properties": {"a": {"$ref": "https://example.org/x"}}}}, "refers to"),
+        ({"inputSchema": {"properties": {"a": {"$ref": "#/$defs/none"}}}}, "refers to"),
+        ({"inputSchema": nested(40)}, "too large"),
+    ],
+)
+def test_what_cannot_be_used_says_why(how, says):
+    assert says in listed(**how).problem
+
+
+def test_an_outsiders_expressions_are_never_matched():
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}
+    assert definitions.checker(schema).is_valid({"a": "a" * 60 + "!"})
+    patterned = {"type": "object", "patternProperties": {"(a+)+$": {}}, "additionalProperties": False}
+    assert definitions.checker(patterned).is_valid({"a" * 60 + "!": 1})
+    closed = {"type": "object", "properties": {}, "additionalProperties": False}
+    assert not definitions.checker(closed).is_valid({"b": 1})
+
+
+def test_a_schema_that_loops_without_end_is_an_error_of_the_call():
+    from runs.tools.base import Tool
+    from runs.tools.call import check_arguments
+
+    loop = {"type": "object", "$ref": "#"}
+    tool = Tool("crm.loop", "", loop, len, checker=definitions.checker)
+    refused = check_arguments(tool, {})
+    assert refused is not None and refused.code == "INVALID_ARGUMENTS"
+
+
+@pytest.mark.parametrize("part", ["title", "description", "inputSchema", "annotations"])
+def test_every_part_a_model_or_policy_reads_is_in_the_digest(part):
+    other = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}.get(part, "other")
+    assert listed(**{part: other}).digest != listed().digest
+
+
+def test_what_nobody_reads_is_not_in_the_digest():
+    assert listed(_meta={"build": 7}, outputSchema={"type": "object"}).digest == listed().digest
+
+
+def test_the_difference_shows_old_and_new():
+    old, new = listed().definition, listed(description="Pays.").definition
+    lines = definitions.difference(old, new).splitlines()
+    assert '-  "description": "Finds.",' in lines and '+  "description": "Pays.",' in lines
