@@ -14,7 +14,7 @@ from django_q.cluster import Cluster
 from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 
 from memory.upkeep import upkeep
-from runs import board, broker, lease
+from runs import board, broker, lease, queue
 from runs.actions import sweep
 from runs.board import Board
 
@@ -70,6 +70,8 @@ class Duties:
             if now >= self.upkeep_at:
                 self.upkeep_at = now + UPKEEP_SECONDS
                 upkeep()
+                if settings.EMBEDDING_MODEL:
+                    queue.enqueue_task("embed_memories")
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0
