@@ -244,6 +244,7 @@ LOGGING = {
 # Deputy's own limits
 
 DEPUTY_MODEL = env.text("DEPUTY_MODEL", "local")
+EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "")  # none: search goes by words alone
 RUN_STEPS = env.whole_number("RUN_STEPS", 25)  # model replies of one run
 RUN_DEPTH = env.whole_number("RUN_DEPTH", 5)  # levels of delegation
 RUN_CHILDREN = env.whole_number("RUN_CHILDREN", 20)  # runs one run may start

@@ -8,10 +8,10 @@ from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
+from common.db import rows
 from common.text import terms
 from memory import sql
+from memory.embeddings.questions import vector_of
 from memory.errors import MemoryRefused
 from memory.models import MemoryType
 from memory.models.columns import quoted
@@ -26,6 +26,11 @@ PAIRS = 5  # of the next terms, two together bring in a memory
 SCANNED = 10_000  # memories of one term that may be looked through for a second one
 ENOUGH = 60  # candidates: with fewer, common terms together bring in more
 CANDIDATES = 1_500  # of one scope, whatever the counts said
+# By meaning, where a model is set (memory.embeddings).
+NEAR = 50  # memories of a tier that count by words, and as many by meaning
+SMOOTH = 60  # of reciprocal rank fusion: the higher, the less the first places count
+EXACT = 5_000  # memories of a scope up to which all distances are computed
+SHARE = 50  # so is that of a scope with less than one in fifty of all memories
 
 
 @dataclass(frozen=True)
@@ -125,26 +130,26 @@ def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit
     if not wanted:
         return []
     places = [(tier.number, tier.quota, key) for tier in tiers for key in tier.keys]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            sql.SEARCH,
-            {
-                "tiers": [number for number, _, _ in places],
-                "quotas": [quota for _, quota, _ in places],
-                "keys": [key for _, _, key in places],
-                "terms": wanted,
-                "quoted": [quoted(term) for term in wanted],
-                "organization": scope.organization_id,
-                "reach": REACH,
-                "pairs": PAIRS,
-                "scanned": SCANNED,
-                "enough": ENOUGH,
-                "most": CANDIDATES,
-            },
-        )
-        rows = cursor.fetchall()[:limit]
+    parameters = {
+        "tiers": [number for number, _, _ in places],
+        "quotas": [quota for _, quota, _ in places],
+        "keys": [key for _, _, key in places],
+        "terms": wanted,
+        "quoted": [quoted(term) for term in wanted],
+        "organization": scope.organization_id,
+        "reach": REACH,
+        "pairs": PAIRS,
+        "scanned": SCANNED,
+        "enough": ENOUGH,
+        "most": CANDIDATES,
+    }
+    asked = vector_of(query)
+    if asked:
+        parameters |= {"vector": asked.vector, "model": asked.model, "near": NEAR, "smooth": SMOOTH}
+        parameters |= {"exact": EXACT, "share": SHARE}
+    found = rows(sql.search(asked.dimensions if asked else None), parameters)[:limit]
     marked = frozenset(wanted)
-    return [_hit(row, marked) for row in rows]
+    return [_hit(row, marked) for row in found]
 
 
 def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:

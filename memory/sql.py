@@ -5,6 +5,8 @@ question is slow (common words match a large part of a scope); so candidates com
 rarest terms, through the index, and only they are weighed.
 """
 
+from functools import cache
+
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, 0))"
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
@@ -12,7 +14,8 @@ LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
 FOLD = """
 WITH gone AS (
     DELETE FROM memory_pendingmemory WHERE memory_id = ANY (ARRAY(
-        SELECT memory_id FROM memory_pendingmemory WHERE scope_key = %(scope_key)s LIMIT %(batch)s))
+        SELECT memory_id FROM memory_pendingmemory WHERE scope_key = %(scope_key)s
+        LIMIT %(batch)s FOR UPDATE SKIP LOCKED))
     RETURNING memory_id
 ), written AS (
     SELECT memory.search_vector, memory.length
@@ -28,6 +31,24 @@ WITH gone AS (
     SELECT %(scope_key)s, count(*), sum(length) FROM written HAVING count(*) > 0
     ON CONFLICT (scope_key) DO UPDATE
         SET memories = old.memories + excluded.memories, terms = old.terms + excluded.terms
+)
+SELECT count(*) FROM gone
+"""
+
+TAKE_OFF = """
+WITH gone AS (
+    DELETE FROM memory_departedterms WHERE id = ANY (ARRAY(
+        SELECT id FROM memory_departedterms WHERE scope_key = %(scope_key)s LIMIT %(batch)s))
+    RETURNING search_vector, length
+), terms AS (
+    UPDATE memory_termcount AS old SET memories = greatest(old.memories - less.memories, 0)
+    FROM (SELECT lexeme, count(*) AS memories FROM gone CROSS JOIN unnest(search_vector) GROUP BY lexeme) AS less
+    WHERE old.scope_key = %(scope_key)s AND old.term = less.lexeme
+), size AS (
+    UPDATE memory_scopesize AS old
+    SET memories = greatest(old.memories - less.memories, 0), terms = greatest(old.terms - less.terms, 0)
+    FROM (SELECT count(*) AS memories, coalesce(sum(length), 0) AS terms FROM gone) AS less
+    WHERE old.scope_key = %(scope_key)s AND less.memories > 0
 )
 SELECT count(*) FROM gone
 """
@@ -52,7 +73,7 @@ SELECT count(*) FROM gone
 #               one of their own
 #   candidate   what the index finds
 #   found       the candidates with their scores; long texts are held for less
-_SEARCH = """
+_WORDS = """
 WITH place AS MATERIALIZED (
     SELECT * FROM unnest(%(tiers)s::int[], %(quotas)s::int[], %(keys)s::uuid[]) AS place (tier, quota, key)
 ), term AS MATERIALIZED (
@@ -157,12 +178,78 @@ WITH place AS MATERIALIZED (
         / (1 + 0.64 * (0.6 + 0.4 * length / usual_length)) AS score
     FROM candidate JOIN plan USING (tier)
 ), ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
+    SELECT tier, quota, id, importance, score,
+        row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
     FROM found
-)
+)"""
+
+# Besides, for those memories that have a vector: nearness in meaning. A memory's place in the answer comes
+# from its two ranks, by words and by meaning (reciprocal rank fusion). The index over vectors knows no
+# scopes: what it finds is filtered, so it is asked only for scopes that hold a good share of all memories.
+# Where that is not so, or it found too little, a scope's distances are computed one by one.
+# Parameters: vector, model, exact, share, near, smooth.
+#
+#   size_of     whether a scope is large; the setting makes the index go on where the filter took what it found
+#   by_index    the nearest of each large scope (the cast keeps the planner from the index over scopes)
+#   near        these, and the nearest of every other scope
+#   fused       both ranks in one score
+_MEANING = """, size_of AS MATERIALIZED (
+    SELECT place.*, set_config('hnsw.iterative_scan', 'relaxed_order', true),
+        memories > %(exact)s AND memories::float * %(share)s > (
+            SELECT reltuples FROM pg_class WHERE oid = 'memory_embedding'::regclass
+        ) AS is_large
+    FROM place CROSS JOIN LATERAL (
+        SELECT coalesce((SELECT memories FROM memory_scopesize WHERE scope_key = place.key), 0) AS memories
+    ) AS known
+), by_index AS MATERIALIZED (
+    SELECT place.tier, place.quota, place.key, memory.*
+    FROM size_of AS place CROSS JOIN LATERAL (
+        SELECT memory.*, vector::halfvec(-- N) <=> %(vector)s::halfvec(-- N) AS distance
+        FROM memory_embedding AS embedding CROSS JOIN LATERAL (-- MEMORY) AS memory
+        WHERE is_large AND embedding.model = %(model)s AND embedding.scope_key::text = place.key::text
+        ORDER BY vector::halfvec(-- N) <=> %(vector)s::halfvec(-- N)
+        LIMIT %(near)s
+    ) AS memory
+), near AS (
+    SELECT tier, quota, id, importance, distance FROM by_index
+    UNION ALL
+    SELECT place.tier, place.quota, memory.*
+    FROM size_of AS place CROSS JOIN LATERAL (
+        SELECT memory.*, vector::vector(-- N) <=> %(vector)s::vector(-- N) AS distance
+        FROM memory_embedding AS embedding CROSS JOIN LATERAL (-- MEMORY) AS memory
+        WHERE embedding.model = %(model)s AND embedding.scope_key = place.key AND vector IS NOT NULL
+        ORDER BY distance
+        LIMIT %(near)s
+    ) AS memory
+    WHERE NOT is_large OR (SELECT count(*) FROM by_index WHERE by_index.key = place.key) < %(near)s
+), nearest AS (
+    SELECT tier, quota, id, importance,
+        row_number() OVER (PARTITION BY tier ORDER BY min(distance), importance DESC, id DESC) AS rank
+    FROM near GROUP BY tier, quota, id, importance
+), fused AS (
+    SELECT tier, quota, id, importance, sum(1.0 / (%(smooth)s + rank))::float AS score
+    FROM (
+        SELECT tier, quota, id, importance, rank FROM ranked WHERE rank <= %(near)s
+        UNION ALL SELECT * FROM nearest WHERE rank <= %(near)s
+    ) AS both_ways
+    GROUP BY tier, quota, id, importance
+), ranked_by_both AS (
+    SELECT *, row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
+    FROM fused
+)"""
+
+# The memory of an embedding, as long as it may be found in that scope.
+_OF_EMBEDDING = """
+            SELECT id, importance FROM memory_memory
+            WHERE id = embedding.memory_id AND scope_key = place.key AND organization_id = %(organization)s
+                AND status = 'active' AND (expires_at IS NULL OR expires_at > clock_timestamp())
+            LIMIT 1
+        """
+
+_ANSWER = """
 SELECT ranked.tier, ranked.score, memory.id, memory.content, memory.type, memory.metadata,
     memory.source_run_id, memory.created_at
-FROM ranked CROSS JOIN LATERAL (SELECT * FROM memory_memory WHERE id = ranked.id LIMIT 1) AS memory
+FROM -- RANKED AS ranked CROSS JOIN LATERAL (SELECT * FROM memory_memory WHERE id = ranked.id LIMIT 1) AS memory
 WHERE ranked.rank <= ranked.quota
 ORDER BY ranked.tier, ranked.rank
 """
@@ -170,20 +257,22 @@ ORDER BY ranked.tier, ranked.rank
 GROUPS = 6  # of terms by their idf: more rank the same, fewer rank worse
 
 
-def _search() -> str:
-    """The statement with what is repeated for each group of terms written out."""
+@cache
+def search(dimensions: int | None = None) -> str:
+    """The statement, by words alone or, for vectors of this length, by meaning too."""
     plan = ", ".join(
         f"string_agg(quoted, '|') FILTER (WHERE bucket = {n})::tsquery AS terms_{n},"
         f" sum(idf) FILTER (WHERE bucket = {n}) AS weight_{n}"
         for n in range(GROUPS)
     )
     score = " + ".join(f"coalesce(ts_rank(search_vector, terms_{n}) * weight_{n}, 0)" for n in range(GROUPS))
-    return (
-        _SEARCH.replace("-- PLAN", plan)
+    words = (
+        _WORDS.replace("-- PLAN", plan)
         .replace("-- BUCKETS", str(GROUPS))
         .replace("-- LAST", str(GROUPS - 1))
         .replace("-- SCORE", score)
     )
-
-
-SEARCH = _search()
+    if dimensions is None:
+        return words + _ANSWER.replace("-- RANKED", "ranked")
+    meaning = _MEANING.replace("-- N", str(int(dimensions))).replace("-- MEMORY", _OF_EMBEDDING)
+    return words + meaning + _ANSWER.replace("-- RANKED", "ranked_by_both")

@@ -26,24 +26,30 @@ def lock(name: str) -> None:
 
 
 def fold(scope_key: UUID) -> int:
-    """Count the uncounted memories of a scope; returns how many. Leaves it to whoever is at it already."""
+    """Count the uncounted memories of a scope and take off what has departed; returns how many of both.
+
+    Leaves it to whoever is at it already.
+    """
     counted = 0
     while True:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(sql.TRY_LOCK, {"key": f"memory.fold.{scope_key}"})
             if not cursor.fetchone()[0]:
                 return counted
-            cursor.execute(sql.FOLD, {"scope_key": scope_key, "batch": BATCH})
-            batch = int(cursor.fetchone()[0])
-        counted += batch
-        if batch < BATCH:
+            batches = []
+            for statement in (sql.FOLD, sql.TAKE_OFF):
+                cursor.execute(statement, {"scope_key": scope_key, "batch": BATCH})
+                batches.append(int(cursor.fetchone()[0]))
+        counted += sum(batches)
+        if max(batches) < BATCH:
             return counted
 
 
 def fold_all(scope_keys: Iterable[UUID] | None = None) -> int:
-    """Count everything uncounted (in these scopes); returns how many memories that were."""
-    from memory.models import PendingMemory
+    """Bring the counts (of these scopes) up to date; returns how many memories that took."""
+    from memory.models import DepartedTerms, PendingMemory
 
     if scope_keys is None:
-        scope_keys = PendingMemory.objects.values_list("scope_key", flat=True).distinct()
-    return sum(fold(scope_key) for scope_key in list(scope_keys))
+        waiting = (model.objects.values_list("scope_key", flat=True) for model in (PendingMemory, DepartedTerms))
+        scope_keys = set().union(*waiting)
+    return sum(fold(scope_key) for scope_key in scope_keys)

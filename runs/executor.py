@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from runs import board, crash, dispatch, lease, prompts, queue
+from runs import board, crash, dispatch, foresight, lease, prompts, queue
 from runs.actions import claim as claiming
 from runs.actions import ending, park
 from runs.choices import EventType, RunStatus
@@ -75,6 +75,7 @@ def drive(taken: Taken | None, forever: bool = False) -> None:
 
 def advance(taken: Taken, may_pass: bool = True) -> Taken | None:
     """Drive one claimed run until it ends or waits; returns the baton."""
+    foresight.of_run(taken.run_id)
     try:
         opened = take(taken, may_pass and not board.stopping())
         if opened is None:
@@ -233,9 +234,11 @@ def speak(session: Session) -> Reply | ProviderError:
     prompt: prompts.Prompt = session.cache["prompt"]
     try:
         provider, name = providers.get(prompt.model)
-        return provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
+        reply = provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
     except ProviderError as error:
         return error
+    foresight.of_calls(reply.tool_calls)
+    return reply
 
 
 def record_retry(session: Session, error: ProviderError) -> None:

@@ -1,5 +1,7 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
 
+from django.conf import settings
+
 from memory import duplicates
 from runs import board, executor, external, notices, queue
 from runs.actions import mcp, sweep
@@ -36,6 +38,15 @@ def notify(approval_id: str) -> None:
 def join_duplicates(*memory_ids: str) -> None:
     """Let new deposits join what the project knows already."""
     duplicates.join_duplicates(memory_ids)
+    embed_memories()
+
+
+def embed_memories() -> None:
+    """Give new and edited memories their vectors, where a model embeds."""
+    if settings.EMBEDDING_MODEL:
+        from memory.embeddings import filling  # its HTTP client is not loaded where nothing is embedded
+
+        filling.fill_quietly()
 
 
 def refresh_mcp_server(server_id: str) -> None:

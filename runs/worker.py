@@ -15,7 +15,7 @@ from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 
 from config.api import idempotency, throttles
 from memory.upkeep import upkeep
-from runs import board, broker, lease
+from runs import board, broker, lease, queue
 from runs.actions import mcp, sweep
 from runs.board import Board
 
@@ -74,6 +74,8 @@ class Duties:
                 idempotency.forget()
                 throttles.forget()
                 mcp.refresh_due()
+                if settings.EMBEDDING_MODEL:
+                    queue.enqueue_task("embed_memories")
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0

@@ -2,9 +2,11 @@
 
 The counts are approximate. A memory that becomes active leaves a PendingMemory (a trigger's work: one
 small insert, no lock, nothing two transactions could wait for each other over); memory.statistics folds
-those into the counts later, and until then searches count them themselves.
+those into the counts later, and until then searches count them themselves. One that is counted and then
+edited, retracted or deleted leaves its old terms as DepartedTerms, which are taken off in the same way.
 """
 
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
 from common import ids
@@ -41,3 +43,14 @@ class PendingMemory(models.Model):
 
     def __str__(self) -> str:
         return self.memory_id
+
+
+class DepartedTerms(models.Model):
+    """The terms of a memory that was counted and is no more what, or where, it was."""
+
+    scope_key = models.UUIDField(db_index=True)
+    search_vector = SearchVectorField()
+    length = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.length} terms of {self.scope_key}"

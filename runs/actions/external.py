@@ -5,7 +5,7 @@ from typing import Any
 
 from common.canonical import canonical, digest, normalise
 from common.db import row
-from runs import external
+from runs import external, foresight
 from runs.actions import ending, waits
 from runs.choices import EventType, MessageType, RunStatus
 from runs.dispatch import GateOnDemand
@@ -13,6 +13,7 @@ from runs.external import Ended, NotExternal, OutsideSession
 from runs.log import RunLog
 from runs.models import Run
 from runs.next_step import exceeded
+from runs.providers.base import ToolRequest
 from runs.state import ENDED
 
 CALL_ID = re.compile(r"[!-~]{1,64}", re.ASCII)
@@ -51,6 +52,7 @@ def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]
     arguments = normalise(arguments)
     if came_before(run_id, call_id, name, arguments):
         return
+    foresight.of_calls([ToolRequest(name, arguments)])
     session = _session(run_id)
     try:
         with session.step() as log:
