@@ -99,11 +99,14 @@ def learn(
     fits: bool = True,
     source_run_id: str | None = None,
     by: Any = None,
-) -> None:
-    """Keep a goal as an example for, or against, a group. A person's word replaces what a run taught."""
+) -> RoutingExample | None:
+    """Keep a goal as an example for, or against, a group. A person's word replaces what a run taught.
+
+    Returns what a person taught; None for an empty goal, and for what a run taught.
+    """
     goal = goal.strip()[:MAX_LEARNED]
     if not goal:
-        return
+        return None
     values: dict[str, Any] = {
         "organization_id": organization_id,
         "goal": goal,
@@ -114,9 +117,10 @@ def learn(
     key: dict[str, Any] = {"group_id": group_id, "goal_hash": digest(goal.casefold())}
     if by is None:
         RoutingExample.objects.bulk_create([RoutingExample(**key, **values)], ignore_conflicts=True)
-    else:
-        RoutingExample.objects.update_or_create(**key, defaults=values)
-        _routers.clear()  # a person looks at what their word has changed
+        return None
+    kept, _ = RoutingExample.objects.update_or_create(**key, defaults=values)
+    _routers.clear()  # a person looks at what their word has changed
+    return kept
 
 
 def _with_examples(groups: dict[str, GroupWithRoles]) -> list[tuple[GroupWithRoles, dict[str, list[str]]]]:

@@ -7,6 +7,8 @@ from rest_framework.exceptions import APIException, Throttled
 
 from config.api.errors import bad_query
 
+MOST_NAMES = 500
+
 
 class ApiView(viewsets.GenericViewSet):
     """A view of things of one organization. `visible` is the root of every query.
@@ -32,9 +34,9 @@ class ApiView(viewsets.GenericViewSet):
         return generics.get_object_or_404(queryset, **by)
 
 
-def accepted(serializer: type[serializers.Serializer], request: Any) -> dict[str, Any]:
-    """The body's fields once they fit. Raises ValidationError."""
-    asked = serializer(data=request.data)
+def accepted(serializer: type[serializers.Serializer], request: Any, partial: bool = False) -> dict[str, Any]:
+    """The body's fields once they fit; `partial`: those that are there. Raises ValidationError."""
+    asked = serializer(data=request.data, partial=partial)
     asked.is_valid(raise_exception=True)
     return dict(asked.validated_data)
 
@@ -75,3 +77,19 @@ class TextField(serializers.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return str(super().to_internal_value(data))
+
+
+class StrictBoolean(serializers.BooleanField):
+    """true or false, not what might be meant by either."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return bool(data)
+
+
+def names(length: int, **more: Any) -> serializers.ListField:
+    """A list of names, each once, none longer than `length`."""
+    return serializers.ListField(
+        child=TextField(max_length=length), required=False, max_length=MOST_NAMES, **more
+    )

@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
+from config.api.errors import Problem
 from groups.models import Membership, Project
 
 M = TypeVar("M", bound=Model)
@@ -19,6 +20,12 @@ def visible(queryset: QuerySet[M], membership: Membership, project: str = "proje
 
 def projects(membership: Membership) -> QuerySet[Project]:
     return visible(Project.objects.all(), membership, project="id")
+
+
+def require_whole(membership: Membership, why: str) -> None:
+    """What holds for the whole organization is arranged by those who see all of it. Raises Problem."""
+    if membership.projects is not None:
+        raise Problem(403, "NOT_ENTITLED", why)
 
 
 def find_project(membership: Membership, name: Any) -> Project | None:

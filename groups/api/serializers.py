@@ -1,9 +1,10 @@
-"""Groups, roles and projects as JSON."""
+"""Groups, roles, projects and tokens as JSON."""
 
 from rest_framework import serializers
 
 from config.api.views import StrictSerializer, TextField
-from groups.models import Group, GroupMember, Project, Role
+from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
+from groups.models.groups import ExampleKind
 
 
 class ProjectSerializer(serializers.ModelSerializer):
@@ -38,7 +39,47 @@ class SeatSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = GroupMember
-        fields = ["role", "name", "description", "agent", "ordinal", "is_lead"]
+        fields = ["id", "role", "name", "description", "agent", "ordinal", "is_lead"]
+        read_only_fields = fields
+
+
+class MemberSerializer(SeatSerializer):
+    group = serializers.CharField(source="group_id")
+
+    class Meta(SeatSerializer.Meta):
+        fields = ["id", "group", *SeatSerializer.Meta.fields[1:]]
+        read_only_fields = fields
+
+
+class ExampleSerializer(serializers.ModelSerializer):
+    group = serializers.CharField(source="group_id")
+    fits = serializers.SerializerMethodField()
+    source_run = serializers.CharField(source="source_run_id", allow_null=True)
+    corrected_by = serializers.CharField(source="corrected_by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = RoutingExample
+        fields = ["id", "group", "goal", "fits", "source_run", "corrected_by", "created_at"]
+        read_only_fields = fields
+
+    def get_fits(self, example: RoutingExample) -> bool:
+        return example.kind == ExampleKind.FITS
+
+
+class TokenSerializer(serializers.ModelSerializer):
+    scopes = serializers.ListField(child=serializers.CharField(), help_text="[]: all.")
+
+    class Meta:
+        model = Token
+        fields = ["id", "name", "prefix", "scopes", "expires_at", "last_used_at", "revoked_at", "created_at"]
+        read_only_fields = fields
+
+
+class IssuedSerializer(TokenSerializer):
+    secret = serializers.CharField(required=False, help_text="Told once.")
+
+    class Meta(TokenSerializer.Meta):
+        fields = [*TokenSerializer.Meta.fields, "secret"]
         read_only_fields = fields
 
 

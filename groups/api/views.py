@@ -1,27 +1,38 @@
-"""Groups, roles and projects: read only, they are arranged in the admin."""
+"""Groups, their members, roles, projects, and what routing learnt."""
 
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Max, Model, Prefetch, QuerySet
 from django_filters import rest_framework as filters
-from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from config.api.arranging import Changeable, Removable, arranged, keep, referred
 from config.api.errors import Problem
 from config.api.pagination import OldestFirst
 from config.api.schema import documented
-from config.api.views import ApiView, accepted
+from config.api.views import accepted
 from groups.api import access
+from groups.api.inputs import (
+    ExampleInput,
+    GroupChange,
+    GroupInput,
+    MemberChange,
+    MemberInput,
+    ProjectInput,
+    RoleInput,
+)
 from groups.api.serializers import (
+    ExampleSerializer,
     GroupSerializer,
+    MemberSerializer,
     ProjectSerializer,
     RoleSerializer,
     RoutedSerializer,
     RouteRequestSerializer,
 )
-from groups.models import Group, GroupMember, Project, Role
-from groups.routing import rank
+from groups.models import AgentInstance, Group, GroupMember, Project, Role, RoutingExample
+from groups.routing import learn, rank
 
 NO_PROJECT = {404: {"PROJECT_NOT_FOUND": "No project of this id or slug is visible to you."}}
 
@@ -41,49 +52,62 @@ class GroupFilter(filters.FilterSet):
     active = filters.BooleanFilter()
 
 
-class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+class InGroup(filters.FilterSet):
+    group = filters.CharFilter(field_name="group_id", help_text="A group's id.")
+
+
+@arranged(
+    "A project",
+    "The projects you see",
+    add={"slug": "atlas", "name": "Atlas"},
+    change={"review_deposits": True},
+)
+class ProjectView(Changeable):
     area = "groups"
-    pagination_class = OldestFirst
-
-
-class ProjectView(ReadOnly):
-    serializer_class = ProjectSerializer
+    # not Removable: all that is in a project would go with it
+    serializer_class, accepts, changes = ProjectSerializer, ProjectInput, ProjectInput
     queryset = Project.objects.none()
+    pagination_class = OldestFirst
     lookup_value_regex = "prj_[0-9a-z]{26}"
 
     def get_queryset(self) -> QuerySet[Project]:
         return access.projects(self.request.membership)
 
-    @documented("The projects you see")
-    def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return super().list(request)
-
-    @documented("A project")
-    def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request)
+    def add(self, asked: dict[str, Any]) -> Model:
+        access.require_whole(self.request.membership, "Who sees only some projects adds none.")
+        return super().add(asked)
 
 
-class RoleView(ReadOnly):
-    serializer_class = RoleSerializer
+@arranged(
+    "A role",
+    "The organization's roles",
+    add={"name": "Analyst", "system_prompt": "Compare prices.", "allowed_tools": ["memory_search"]},
+    change={"denied_tools": ["send_email"]},
+)
+class RoleView(Changeable, Removable):
+    area = "groups"
+    serializer_class, accepts, changes = RoleSerializer, RoleInput, RoleInput
     queryset = Role.objects.none()
+    pagination_class = OldestFirst
     lookup_value_regex = "rol_[0-9a-z]{26}"
 
     def get_queryset(self) -> QuerySet[Role]:
         return Role.objects.filter(organization=self.request.organization)
 
-    @documented("The organization's roles")
-    def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return super().list(request)
 
-    @documented("A role")
-    def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request)
-
-
-class GroupView(ReadOnly):
-    serializer_class = GroupSerializer
+@arranged(
+    "A group and its members",
+    "Groups of experts",
+    add={"project": "atlas", "name": "Market", "description": "Competitors and prices"},
+    change={"active": False},
+    refusals=NO_PROJECT,
+)
+class GroupView(Changeable, Removable):
+    area = "groups"
+    serializer_class, accepts, changes = GroupSerializer, GroupInput, GroupChange
     queryset = Group.objects.none()
     filterset_class = GroupFilter
+    pagination_class = OldestFirst
     lookup_value_regex = "grp_[0-9a-z]{26}"
 
     def get_queryset(self) -> QuerySet[Group]:
@@ -91,13 +115,10 @@ class GroupView(ReadOnly):
         groups = Group.objects.prefetch_related(Prefetch("members", seats))
         return access.visible(groups, self.request.membership)
 
-    @documented("Groups of experts")
-    def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return super().list(request)
-
-    @documented("A group and its members")
-    def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request)
+    def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if "project" not in asked:
+            return asked
+        return {**asked, "project": project_named(self.request, asked["project"])}
 
     @documented(
         "Where a goal would go",
@@ -112,3 +133,73 @@ class GroupView(ReadOnly):
         project = project_named(request, asked["project"])
         scores = [ranked.as_dict() for ranked in rank(asked["goal"], project.id)]
         return Response({"group": scores[0]["group_id"] if scores else None, "scores": scores})
+
+
+@arranged(
+    "A group's member",
+    "Members of groups",
+    add={"group": "grp_01…", "role": "rol_01…", "is_lead": True},
+    change={"ordinal": 2},
+)
+class MemberView(Changeable, Removable):
+    area = "groups"
+    serializer_class, accepts, changes = MemberSerializer, MemberInput, MemberChange
+    queryset = GroupMember.objects.none()
+    filterset_class = InGroup
+    pagination_class = OldestFirst
+    lookup_value_regex = "gmb_[0-9a-z]{26}"
+
+    def get_queryset(self) -> QuerySet[GroupMember]:
+        seats = GroupMember.objects.select_related("role")
+        return access.visible(seats, self.request.membership, "group__project_id")
+
+    def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
+        mine = {"organization": self.request.organization}
+        found = dict(asked)
+        if "group" in asked:
+            groups = access.visible(Group.objects.all(), self.request.membership)
+            found["group"] = referred(groups.select_for_update(no_key=True), "group", asked["group"])
+        if "role" in asked:
+            found["role"] = referred(Role.objects.filter(**mine), "role", asked["role"])
+        if "agent" in asked:
+            agents = AgentInstance.objects.filter(**mine, user=None)
+            found["agent_instance"] = referred(agents, "agent", found.pop("agent"))
+        return found
+
+    def add(self, asked: dict[str, Any]) -> Model:
+        """A seat: after the others unless `ordinal` says when; with a new agent unless one is named."""
+        found = self.resolved(asked)
+        owned = {"organization": self.request.organization, "role": found["role"]}
+        if "ordinal" not in found:
+            last = found["group"].members.aggregate(last=Max("ordinal"))["last"]
+            found["ordinal"] = 0 if last is None else last + 1
+        if "agent_instance" not in found:
+            found["agent_instance"] = AgentInstance.objects.create(**owned, name=found["role"].name)
+        seat = GroupMember(**owned | found)
+        keep(seat)
+        return seat
+
+
+@arranged(
+    "What routing learnt",
+    "What routing learnt, the newest first",
+    add={"group": "grp_01…", "goal": "What do our competitors charge?", "fits": True},
+    about="Goals that groups completed, and people's words on where a goal belongs.",
+)
+class ExampleView(Removable):
+    area = "groups"
+    serializer_class, accepts = ExampleSerializer, ExampleInput
+    queryset = RoutingExample.objects.none()
+    filterset_class = InGroup
+    lookup_value_regex = "rex_[0-9a-z]{26}"
+
+    def get_queryset(self) -> QuerySet[RoutingExample]:
+        examples = RoutingExample.objects.select_related("corrected_by")
+        return access.visible(examples, self.request.membership, "group__project_id")
+
+    def add(self, asked: dict[str, Any]) -> Model:
+        groups = access.visible(Group.objects.all(), self.request.membership)
+        group = referred(groups, "group", asked["group"])
+        kept = learn(group.organization_id, group.pk, asked["goal"], fits=asked["fits"], by=self.request.user)
+        assert kept is not None  # noqa: S101  (a person's word on a goal that is not empty)
+        return kept

@@ -1,1 +1,1 @@
-"""What is known, over HTTP: look and search."""
+"""What is known, over HTTP: look, search, write and curate."""

@@ -1,8 +1,13 @@
-"""Memories as JSON."""
+"""Memories as JSON, and the bodies that write and curate them."""
 
 from rest_framework import serializers
 
+from config.api.views import StrictSerializer, TextField
 from memory.models import Memory, MemoryType
+from memory.write import MOST_CHARACTERS
+
+KNOWLEDGE, PREFERENCE = "knowledge", "preference"
+MOST_MERGED = 100
 
 
 class MemorySerializer(serializers.ModelSerializer):
@@ -48,3 +53,35 @@ class HitSerializer(serializers.Serializer):
 
 class FoundSerializer(serializers.Serializer):
     results = HitSerializer(many=True)
+
+
+class MemoryChange(StrictSerializer):
+    content = TextField(max_length=MOST_CHARACTERS)
+    metadata = serializers.DictField(required=False, help_text="Without what the platform itself stamps.")
+    importance = serializers.FloatField(required=False, min_value=0, max_value=1)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class MemoryInput(MemoryChange):
+    kind = serializers.ChoiceField(
+        [
+            (KNOWLEDGE, "Of a project, or of the organization where none is named"),
+            (PREFERENCE, "Your own, for your personal agent"),
+        ],
+        required=False,
+        default=KNOWLEDGE,
+    )
+    project = TextField(max_length=63, required=False, allow_null=True, default=None, help_text="Id or slug.")
+
+
+class SupersedeInput(StrictSerializer):
+    content = TextField(max_length=MOST_CHARACTERS)
+
+
+class MergeInput(StrictSerializer):
+    memories = serializers.ListField(
+        child=TextField(max_length=31),
+        min_length=1,
+        max_length=MOST_MERGED,
+        help_text="Those that join this one.",
+    )

@@ -1,4 +1,4 @@
-"""Memories: what your agents know. They are curated in the admin."""
+"""Memories: what your agents know."""
 
 from typing import Any
 
@@ -13,9 +13,10 @@ from rest_framework.response import Response
 from config.api.errors import Problem, bad_query
 from config.api.pagination import whole_number
 from config.api.schema import documented
-from config.api.views import ApiView, only
+from config.api.views import only
 from groups.api.access import find_project, visible
 from groups.models import AgentInstance, Group
+from memory.api.curation import Curation
 from memory.api.serializers import FoundSerializer, MemorySerializer
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryStatus, MemoryType
@@ -38,7 +39,7 @@ class MemoryFilter(filters.FilterSet):
         return queryset.from_run(value)
 
 
-class MemoryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+class MemoryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Curation):
     area = "memory"
     serializer_class = MemorySerializer
     queryset = Memory.objects.none()

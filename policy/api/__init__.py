@@ -1,1 +1,1 @@
-"""Policy's rules over HTTP. What they would say to a call: runs/api."""
+"""Rules, capabilities and standing approvals over HTTP. What policy would decide: runs/api."""

@@ -1,8 +1,13 @@
-"""Rules as JSON."""
+"""Rules, capabilities, bindings and standing approvals as JSON, and the bodies that arrange them."""
 
 from rest_framework import serializers
 
-from policy.models import CapabilityRule
+from config.api.views import StrictBoolean, StrictSerializer, TextField
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding
+from policy.models.rules import Effect, OnExpiry
+
+ID = 31
+MOST = 2**31 - 1
 
 
 class RuleSerializer(serializers.ModelSerializer):
@@ -31,3 +36,90 @@ class RuleSerializer(serializers.ModelSerializer):
             "created_at",
         ]
         read_only_fields = fields
+
+
+class RuleInput(StrictSerializer):
+    effect = serializers.ChoiceField(Effect.choices)
+    capability = TextField(
+        max_length=64, required=False, allow_null=True, help_text="Its name. A capability or a tool."
+    )
+    tool = TextField(max_length=64, required=False, allow_blank=True)
+    condition = TextField(
+        max_length=10_000, required=False, allow_blank=True, help_text="CEL, on the arguments."
+    )
+    project = TextField(
+        max_length=63, required=False, allow_null=True, help_text="Id or slug; null: every one."
+    )
+    group = TextField(max_length=ID, required=False, allow_null=True)
+    role = TextField(max_length=ID, required=False, allow_null=True)
+    name = TextField(max_length=200, required=False, allow_blank=True)
+    timeout_seconds = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MOST, help_text="null: the deployment's."
+    )
+    on_expiry = serializers.ChoiceField(OnExpiry.choices, required=False)
+    deciders_needed = serializers.IntegerField(required=False, min_value=1, max_value=32_767)
+    shadow = StrictBoolean(required=False, help_text="Recorded, not applied.")
+    active = StrictBoolean(required=False)
+
+
+class CapabilitySerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Capability
+        fields = ["id", "name", "description", "created_at"]
+        read_only_fields = fields
+
+
+class CapabilityInput(StrictSerializer):
+    name = TextField(max_length=64, help_text="Letters, digits, - and _.")
+    description = TextField(max_length=10_000, required=False, allow_blank=True)
+
+
+class BindingSerializer(serializers.ModelSerializer):
+    capability = serializers.CharField(source="capability.name")
+
+    class Meta:
+        model = ToolBinding
+        fields = ["id", "pattern", "capability", "created_at"]
+        read_only_fields = fields
+
+
+class BindingInput(StrictSerializer):
+    pattern = TextField(max_length=64, help_text="A tool's name; * stands for any characters.")
+    capability = TextField(max_length=64, help_text="Its name.")
+
+
+class GrantSerializer(serializers.ModelSerializer):
+    project = serializers.CharField(source="project_id")
+    arguments = serializers.DictField(help_text="The values these must have; others are free.")
+    granted_by = serializers.CharField(source="granted_by.username")
+    uses = serializers.IntegerField(source="uses_total")
+
+    class Meta:
+        model = Grant
+        fields = [
+            "id",
+            "project",
+            "tool",
+            "arguments",
+            "any_arguments",
+            "reason",
+            "granted_by",
+            "expires_at",
+            "max_uses",
+            "uses",
+            "revoked_at",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+
+class GrantInput(StrictSerializer):
+    project = TextField(max_length=63, help_text="Id or slug.")
+    tool = TextField(max_length=64)
+    arguments = serializers.DictField(
+        required=False, help_text="The values these must have, exactly; others are free."
+    )
+    any_arguments = StrictBoolean(required=False, help_text="Whatever the arguments are.")
+    reason = TextField(max_length=5_000, required=False, allow_blank=True)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+    max_uses = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000)

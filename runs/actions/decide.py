@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from common.canonical import NotJson, normalise
 from groups.models import Membership
@@ -137,6 +138,8 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str) -> None
         raise DecisionRefused(
             "GRANT_REFUSED", "A standing approval needs an end: a time or a number of uses."
         )
+    if remember.until is not None and remember.until <= timezone.now():
+        raise DecisionRefused("GRANT_REFUSED", "The time of a standing approval is over before it began.")
     arguments = approval.tool_call.effective_arguments
     missing = [name for name in remember.fixed if name not in arguments]
     if missing:

@@ -6,7 +6,7 @@ from drf_spectacular.helpers import lazy_serializer
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from config.api.views import StrictSerializer, TextField
+from config.api.views import StrictBoolean, StrictSerializer, TextField
 from memory.context.models import PageKind, SegmentPermission, SegmentType
 from policy.models.rules import Effect
 from runs.actions.message import MAX_CONTENT
@@ -15,15 +15,6 @@ from runs.choices import Driver
 from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
 
 MAX_REASON = 5_000
-
-
-class StrictBoolean(serializers.BooleanField):
-    """true or false, not what might be meant by either."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return bool(data)
 
 
 class RunErrorSerializer(serializers.Serializer):

@@ -5,9 +5,10 @@ import json
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from groups.models import Group, Project, Role
+from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
+from groups.routing import learn
 from memory.models import Memory
-from policy.models import Capability, CapabilityRule
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from runs.models import Approval, Run, ToolCall
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
@@ -25,6 +26,12 @@ THINGS = {
     "api-project": Project,
     "api-rule": CapabilityRule,
     "api-memory": Memory,
+    "api-member": GroupMember,
+    "api-example": RoutingExample,
+    "api-capability": Capability,
+    "api-binding": ToolBinding,
+    "api-grant": Grant,
+    "api-token": Token,
 }
 
 # A body for each that takes one. An address that is missing here fails the test.
@@ -39,11 +46,41 @@ BODIES = {
     "api-call-resolve": {"outcome": "failed"},
     "api-approval-approve": {},
     "api-approval-reject": {"reason": "x"},
+    "api-group-detail": {"active": True},
+    "api-role-detail": {"description": "x"},
+    "api-project-detail": {"name": "x"},
+    "api-member-detail": {"ordinal": 7},
+    "api-example-detail": {},
+    "api-rule-detail": {"shadow": True},
+    "api-capability-detail": {"description": "x"},
+    "api-binding-detail": {"pattern": "x"},
+    "api-grant-revoke": {},
+    "api-token-revoke": {},
+    "api-memory-detail": {"content": "x"},
+    "api-memory-approve": {},
+    "api-memory-retract": {},
+    "api-memory-restore": {},
+    "api-memory-promote": {},
+    "api-memory-supersede": {"content": "x"},
+    "api-memory-merge": {"memories": ["mem_x"]},
 }
 # Seen by every member of the project, done only by the run's own user or with a permission.
 OTHERS_MAY_NOT = {("api-run-calls", "post"), ("api-run-complete", "post"), ("api-run-fail", "post")}
 OTHERS_MAY_NOT |= {("api-call-resolve", "post")}
-OF_THE_ORGANIZATION = ("api-role",)  # seen by every member, whatever their projects
+OF_THE_ORGANIZATION = ("api-role", "api-capability", "api-binding")  # seen whatever one's projects
+ONES_OWN = ("api-token",)
+# What a memory that is active, and alone, refuses; and roles and seats that are in use.
+REFUSED = {
+    ("api-memory-approve", "post"): (409, "wrong_state"),
+    ("api-memory-restore", "post"): (409, "wrong_state"),
+    ("api-memory-merge", "post"): (422, "INVALID"),
+    ("api-role-detail", "delete"): (409, "IN_USE"),
+}
+ARRANGED = (
+    *("group", "groupmember", "role", "project", "routingexample", "token"),
+    *("capabilityrule", "capability", "toolbinding", "grant"),
+)
+PERMISSIONS = [f"{verb}_{model}" for verb in ("add", "change", "delete") for model in ARRANGED]
 
 
 def addresses(resolver=None, prefix=""):
@@ -78,9 +115,14 @@ def things(ask, world):
     Memory.objects.create(
         organization=world.organization, project=world.project, type="archival", content="Prices are 5."
     )
-    return {
-        name: model.objects.filter(organization=world.organization).first() for name, model in THINGS.items()
-    }
+    mine = {"organization": world.organization}
+    ToolBinding.objects.create(**mine, capability=capability, pattern="mail_*")
+    granted = {"project": world.project, "granted_by": world.user, "max_uses": 1}
+    Grant.objects.create(**mine, **granted, tool="send_email", any_arguments=True)
+    Token.objects.issue(world.organization, world.user)
+    learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
+    found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
+    return found | {"api-role": Role.objects.get(name="analyst")}
 
 
 def asked(api, name, method, things):
@@ -93,7 +135,7 @@ def asked(api, name, method, things):
 
 
 def powerful(user, organization):
-    return Api(permit(user, "decide_approval", "cancel_run"), organization)
+    return Api(permit(user, "decide_approval", "cancel_run", "curate_memory", *PERMISSIONS), organization)
 
 
 def test_there_are_addresses_to_walk():
@@ -116,7 +158,7 @@ def test_things_of_a_project_one_is_not_in_do_not_exist(things, world, name, met
 
     answer = asked(powerful(member.user, world.organization), name, method, things)
     if name.startswith(OF_THE_ORGANIZATION):
-        assert answer.status_code == 200
+        assert answer.status_code in (200, 204, 409)
     else:
         assert problem(answer) == (404, "NOT_FOUND")
 
@@ -128,12 +170,21 @@ def test_who_may_see_them_does(things, world, name, method):
     answer = asked(powerful(member.user, world.organization), name, method, things)
     if (name, method) in OTHERS_MAY_NOT:
         assert problem(answer) == (403, "NOT_ENTITLED")
+    elif name.startswith(ONES_OWN):
+        assert problem(answer) == (404, "NOT_FOUND")
+    elif (name, method) in REFUSED:
+        assert problem(answer) == REFUSED[name, method]
     else:
-        assert answer.status_code == (202 if name == "api-call-detail" else 200)  # its call waits
+        expected = 202 if name == "api-call-detail" else 204 if method == "delete" else 200  # its call waits
+        assert answer.status_code == expected, answer.content
 
 
 @pytest.mark.parametrize(
-    "path", ["runs/", "approvals/", "groups/", "roles/", "projects/", "policy/rules/", "memories/"]
+    "path",
+    [
+        *("runs/", "approvals/", "groups/", "groups/members/", "groups/examples/", "roles/", "projects/"),
+        *("policy/rules/", "policy/capabilities/", "policy/bindings/", "policy/grants/", "memories/"),
+    ],
 )
 def test_lists_hold_nothing_of_another_organization(things, world, path):
     stranger = MembershipFactory()
