@@ -9,4 +9,7 @@ from launch import errors, postgres
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 with errors.one_line():
     postgres.ensure()
-    application = get_asgi_application()
+    django = get_asgi_application()
+    from runs.mcp.app import with_mcp  # needs the applications to be there
+
+    application = with_mcp(django)

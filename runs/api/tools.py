@@ -30,7 +30,11 @@ def decided(run: Run) -> list[dict[str, Any]]:
         run.organization_id, run.project_id, run.group_id, run.user_id, run.delegated_permissions
     )
     speaker = fold(log.read(run.pk)).speaker
-    agent = gate.agent(speaker.agent, speaker.role_id)
+    return decided_for(gate, gate.agent(speaker.agent, speaker.role_id))
+
+
+def decided_for(gate: Gate, agent: AgentContext) -> list[dict[str, Any]]:
+    """The same for any agent before any gate."""
     conditional = [rule for rule in gate.book.rules if rule.condition is not None and not rule.shadow]
     plain = RuleSet([rule for rule in gate.book.rules if rule.condition is None])
     gate = replace(gate, book=replace(gate.book, rules=plain))
@@ -38,7 +42,7 @@ def decided(run: Run) -> list[dict[str, Any]]:
     for tool in usable(gate.tools):
         entry = _described(tool, gate.book.bindings)
         open_question = any(
-            _concerns(rule, tool.name, entry["capabilities"], run, agent) for rule in conditional
+            _concerns(rule, tool.name, entry["capabilities"], gate, agent) for rule in conditional
         )
         found.append({**entry, "decision": _decision(gate, agent, tool, open_question)})
     return found
@@ -68,7 +72,7 @@ def _decision(gate: Gate, agent: AgentContext, tool: Tool, open_question: bool) 
     }
 
 
-def _concerns(rule: Rule, tool: str, capabilities: list[str], run: Run, agent: AgentContext) -> bool:
-    scope = (run.organization_id, run.project_id, run.group_id, agent.role_id)
+def _concerns(rule: Rule, tool: str, capabilities: list[str], gate: Gate, agent: AgentContext) -> bool:
+    scope = (gate.organization_id, gate.project_id, gate.group_id, agent.role_id)
     here = all(wanted in (None, actual) for wanted, actual in zip(rule.scope, scope, strict=True))
     return here and (rule.tool == tool or rule.capability in capabilities)

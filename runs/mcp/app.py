@@ -1,0 +1,84 @@
+"""The entrance of MCP clients, in front of Django: /mcp, /mcp/projects/{project}, /mcp/runs/{run}.
+
+Asks what the API would ask (token, scope, allowance, tenancy), and what MCP asks of servers: no request of
+a page of another origin, whatever name it reached Deputy by.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from io import BytesIO
+from typing import Any
+
+from asgiref.sync import ThreadSensitiveContext
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.core.handlers.asgi import ASGIRequest
+from rest_framework.exceptions import APIException
+
+from config.api.errors import CONTENT_TYPE, Problem, handler
+
+App = Callable[[Any, Any, Any], Awaitable[None]]
+
+CHALLENGE = 'Bearer realm="deputy"'
+
+
+def with_mcp(django: App) -> App:
+    """`django`, with MCP beside it."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and (scope["path"] == "/mcp" or scope["path"].startswith("/mcp/")):
+            async with ThreadSensitiveContext():
+                await enter(scope, receive, send)
+        else:
+            await django(scope, receive, send)
+
+    return app
+
+
+async def enter(scope: Any, receive: Any, send: Any) -> None:
+    """Let a request in, or say why not."""
+    from runs.mcp import server  # the SDK takes over a second to import: at the first request, then
+
+    http = ASGIRequest(scope, BytesIO())
+    try:
+        check(http)
+        place = await server.in_thread(_find, http)
+    except APIException as refused:
+        await refuse(refused, send)
+        return
+    await server.serve({**scope, "deputy": place}, receive, send)
+
+
+def check(http: ASGIRequest) -> None:
+    """What can be said without knowing who asks. Raises Problem."""
+    try:
+        host = http.get_host()
+    except DisallowedHost:
+        raise Problem(400, "BAD_REQUEST", "Deputy does not answer to this name.") from None
+    if getattr(settings, "SECURE_SSL_REDIRECT", False) and not http.is_secure():
+        raise Problem(403, "HTTPS_REQUIRED", "Ask over https: a token has come in the clear.")
+    origin = http.headers.get("Origin")
+    own = {f"{http.scheme}://{host}", settings.PUBLIC_URL, *settings.CSRF_TRUSTED_ORIGINS}
+    if origin is not None and origin not in own:
+        raise Problem(403, "ORIGIN_REFUSED", "Pages of this origin may not ask.")
+    if http.method != "POST":  # nothing is kept between requests: no stream to GET, no session to DELETE
+        problem = Problem(405, "METHOD_NOT_ALLOWED", "MCP clients POST here.", headers={"Allow": "POST"})
+        raise problem
+
+
+def _find(http: ASGIRequest) -> Any:
+    from runs.mcp import place
+
+    return place.find(http)
+
+
+async def refuse(refused: APIException, send: Any) -> None:
+    """The API's own answer: problem+json."""
+    response = handler(refused, {})
+    assert response is not None  # noqa: S101 - an APIException always has one
+    headers = {**response.headers, "Content-Type": CONTENT_TYPE}
+    if response.status_code == 401:
+        headers["WWW-Authenticate"] = CHALLENGE
+    raw = [(name.lower().encode(), str(value).encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": response.status_code, "headers": raw})
+    await send({"type": "http.response.body", "body": json.dumps(response.data).encode()})

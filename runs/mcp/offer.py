@@ -1,0 +1,241 @@
+"""What Deputy offers to an MCP client: the tools its run may call, and the calls, through the one door."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from common.canonical import NotJson, canonical, digest, normalise
+from runs import calls, texts
+from runs.actions import external
+from runs.actions.external import CALL_ID, OutsideRefused
+from runs.actions.start import CannotStart, personal_agent
+from runs.api import access, tools
+from runs.mcp import place as places
+from runs.mcp.place import Place
+from runs.models import Run, ToolCall
+from runs.tools import toolbox
+from runs.tools.call import Gate
+
+CALL_ID_KEY = "deputy/call-id"  # in _meta: the same id is the same call, however often it is sent
+START, RESULT, COMPLETE = "deputy_start_run", "deputy_call_result", "deputy_complete_run"
+GIVEN_UP = {"RUN_ENDED", "BUDGET_STEPS", "BUDGET_TOKENS", "BUDGET_SECONDS"}  # another run may still do it
+
+TEXT = {"type": "string"}
+OWN: dict[str, dict[str, Any]] = {
+    RESULT: {
+        "description": "The result of an earlier call that had to wait, for example for an approval.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "call_id": {**TEXT, "description": "As the earlier answer said."},
+                "run": {**TEXT, "description": "The run it belongs to, if that is not the present one."},
+            },
+            "required": ["call_id"],
+            "additionalProperties": False,
+        },
+        "reads": True,
+    },
+    COMPLETE: {
+        "description": "Say that the work is done, and what came of it. Ends the run.",
+        "parameters": {
+            "type": "object",
+            "properties": {"output": {**TEXT, "description": "The result, for the person it was done for."}},
+            "required": ["output"],
+            "additionalProperties": False,
+        },
+    },
+    START: {
+        "description": "Say what the calls that follow are for. They belong to a new run with this goal, "
+        "which people see.",
+        "parameters": {
+            "type": "object",
+            "properties": {"goal": TEXT, "context": TEXT},
+            "required": ["goal"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+class Refused(Exception):
+    """The call cannot be made; the words are for the client's model."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a client is told. `look` is the call as it stands, where there is one."""
+
+    text: str
+    failed: bool = False
+    structured: dict[str, Any] | None = None
+
+
+def listed(place: Place) -> list[dict[str, Any]]:
+    """The tools that may be called from here, as MCP writes them; what policy denies is not shown."""
+    found = [_described(place, tool) for tool in allowed(place)]
+    own = [name for name in OWN if name != START or place.run_id is None]
+    return [*found, *(_own(name) for name in own)]
+
+
+def allowed(place: Place) -> list[dict[str, Any]]:
+    run = places.current(place)
+    decided = tools.decided(run) if run else tools.decided_for(*before_the_gate(place))
+    return [tool for tool in decided if tool["decision"]["effect"] != "deny"]
+
+
+def before_the_gate(place: Place) -> Any:
+    """The gate and the agent as a run started now would have them."""
+    agent = personal_agent(place.user, place.project)
+    gate = Gate.open(place.project.organization_id, place.project.pk, None, place.user.pk, None)
+    return gate, gate.agent(agent.pk, agent.role_id)
+
+
+def _described(place: Place, tool: dict[str, Any]) -> dict[str, Any]:
+    registered = toolbox.find(place.project.organization_id, tool["name"])
+    effect = tool["decision"]["effect"]
+    asks = " It waits for somebody's approval first." if effect != "allow" else ""
+    return {
+        "name": tool["name"],
+        "description": tool["description"] + asks,
+        "inputSchema": tool["parameters"],
+        "annotations": {
+            "readOnlyHint": not tool["mutating"],
+            "destructiveHint": tool["mutating"] and tool["risk_level"] == "high",
+            "idempotentHint": tool["idempotent"] or not tool["mutating"],
+            "openWorldHint": registered is None or not registered.transactional,
+        },
+        "_meta": {"deputy/effect": effect, "deputy/risk": tool["risk_level"]},
+    }
+
+
+def _own(name: str) -> dict[str, Any]:
+    reads = OWN[name].get("reads", False)
+    hints = {"readOnlyHint": reads, "destructiveHint": False, "idempotentHint": reads, "openWorldHint": False}
+    return {
+        "name": name,
+        "description": OWN[name]["description"],
+        "inputSchema": OWN[name]["parameters"],
+        "annotations": hints,
+    }
+
+
+# Calls
+
+
+def ask(place: Place, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> tuple[Run, str]:
+    """Bring the call before the gate; returns its run and call id. Raises Refused.
+
+    Where the address names no run and the open one has ended meanwhile, another is started.
+    """
+    for last in (False, True):
+        run = _opened(place)
+        try:
+            call_id = call_id_of(run, name, arguments, meta)
+            external.request_call(run.pk, call_id, name, arguments)
+            return run, call_id
+        except NotJson as error:
+            raise Refused("INVALID_ARGUMENTS", f"The arguments cannot be kept: {error}") from None
+        except OutsideRefused as refused:
+            if place.run_id or last or refused.code not in GIVEN_UP:
+                raise Refused(refused.code, refused.message) from None
+    raise AssertionError
+
+
+def _opened(place: Place) -> Run:
+    try:
+        return places.opened(place)
+    except CannotStart as refused:
+        raise Refused(refused.code, refused.message) from None
+
+
+def call_id_of(run: Run, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> str:
+    """The client's id; without one, that of an open call with the same words, or a new one.
+
+    A model that is told to wait often calls again: that must not ask for a second approval.
+    """
+    given = meta.get(CALL_ID_KEY)
+    if given is not None:
+        if not isinstance(given, str) or not CALL_ID.fullmatch(given):
+            raise Refused("BAD_CALL_ID", f"{CALL_ID_KEY} has 1 to 64 visible ASCII characters.")
+        return given
+    same = ToolCall.objects.filter(
+        run=run, ended_at=None, request_digest=digest(name, canonical(normalise(arguments)))
+    )
+    return same.values_list("call_id", flat=True).first() or f"mcp-{secrets.token_hex(8)}"
+
+
+def earlier(place: Place, arguments: dict[str, Any]) -> tuple[Run, str]:
+    """The run and id of a call that was made before. Raises Refused."""
+    wanted = arguments.get("run") or place.run_id
+    mine = access.runs(place.membership).filter(user=place.user, project=place.project)
+    found = ToolCall.objects.filter(run__in=mine, call_id=str(arguments["call_id"]))
+    call = (found.filter(run_id=wanted) if wanted else found).select_related("run").order_by("-id").first()
+    if call is None:
+        raise Refused("NOT_FOUND", "There is no such call.")
+    return call.run, call.call_id
+
+
+def started(place: Place, arguments: dict[str, Any]) -> Answer:
+    """`deputy_start_run`. Raises Refused."""
+    places.leave(place)
+    try:
+        run = places.begin(place, arguments["goal"], arguments.get("context", ""))
+    except CannotStart as refused:
+        raise Refused(refused.code, refused.message) from None
+    return Answer(f"The calls that follow belong to run {run.pk}.", structured={"run": run.pk})
+
+
+def completed(place: Place, arguments: dict[str, Any]) -> Answer:
+    """`deputy_complete_run`. Raises Refused."""
+    run = places.current(place)
+    if run is None:
+        raise Refused("NO_RUN", "No run is open here: nothing has been called.")
+    try:
+        external.complete(run.pk, arguments["output"])
+    except OutsideRefused as refused:
+        raise Refused(refused.code, refused.message) from None
+    return Answer(f"Run {run.pk} is complete.", structured={"run": run.pk})
+
+
+def answer(run: Run, call_id: str) -> Answer:
+    """The call as it stands, in words for a model and as data for a program."""
+    look = calls.look(run, call_id)
+    told = {"run": look.run, "call_id": look.call_id, "status": look.status}
+    if look.open:
+        return Answer(_waiting(look), structured={**told, **_waits_for(look)})
+    if look.error is not None:
+        code, message = look.error.get("code", ""), look.error.get("message", "")
+        return Answer(f"{code}: {message}", failed=True, structured={**told, "error": look.error})
+    return Answer(texts.of_result(look.result), structured={**told, "result": look.result})
+
+
+def _waits_for(look: calls.Look) -> dict[str, Any]:
+    if look.waits_for is None:
+        return {}
+    waits = look.waits_for
+    expires = waits.expires_at.isoformat() if waits.expires_at else None
+    kept = {"kind": waits.kind, "approval": waits.approval, "question": waits.question, "expires_at": expires}
+    return {"waits_for": {name: value for name, value in kept.items() if value is not None}}
+
+
+WAITS = {
+    "approval": "It waits for somebody's approval ({approval})",
+    "input": "It waits for a person's answer: {question}",
+    "child": "A group is working on it",
+    "review": "A person has to say what became of it",
+}
+
+
+def _waiting(look: calls.Look) -> str:
+    waits = look.waits_for
+    words = WAITS.get(waits.kind, "It waits").format(**vars(waits)) if waits else "It is being executed"
+    until = f", until {waits.expires_at:%Y-%m-%d %H:%M} UTC" if waits and waits.expires_at else ""
+    return (
+        f"There is no result yet. {words}{until}. Deputy runs the call by itself as soon as it may: do not "
+        f'call the tool again, ask for the result with {RESULT} {{"call_id": "{look.call_id}", '
+        f'"run": "{look.run}"}}.'
+    )
