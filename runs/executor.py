@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import transaction
 
 from runs import board, crash, dispatch, foresight, lease, prompts, queue
+from runs.actions import cancel, ending, park
 from runs.actions import claim as claiming
-from runs.actions import ending, park
 from runs.choices import EventType, RunStatus
 from runs.log import Fenced, RunLog
 from runs.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step
@@ -90,7 +90,16 @@ def advance(taken: Taken, may_pass: bool = True) -> Taken | None:
 
 def take(taken: Taken, may_pass: bool) -> tuple[Session, Slow] | None:
     """One transaction: claim the run unless that is done, read it, and take its first quick steps."""
+    try:
+        return _take(taken, may_pass)
+    except NeedsParent:  # the claim went with its transaction: whoever claimed has locked the child
+        return _take(taken, may_pass, lock_parent=True)
+
+
+def _take(taken: Taken, may_pass: bool, lock_parent: bool = False) -> tuple[Session, Slow] | None:
     with transaction.atomic():
+        if lock_parent:
+            cancel.lock_parent(taken.run_id)
         attempt = claiming.claim(taken.run_id) if taken.attempt is None else taken.attempt
         if attempt is None:
             return None
@@ -98,7 +107,7 @@ def take(taken: Taken, may_pass: bool) -> tuple[Session, Slow] | None:
         if speak_at_once(session) and prompts.needs_nothing(session):
             prompts.prepare(session)
             return session, Speak(session.state.speaker)
-        return session, transact(session, None, may_pass)
+        return session, _transact(session, None, may_pass, lock_parent)
 
 
 def _loop(session: Session, slow: Slow, may_pass: bool) -> Taken | None:
@@ -131,19 +140,23 @@ def speak_at_once(session: Session) -> bool:
 def transact(session: Session, done: Any, may_pass: bool) -> Slow:
     """One transaction: what the slow work brought, and every quick step after it."""
     lock_parent = isinstance(done, Reply) and not done.tool_calls
-    while True:
-        try:
-            with session.step(lock_parent and session.parent_run_id is not None) as log:
-                record(session, done)
-                slow = settle(session, log, may_pass)
-                crash.point("before_commit")
-            crash.point("after_commit")
-            return slow
-        except NeedsParent:
-            lock_parent = True
-        except Fenced:
-            dispatch.leave_evidence(done)
-            raise
+    try:
+        return _transact(session, done, may_pass, lock_parent)
+    except NeedsParent:
+        return _transact(session, done, may_pass, lock_parent=True)
+
+
+def _transact(session: Session, done: Any, may_pass: bool, lock_parent: bool) -> Slow:
+    try:
+        with session.step(lock_parent and session.parent_run_id is not None) as log:
+            record(session, done)
+            slow = settle(session, log, may_pass)
+            crash.point("before_commit")
+        crash.point("after_commit")
+        return slow
+    except Fenced:
+        dispatch.leave_evidence(done)
+        raise
 
 
 def record(session: Session, done: Any) -> None:
@@ -155,6 +168,8 @@ def record(session: Session, done: Any) -> None:
     elif done:
         for ready, answer in done:
             dispatch.record_answer(session, ready, answer)
+        assert session.log is not None  # noqa: S101
+        session.log.set(crashes=0)  # it gets on: no poison
 
 
 def settle(session: Session, log: RunLog, may_pass: bool) -> Slow:

@@ -3,9 +3,11 @@
 Both leave `request.organization` and `request.membership` behind; nothing is asked without them.
 """
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -80,8 +82,9 @@ def stand(request: Any, memberships: list[Membership]) -> None:
 
 
 def touch(token: Token) -> None:
-    """Note that the token is in use, at most once a minute."""
+    """Note that the token is in use, at most once a minute, where the database can write."""
     if token.last_used_at and token.last_used_at > timezone.now() - USED_WITHIN:
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lt=Now() - USED_WITHIN)
-    Token.objects.filter(stale, pk=token.pk).update(last_used_at=Now())
+    with suppress(DatabaseError), transaction.atomic():
+        Token.objects.filter(stale, pk=token.pk).update(last_used_at=Now())

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import Resolver404, resolve
 from django.views import defaults
@@ -27,6 +27,12 @@ CODES = {
     429: "TOO_MANY_REQUESTS",
     500: "INTERNAL_ERROR",
     503: "UNAVAILABLE",
+}
+
+# What PostgreSQL may be unable to do for a while, by its SQLSTATE.
+TROUBLE = {
+    "25006": ("READ_ONLY", "The database takes no changes at the moment."),
+    "53100": ("DISK_FULL", "The database's disk is full: nothing can be kept until there is room."),
 }
 
 
@@ -73,14 +79,23 @@ def bad_query(name: str, detail: str) -> Problem:
     return Problem(400, "BAD_QUERY", f"{name}: {detail}", [error])
 
 
+def unavailable(exc: DatabaseError) -> Problem | None:
+    """503 when it is the database that cannot at the moment; None when the statement was wrong."""
+    state = getattr(exc.__cause__, "sqlstate", None)
+    if state not in TROUBLE and not isinstance(exc, OperationalError):
+        return None
+    code, detail = TROUBLE.get(str(state), (CODES[503], "The database cannot be reached."))
+    return Problem(503, code, detail, headers={"Retry-After": "1"})
+
+
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's exception handler; None leaves what is nobody's fault but ours to handler500."""
     if isinstance(exc, Http404):
         exc = exceptions.NotFound()
     elif isinstance(exc, PermissionDenied):
         exc = exceptions.PermissionDenied()
-    elif isinstance(exc, OperationalError):
-        exc = Problem(503, CODES[503], "The database cannot be reached.", headers={"Retry-After": "1"})
+    elif isinstance(exc, DatabaseError):
+        exc = unavailable(exc) or exc
     if not isinstance(exc, exceptions.APIException):
         return None
     problem = described(exc)

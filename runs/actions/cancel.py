@@ -15,9 +15,11 @@ CANCEL_APPROVALS = """
 UPDATE runs_approval SET status = %s, decided_at = clock_timestamp(), reason = %s
 WHERE run_id = %s AND status = 'pending'
 """
+# What is under way may have its effect all the same; what its worker learns of it goes on the row.
 CANCEL_CALLS = """
-UPDATE runs_toolcall SET status = %s, ended_at = clock_timestamp()
-WHERE run_id = %s AND status IN ('requested', 'waiting')
+UPDATE runs_toolcall SET status = CASE status WHEN 'running' THEN %s ELSE %s END,
+    ended_at = CASE status WHEN 'running' THEN NULL ELSE clock_timestamp() END
+WHERE run_id = %s AND status IN ('requested', 'waiting', 'running')
 """
 CHILDREN = """
 SELECT id FROM runs_run WHERE parent_run_id = ANY(%s) AND status = ANY(%s) ORDER BY depth, id
@@ -84,7 +86,7 @@ def _end_one(log: RunLog, parent: RunLog | None, message: str) -> None:
 
 
 def close_open(run_id: str, reason: str) -> None:
-    """No wait, approval or unstarted call of an ended run stays open."""
-    execute(CANCEL_CALLS, [CallStatus.CANCELLED.value, run_id])
+    """No wait, approval or unstarted call of an ended run stays open; of one under way nobody knows."""
+    execute(CANCEL_CALLS, [CallStatus.UNKNOWN.value, CallStatus.CANCELLED.value, run_id])
     execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
     execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])

@@ -1,6 +1,6 @@
 """Escalate: a run makes a child for a group and waits for it, in the parent's step."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -9,6 +9,7 @@ from policy.delegation import delegate
 from runs.actions import start, waits
 from runs.actions.finish import child_key
 from runs.choices import EventType, RunKind, WaitKind
+from runs.clocks import stood_still
 from runs.log import RunLog
 from runs.state import Call, State
 from runs.tools.base import Failed, Spawn
@@ -47,7 +48,7 @@ def spawn(
             members=group.members,
             max_rounds=group.max_rounds,
             budgets={**start.default_budgets(), "depth": state.budgets["depth"], "tokens": tokens},
-            deadline=min(filter(None, [log.deadline, log.now + timedelta(seconds=settings.RUN_SECONDS)])),
+            deadline=deadline_of_child(log, state),
             parent_run_id=log.id,
             root_id=log.root_id,
             depth=log.depth + 1,
@@ -84,6 +85,16 @@ def spawn(
         ),
     )
     return child
+
+
+def deadline_of_child(log: RunLog, state: State) -> datetime:
+    """No later than the parent's, whose clock has stood still while people were waited for."""
+    own = log.now + timedelta(seconds=settings.RUN_SECONDS)
+    if log.deadline is None:
+        return own
+    has_waited = any(call.wait_kind for call in state.calls.values())
+    waited = stood_still(log.id)[0] if has_waited else 0
+    return min(own, log.deadline + timedelta(seconds=waited))
 
 
 def over_budget(log: RunLog, state: State) -> Failed | None:

@@ -7,6 +7,7 @@ import pytest
 from runs import executor, hints
 from runs.actions.start import start
 from runs.models import Run
+from runs.tools import registry
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted
 
@@ -50,3 +51,12 @@ def ask(world):
         return Run.objects.get(pk=run_id)
 
     return _ask
+
+
+@pytest.fixture
+def add_tool():
+    """Register a tool for one test."""
+    before = dict(registry.all_tools())
+    yield lambda **about: registry.tool(description="for a test", **about)
+    registry._tools.clear()
+    registry._tools.update(before)

@@ -11,22 +11,12 @@ from runs.actions.cancel import cancel
 from runs.actions.external import OutsideRefused, complete, fail, request_call
 from runs.actions.sweep import anything_due, sweep
 from runs.models import Run, RunEvent, ToolCall
-from runs.tools import registry
 from runs.tools.base import ToolContext, ToolError
 
 from .helpers import chain_holds, payload, types
 from .outside import MAIL, Outside, queued, work_off
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def add_tool():
-    """Register a tool for one test."""
-    before = dict(registry.all_tools())
-    yield lambda **about: registry.tool(description="for a test", **about)
-    registry._tools.clear()
-    registry._tools.update(before)
 
 
 @pytest.fixture

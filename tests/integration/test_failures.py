@@ -12,7 +12,7 @@ from runs.log import Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.providers.base import ProviderError
 from runs.session import Session
-from tests.scripted import by_role, call, in_order, say
+from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types
 
@@ -225,6 +225,21 @@ def test_an_interrupted_call_that_may_be_repeated_runs_again_with_the_same_key(a
     assert run.status == "completed"
     assert len(calls) == 1
     assert calls[0] == payload(run, "tool.called")["idempotency_key"]
+
+
+def test_a_run_that_has_done_a_call_gets_on_however_often_its_worker_died(interrupted):
+    run, _ = interrupted(idempotent=True)
+    Run.objects.filter(pk=run.pk).update(crashes=2)
+    Scripted.play = staticmethod(dies)
+
+    with pytest.raises(KeyboardInterrupt):
+        executor.run(run.pk)
+    Run.objects.update(lease_expires_at=timezone.now() - HOUR)
+    assert (sweep().poisoned, Run.objects.get().status) == (0, "pending")
+
+
+def dies(messages, facts):
+    raise KeyboardInterrupt
 
 
 def test_an_interrupted_call_that_may_not_be_repeated_waits_for_word_of_what_happened(interrupted):

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from runs import executor
+from runs.actions.message import message
 from runs.models import Run, ToolCall
 from tests.factories import GroupFactory, MemberFactory
 from tests.scripted import call, in_order, say
@@ -103,8 +104,6 @@ def test_the_wall_clock_ends_a_run_but_not_while_a_person_is_waited_for(ask, set
     run.waits.update(created_at=long_ago)
     Run.objects.filter(pk=run.pk).update(deadline=long_ago + timedelta(hours=1))
 
-    from runs.actions.message import message
-
     message(run.pk, "yes", "mia")
     executor.run(run.pk)
     run.refresh_from_db()
@@ -115,3 +114,17 @@ def test_the_wall_clock_ends_a_run_but_not_while_a_person_is_waited_for(ask, set
     executor.run(late.pk)
     late.refresh_from_db()
     assert payload(late, "run.failed")["error"]["code"] == "BUDGET_SECONDS"
+
+
+def test_a_child_has_the_time_its_parent_has_left_after_waiting_for_a_person(ask, lone_group):
+    question = call(("ask_user", {"question": "?"}))
+    run = ask(in_order(question, DOWN, say("found"), say("done")))
+    long_ago = timezone.now() - timedelta(days=3)
+    run.waits.update(created_at=long_ago)  # the answer comes three days later
+    Run.objects.filter(pk=run.pk).update(deadline=long_ago + timedelta(hours=1))
+
+    message(run.pk, "yes", "mia")
+    executor.run(run.pk)
+    child = Run.objects.get(parent_run=run)
+    assert (child.status, child.output) == ("completed", "found")
+    assert timedelta(0) < child.deadline - child.created_at <= timedelta(hours=1)

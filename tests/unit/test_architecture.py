@@ -77,3 +77,30 @@ def test_an_upward_import_would_be_seen(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.unit.test_architecture.ROOT", tmp_path)
     with pytest.raises(AssertionError, match=r"imports runs\.models"):
         test_imports_run_downwards_only("groups")
+
+
+CLOCKS = {
+    ("time", "time"),
+    ("timezone", "now"),
+    ("datetime", "now"),
+    ("datetime", "utcnow"),
+    ("date", "today"),
+}
+SHOWN_ONLY = ("admin", "terminal", "demo", "management", "migrations")  # ages on pages, nothing that decides
+READS_ITS_OWN_CLOCK = {
+    "runs/providers/failures.py",  # a model server's Retry-After may be a date of its own clock
+    "memory/deposit.py",  # deposited_at, for people
+}
+
+
+def test_leases_and_expiry_go_by_the_databases_clock_alone():
+    found = set()
+    for floor in ("runs", "policy", "memory"):
+        for path in (ROOT / floor).rglob("*.py"):
+            if set(path.relative_to(ROOT).parts) & set(SHOWN_ONLY):
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                of = getattr(getattr(node, "value", None), "id", None)
+                if isinstance(node, ast.Attribute) and (of, node.attr) in CLOCKS:
+                    found.add(str(path.relative_to(ROOT)))
+    assert found == READS_ITS_OWN_CLOCK
