@@ -13,6 +13,8 @@ NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
 WORKERS          processes that carry runs (2)
+LOG_FORMAT       plain or json
+METRICS_TOKEN    who has it reads /metrics and what /readyz found; so do the networks of METRICS_ALLOW
 
 Deputy's own limits follow at the end of this file.
 """
@@ -142,7 +144,7 @@ BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
 if BEHIND_HTTPS and not DEBUG:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes come past the proxy
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes come past the proxy
     SECURE_HSTS_SECONDS = 31_536_000
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
@@ -224,11 +226,19 @@ DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
 if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
 
+# Looking after it: logs, and who may see metrics and what a probe found (config/watchers.py)
+
+LOG_FORMAT = env.choice("LOG_FORMAT", "plain", ("plain", "json"))
+METRICS_TOKEN = env.text("METRICS_TOKEN", "")
+if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
+    raise env.BadSetting("METRICS_TOKEN is too short; it takes at least 16 characters.")
+METRICS_ALLOW = env.networks("METRICS_ALLOW")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {"plain": {"()": "common.logs.Plain"}, "json": {"()": "common.logs.Json"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},

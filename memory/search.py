@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from common import tracing
 from common.text import terms
 from memory import sql
 from memory.errors import MemoryRefused
@@ -121,6 +122,13 @@ def _knowledge(organization: str, project: str | None) -> list[UUID]:
 
 
 def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]:
+    with tracing.span("search_memory") as span:
+        hits = _found(query, scope, tiers, limit)
+        span.tell({"deputy.memory.hits": len(hits)})
+        return hits
+
+
+def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]:
     wanted = list(dict.fromkeys(terms(query)))[:MOST_TERMS]
     if not wanted:
         return []

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from runs import board, crash, dispatch, lease, prompts, queue
+from runs import board, crash, dispatch, lease, prompts, queue, spans
 from runs.actions import claim as claiming
 from runs.actions import ending, park
 from runs.choices import EventType, RunStatus
@@ -95,7 +95,8 @@ def take(taken: Taken, may_pass: bool) -> tuple[Session, Slow] | None:
             return None
         session = Session.load(taken.run_id, attempt)
         if speak_at_once(session) and prompts.needs_nothing(session):
-            prompts.prepare(session)
+            with session.at_work():
+                prompts.prepare(session)
             return session, Speak(session.state.speaker)
         return session, transact(session, None, may_pass)
 
@@ -231,11 +232,15 @@ def end(session: Session, log: RunLog, step: Finish | Fail, may_pass: bool) -> L
 def speak(session: Session) -> Reply | ProviderError:
     """Ask the speaker's model. Slow; the prompt was made in the transaction before."""
     prompt: prompts.Prompt = session.cache["prompt"]
-    try:
-        provider, name = providers.get(prompt.model)
-        return provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
-    except ProviderError as error:
-        return error
+    with session.at_work(), spans.of_model(session, prompt) as span:
+        try:
+            provider, name = providers.get(prompt.model)
+            reply = provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
+        except ProviderError as error:
+            span.fail(error.code)
+            return error
+        span.tell(spans.usage(reply))
+        return reply
 
 
 def record_retry(session: Session, error: ProviderError) -> None:

@@ -5,6 +5,7 @@ from .calls import ToolCall
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .notices import ApprovalNotice
+from .operations import Tally, TallyCursor, WorkerGroup
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
@@ -17,6 +18,9 @@ __all__ = [
     "QueueMessage",
     "Run",
     "RunEvent",
+    "Tally",
+    "TallyCursor",
     "ToolCall",
     "Wait",
+    "WorkerGroup",
 ]
