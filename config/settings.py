@@ -19,6 +19,7 @@ METRICS_TOKEN    who has it reads /metrics and what /readyz found; so do the net
 Deputy's own limits follow at the end of this file.
 """
 
+import importlib.util
 import warnings
 from pathlib import Path
 
@@ -108,15 +109,23 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The queue: django-q2 on the same database, so that a message commits with the step that sends it
+# The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on
+# Redis, where messages for runs are sent after the commit and may be lost (docs/operating.md)
 
 WORKERS = env.whole_number("WORKERS", 2, most=64)
+BROKERS = {"postgres": "runs.broker.PostgresBroker", "redis": "runs.redis_broker.RedisBroker"}
+Q_BROKER = env.choice("Q_BROKER", "postgres", tuple(BROKERS))
+REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+if Q_BROKER == "redis" and importlib.util.find_spec("redis") is None:
+    raise env.BadSetting("Q_BROKER is redis and its client is not installed: pip install redis==8.1.0.")
 Q_CLUSTER = {
     "name": "deputy",
     "label": "Queue",
-    "broker_class": "runs.broker.PostgresBroker",
+    "broker_class": BROKERS[Q_BROKER],
     "workers": WORKERS,
-    "queue_limit": 128,  # the broker takes no more than can start; its process must not block when it stops
+    # PostgreSQL's broker takes no more than can start, and its process must not block when it stops;
+    # what Redis's broker has taken is lost with its group of workers
+    "queue_limit": WORKERS if Q_BROKER == "redis" else 128,
     "timeout": 3600,  # of other tasks; a run's steps have deadlines of their own (STEP_SECONDS)
     "retry": 7200,  # when a message nobody acknowledged is delivered again; a lost run is found much sooner
     "save_limit": -1,
