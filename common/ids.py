@@ -26,6 +26,14 @@ def new_id(prefix: str) -> str:
     return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
+def made_at(made: str) -> float:
+    """When an id was made, in seconds since 1970, by the clock of the machine that made it."""
+    number = 0
+    for digit in made.rpartition("_")[2]:
+        number = number << 5 | ALPHABET.index(digit)
+    return (number >> 80) / 1000
+
+
 def organization_id() -> str:
     return new_id("org")
 

@@ -5,6 +5,7 @@ Nothing here echoes a value: it may be a secret pasted into the wrong variable.
 
 import os
 from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -50,6 +51,23 @@ def names(name: str, default: Sequence[str]) -> list[str]:
     if any(any(mark in entry for mark in " /'\"") for entry in entries):
         raise BadSetting(f"{name} has an entry with a blank, slash or quote; it takes bare names and commas.")
     return entries
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A comma-separated list of addresses and networks (`10.0.0.0/8`). Raises BadSetting."""
+    entries = [entry.strip() for entry in text(name, "").split(",") if entry.strip()]
+    try:
+        return [ip_network(entry) for entry in entries]
+    except ValueError:
+        raise BadSetting(f"{name} has an entry that is no network; it takes 10.0.0.0/8 and commas.") from None
+
+
+def choice(name: str, default: str, accepted: Sequence[str]) -> str:
+    """One of the accepted words. Raises BadSetting."""
+    value = text(name, default).lower()
+    if value not in accepted:
+        raise BadSetting(f"{name} is not known; it takes one of {', '.join(accepted)}.")
+    return value
 
 
 def origins(name: str) -> list[str]:

@@ -15,10 +15,13 @@ NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
 WORKERS          processes that carry runs (2)
+LOG_FORMAT       plain or json
+METRICS_TOKEN    who has it reads /metrics and what /readyz found; so do the networks of METRICS_ALLOW
 
 Deputy's own limits follow at the end of this file.
 """
 
+import importlib.util
 import warnings
 from pathlib import Path
 
@@ -109,15 +112,23 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The queue: django-q2 on the same database, so that a message commits with the step that sends it
+# The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on
+# Redis, where messages for runs are sent after the commit and may be lost (docs/operating.md)
 
 WORKERS = env.whole_number("WORKERS", 2, most=64)
+BROKERS = {"postgres": "runs.broker.PostgresBroker", "redis": "runs.redis_broker.RedisBroker"}
+Q_BROKER = env.choice("Q_BROKER", "postgres", tuple(BROKERS))
+REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+if Q_BROKER == "redis" and importlib.util.find_spec("redis") is None:
+    raise env.BadSetting("Q_BROKER is redis and its client is not installed: pip install redis==8.1.0.")
 Q_CLUSTER = {
     "name": "deputy",
     "label": "Queue",
-    "broker_class": "runs.broker.PostgresBroker",
+    "broker_class": BROKERS[Q_BROKER],
     "workers": WORKERS,
-    "queue_limit": 128,  # the broker takes no more than can start; its process must not block when it stops
+    # PostgreSQL's broker takes no more than can start, and its process must not block when it stops;
+    # what Redis's broker has taken is lost with its group of workers
+    "queue_limit": WORKERS if Q_BROKER == "redis" else 128,
     "timeout": 3600,  # of other tasks; a run's steps have deadlines of their own (STEP_SECONDS)
     "retry": 7200,  # when a message nobody acknowledged is delivered again; a lost run is found much sooner
     "save_limit": -1,
@@ -145,7 +156,7 @@ BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
 if BEHIND_HTTPS and not DEBUG:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes come past the proxy
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes come past the proxy
     SECURE_HSTS_SECONDS = 31_536_000
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
@@ -229,11 +240,19 @@ DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
 if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
 
+# Looking after it: logs, and who may see metrics and what a probe found (config/watchers.py)
+
+LOG_FORMAT = env.choice("LOG_FORMAT", "plain", ("plain", "json"))
+METRICS_TOKEN = env.text("METRICS_TOKEN", "")
+if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
+    raise env.BadSetting("METRICS_TOKEN is too short; it takes at least 16 characters.")
+METRICS_ALLOW = env.networks("METRICS_ALLOW")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {"plain": {"()": "common.logs.Plain"}, "json": {"()": "common.logs.Json"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},

@@ -3,12 +3,13 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from config import health
+from config import health, metrics
 from config.api import errors
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("admin/", admin.site.urls),
     path("api/", include("config.api.urls")),
 ]

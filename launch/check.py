@@ -3,8 +3,9 @@
     python -m launch.check [--lint | --slow] [pytest's arguments]
 
 The database is an embedded server in a temporary folder, or the one DATABASE_URL names. Arguments for
-pytest mean that somebody looks at single tests: then pytest runs alone. It runs last in any case, even
-when a check before it has failed, so that its closing line is the last one.
+pytest mean that somebody looks at single tests: then pytest runs alone and in one process, unless they
+say `-n 2`. All tests run on as many processes as there are cores, each with a database of its own. pytest
+comes last in any case, even when a check before it has failed, so that its closing line is the last one.
 """
 
 import os
@@ -24,6 +25,8 @@ LINT = (
     ("-m", "mypy", "--no-error-summary", "."),
 )
 MIGRATIONS = ("manage.py", "makemigrations", "--check", "--dry-run")
+MOST_PROCESSES = 8
+SIDE_BY_SIDE = ("-n", str(min(MOST_PROCESSES, os.cpu_count() or 1)))  # tests/scheduling.py
 
 
 class Interrupt:
@@ -61,7 +64,8 @@ def test(arguments: list[str]) -> int:
     failed = [] if chosen or slow else failing((*LINT, MIGRATIONS), environment)
     if failed and not interrupt.seen:
         print(f"\nFAILED, see above: {', '.join(failed)}. The tests run all the same.\n", flush=True)
-    status = run(("-m", "pytest", "-m", "slow" if slow else "not slow", *chosen), environment)
+    tests = ("-m", "pytest", "-m", "slow" if slow else "not slow", *(chosen or SIDE_BY_SIDE))
+    status = run(tests, environment)
     if server is not None:
         server.leave()
     return status or (1 if failed else 0)

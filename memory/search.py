@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from common import tracing
 from common.db import rows
 from common.text import terms
 from memory import sql
@@ -126,6 +127,13 @@ def _knowledge(organization: str, project: str | None) -> list[UUID]:
 
 
 def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]:
+    with tracing.span("search_memory") as span:
+        hits = _found(query, scope, tiers, limit)
+        span.tell({"deputy.memory.hits": len(hits)})
+        return hits
+
+
+def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]:
     wanted = list(dict.fromkeys(terms(query)))[:MOST_TERMS]
     if not wanted:
         return []

@@ -12,6 +12,7 @@ class RunsConfig(AppConfig):
 
         tools.register("toolbox", facts.of_organization)
         check_model()
+        check_tracing()
 
 
 def check_model() -> None:
@@ -27,3 +28,19 @@ def check_model() -> None:
         registry.check(settings.DEPUTY_MODEL)
     except ProviderError as error:
         raise BadSetting(f"DEPUTY_MODEL={settings.DEPUTY_MODEL} cannot be used: {error.message}") from None
+
+
+def check_tracing() -> None:
+    """Spans that are wanted and cannot be made are said at start. Raises config.env.BadSetting."""
+    from common import tracing
+    from config.env import BadSetting
+
+    if not tracing.exporting:
+        return
+    try:
+        from common import telemetry  # noqa: F401
+    except ImportError:
+        raise BadSetting(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set and OpenTelemetry is not installed: "
+            "pip install -r requirements-otel.txt."
+        ) from None

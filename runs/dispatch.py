@@ -8,7 +8,7 @@ from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext, Effect
-from runs import approvals, ledger, queue, working_memory
+from runs import approvals, ledger, queue, spans, working_memory
 from runs.actions import escalate, waits
 from runs.choices import CallStatus, EventType, WaitKind, WaitOutcome
 from runs.gates import open_gate
@@ -148,6 +148,7 @@ def refuse(session: Session, gate: GateOnDemand, call: Call, refused: Refused) -
         payload["decision"] = gate().record(refused.decision)
     kind = EventType.TOOL_BLOCKED if denied else EventType.TOOL_FAILED
     session.append(kind, payload, agent=call.agent)
+    spans.refused(call, refused.code, refused.decision.effect if refused.decision else "")
 
 
 def record_answer(

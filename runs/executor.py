@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from runs import board, crash, dispatch, foresight, lease, prompts, queue
+from runs import board, crash, dispatch, foresight, lease, prompts, queue, spans
 from runs.actions import cancel, ending, park
 from runs.actions import claim as claiming
 from runs.choices import EventType, RunStatus
@@ -105,7 +105,8 @@ def _take(taken: Taken, may_pass: bool, lock_parent: bool = False) -> tuple[Sess
             return None
         session = Session.load(taken.run_id, attempt)
         if speak_at_once(session) and prompts.needs_nothing(session):
-            prompts.prepare(session)
+            with session.at_work():
+                prompts.prepare(session)
             return session, Speak(session.state.speaker)
         return session, _transact(session, None, may_pass, lock_parent)
 
@@ -247,11 +248,14 @@ def end(session: Session, log: RunLog, step: Finish | Fail, may_pass: bool) -> L
 def speak(session: Session) -> Reply | ProviderError:
     """Ask the speaker's model. Slow; the prompt was made in the transaction before."""
     prompt: prompts.Prompt = session.cache["prompt"]
-    try:
-        provider, name = providers.get(prompt.model)
-        reply = provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
-    except ProviderError as error:
-        return error
+    with session.at_work(), spans.of_model(session, prompt) as span:
+        try:
+            provider, name = providers.get(prompt.model)
+            reply = provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
+        except ProviderError as error:
+            span.fail(error.code)
+            return error
+        span.tell(spans.usage(reply))
     foresight.of_calls(reply.tool_calls)
     return reply
 

@@ -1,9 +1,14 @@
 """The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
 
+from functools import partial
+
 from django.conf import settings
-from django_q.brokers import get_broker
+from django.db import transaction
+from django_q.conf import Conf
 from django_q.tasks import async_task
 
+from common.db import row
+from runs import broker
 from runs.broker import PostgresBroker
 
 ADVANCE = "runs.tasks.advance"
@@ -12,6 +17,11 @@ EXECUTE_CALL = "runs.tasks.execute_call"
 
 # No result is kept, and no time-out set: a step's own deadline guards it (runs/lease.py).
 OPTIONS = {"save": False, "timeout": -1}
+REQUEUE_AFTER = 15  # seconds a pending run may wait on the queue before it is queued again
+PENDING = """
+SELECT COALESCE(EXTRACT(epoch FROM clock_timestamp() - min(queued_at)), 0)::float8 FROM runs_run
+WHERE status = 'pending' AND driver = 'internal'
+"""
 
 
 def enqueue(run_id: str, delay: float = 0) -> None:
@@ -34,12 +44,48 @@ def enqueue_task(name: str, *arguments: str, delay: float = 0) -> None:
     _send(f"runs.tasks.{name}", arguments, None, delay)
 
 
+def requeue_after() -> int:
+    """Seconds a pending run may wait before its message counts as lost."""
+    if not on_redis():
+        return REQUEUE_AFTER
+    from runs import redis_broker
+
+    return redis_broker.requeue_after()
+
+
+def forward(holder: str) -> None:
+    """On Redis, hand over the messages that PostgreSQL keeps and that are due."""
+    if on_redis():
+        from runs import redis_broker
+
+        redis_broker.forward(Conf.CLUSTER_NAME, holder)
+
+
+def oldest() -> float:
+    """Seconds the oldest work that workers could begin has been waiting; 0 where the queue is away."""
+    if not on_redis():
+        return broker.oldest()
+    from runs import redis_broker
+
+    return 0.0 if redis_broker.waiting() is None else float(row(PENDING)[0])
+
+
+def on_redis() -> bool:
+    return bool(settings.Q_BROKER == "redis")
+
+
 def _send(task: str, arguments: tuple[str, ...], run_id: str | None, delay: float) -> None:
     if not settings.QUEUE_ENABLED:
         return
-    broker = get_broker()
-    if isinstance(broker, PostgresBroker):
-        broker.run_id, broker.delay = run_id, delay
-    elif delay:  # another broker cannot wait: the next sweep sees to it
+    if on_redis() and run_id and not delay:  # what the sweep would find again may be lost
+        transaction.on_commit(partial(_send_to_redis, task, arguments))
         return
-    async_task(task, *arguments, q_options={**OPTIONS, "broker": broker})
+    table = PostgresBroker()
+    table.run_id, table.delay = run_id, delay
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": table})
+
+
+def _send_to_redis(task: str, arguments: tuple[str, ...]) -> None:
+    from runs import redis_broker
+
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": redis_broker.RedisBroker()})

@@ -1,13 +1,14 @@
 """A claimed run in a worker's hands: its facts, its state, and the transaction it writes in."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
+from common.current import working_for
 from common.db import from_json, row
 from runs import log as run_log
 from runs.actions.cancel import lock_parent
@@ -92,7 +93,7 @@ class Session:
         written when the block ends well; when it raises, the state is folded again.
         """
         try:
-            with transaction.atomic():
+            with self.at_work(), transaction.atomic():
                 self.parent = lock_parent(self.run_id) if lock_parent_too else None
                 self.log = RunLog.lock(self.run_id, STATEMENT_TIMEOUT_MS)
                 self.check_fence(self.log)
@@ -105,6 +106,10 @@ class Session:
             raise
         finally:
             self.log = self.parent = None
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """Inside, what is logged and traced is this run's."""
+        return working_for(self.run_id, self.root_id, self.organization_id)
 
     def check_fence(self, log: RunLog) -> None:
         """Raises Fenced unless this session may write the run."""

@@ -4,6 +4,7 @@ The watchdog (runs/watchdog.py) starts it as a session of its own and watches it
 """
 
 import logging
+import math
 import signal
 import time
 from typing import Any
@@ -15,13 +16,15 @@ from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 
 from config.api import idempotency, throttles
 from memory.upkeep import upkeep
-from runs import board, broker, lease, queue
+from runs import board, broker, heartbeat, lease, queue
 from runs.actions import mcp, sweep
 from runs.board import Board
 
 logger = logging.getLogger(__name__)
 
-AGE_SECONDS = 10  # between two looks at the oldest message
+AGE_SECONDS = 10  # between two looks at the oldest message, and two signs of life
+STARTING_SECONDS = 1.0  # the same until the first worker is there
+FORWARD_SECONDS = 1.0  # between two looks at what PostgreSQL keeps for Redis
 LOCK_SECONDS = 5  # a sweep waits no longer than this for a row
 LOOK_SECONDS = 0.2
 UPKEEP_SECONDS = 60  # between two rounds of clearing away what is over
@@ -39,35 +42,42 @@ def run(page: Board, holder: str, gone: list[str]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stops.append(received))
     cluster.start()
-    duties = Duties(page, gone)
+    duties = Duties(page, holder, gone)
     while cluster.sentinel.is_alive() and not stops:
         duties.attend()
         cluster.sentinel.join(LOOK_SECONDS)
+    duties.leave()
     cluster.stop()
 
 
 class Duties:
     """What the group's first process does while the others work. Nothing it meets ends it."""
 
-    def __init__(self, page: Board, gone: list[str]) -> None:
-        self.page, self.gone = page, gone
+    def __init__(self, page: Board, name: str, gone: list[str]) -> None:
+        self.page, self.name, self.gone = page, name, gone
         self.sweep_at = self.age_at = self.upkeep_at = 0.0
+        self.forward_at = 0.0 if queue.on_redis() else math.inf
 
     def attend(self) -> None:
         """Whatever is due by now."""
         now = time.monotonic()
-        if now < min(self.sweep_at, self.age_at):
+        if now < min(self.sweep_at, self.age_at, self.forward_at):
             return
         try:
             if self.gone:
                 broker.give_back(self.gone)
+                heartbeat.forget(self.gone)
                 self.gone = []
+            if now >= self.forward_at:
+                self.forward_at = now + FORWARD_SECONDS
+                queue.forward(self.name)
             if now >= self.sweep_at:
                 self.sweep_at = now + settings.SWEEP_SECONDS
                 swept(LOCK_SECONDS)
             if now >= self.age_at:
-                self.age_at = now + AGE_SECONDS
-                self.page.oldest = broker.oldest()
+                self.age_at = now + (AGE_SECONDS if self.page.workers() else STARTING_SECONDS)
+                heartbeat.beat(self.name, self.page)
+                self.page.oldest = queue.oldest()
             if now >= self.upkeep_at:
                 self.upkeep_at = now + UPKEEP_SECONDS
                 upkeep()
@@ -79,6 +89,14 @@ class Duties:
         except Error as error:  # the database may be away: the next round tries again
             logger.warning("could not sweep: %s", type(error).__name__)
             self.page.oldest = 0.0
+            connection.close()
+
+    def leave(self) -> None:
+        """The group stops in order: nobody is to wait for its next sign of life."""
+        try:
+            heartbeat.forget([self.name])
+        except Error as error:
+            logger.warning("could not say goodbye: %s", type(error).__name__)
             connection.close()
 
 

@@ -27,11 +27,13 @@ from runs.models import (
     RunEvent,
     ToolCall,
     Wait,
+    WorkerGroup,
 )
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted, by_role, call, say
 
 APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
+OF_INSTALLATION = (QueueMessage, WorkerGroup)
 PASSWORD = "a long enough pass phrase"
 
 
@@ -178,5 +180,5 @@ def registered() -> list[str]:
     return [
         f"{model._meta.app_label}_{model._meta.model_name}"
         for model in admin.site._registry
-        if model._meta.app_label in own and model is not QueueMessage
+        if model._meta.app_label in own and model not in OF_INSTALLATION
     ]

@@ -1,12 +1,20 @@
 """The tests' PostgreSQL: one embedded server a session, in a folder that goes with it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connections
 
 from launch import place, postgres
+
+
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
+    """`-n 2`: which process runs which test."""
+    from tests import scheduling
+
+    return scheduling.AcceptanceByFile(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +33,10 @@ def database_server() -> Iterator[postgres.Server | None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(database_server: postgres.Server | None) -> None:
-    """pytest-django asks for this before it connects."""
+def django_db_modify_db_settings(
+    database_server: postgres.Server | None, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """pytest-django asks for this before it connects: the server, and a database for each test process."""
 
 
 def pytest_unconfigure() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from runs import spans
 from runs.actions import waits
 from runs.choices import EventType, RunStatus, WaitOutcome
 from runs.log import RunLog
@@ -31,6 +32,7 @@ def end(log: RunLog, parent: RunLog | None, ending: Ending) -> None:
     """End the locked run and resolve its (locked) parent's wait for it."""
     log.append(EVENTS[ending.status], {"output": ending.output, "error": ending.error})
     log.set(status=ending.status.value, output=ending.output, error=ending.error)
+    spans.run_ended(log, ending.status.value, ending.error, ending.tokens)
     if parent is not None and not parent.ended:
         waits.resolve(parent, child_key(log.id), outcome_of(ending), result_of(log.id, ending))
 

@@ -33,7 +33,6 @@ ADVISORY_LOCK = 0x6465_7075_7479  # "deputy"
 BATCH = 500
 MAX_CRASHES = 3  # a run that takes its worker down this often ends as failed
 FOR_A_PERSON = [kind.value for kind in WAITS_FOR_A_PERSON]
-REQUEUE_AFTER = 15  # seconds a pending run may wait on the queue before it is queued again
 
 LEASE_EXPIRED = """
 SELECT id FROM runs_run WHERE status = 'running' AND driver = 'internal'
@@ -116,7 +115,8 @@ class Swept:
 
 def anything_due() -> bool:
     """Whether a sweep would find something: one cheap look, so that an idle cluster costs little."""
-    return bool(row(ANYTHING_DUE, [REQUEUE_AFTER, REQUEUE_AFTER, FOR_A_PERSON])[0])
+    after = queue.requeue_after()
+    return bool(row(ANYTHING_DUE, [after, after, FOR_A_PERSON])[0])
 
 
 def sweep() -> Swept:
@@ -132,10 +132,11 @@ def sweep() -> Swept:
             with by_itself(run_id):
                 swept.waits += expire_wait(wait_id, run_id)
         with transaction.atomic():
-            for run_id in _ids(NOT_TAKEN, [REQUEUE_AFTER, BATCH]):
+            after = queue.requeue_after()
+            for run_id in _ids(NOT_TAKEN, [after, BATCH]):
                 queue.enqueue(run_id)
                 swept.requeued += 1
-            for call_id, run_id in rows(CALLS_NOT_TAKEN, [REQUEUE_AFTER, BATCH]):
+            for call_id, run_id in rows(CALLS_NOT_TAKEN, [after, BATCH]):
                 queue.enqueue_call(run_id, call_id)
                 swept.calls += 1
         for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):

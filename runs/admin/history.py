@@ -18,6 +18,7 @@ from runs.models import (
     RunEvent,
     ToolCall,
     Wait,
+    WorkerGroup,
 )
 
 
@@ -109,15 +110,26 @@ class IdempotencyRecordAdmin(History, TenantAdmin):
     empty_message = "No program has sent an Idempotency-Key yet."
 
 
-@admin.register(QueueMessage)
-class QueueMessageAdmin(History, ModelAdmin):
-    """The queue belongs to the installation, so only superusers look at it."""
+class OfInstallation(History, ModelAdmin):
+    """What belongs to the installation and to no organization: only superusers look at it."""
 
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+
+@admin.register(QueueMessage)
+class QueueMessageAdmin(OfInstallation):
     list_display = ("queue", "run_id", "due_at", "holder")
     search_fields = ("run_id__exact",)
     search_help_text = "A run's id"
     ordering = ("-pk",)
     empty_message = "The queue is empty."
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser)
+
+@admin.register(WorkerGroup)
+class WorkerGroupAdmin(OfInstallation):
+    """Who works now: each cluster's group of workers and when it last said that it lives."""
+
+    list_display = ("name", "host", "workers", "busy", "started_at", "seen_at")
+    ordering = ("host", "name")
+    empty_message = "No workers have started yet."

@@ -6,6 +6,7 @@ from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
 from .notices import ApprovalNotice
+from .operations import Tally, TallyCursor, WorkerGroup
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
@@ -20,7 +21,10 @@ __all__ = [
     "QueueMessage",
     "Run",
     "RunEvent",
+    "Tally",
+    "TallyCursor",
     "ToolCall",
     "ToolState",
     "Wait",
+    "WorkerGroup",
 ]

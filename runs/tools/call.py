@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from common.canonical import NotJson, canonical, digest, normalise
+from common.current import working_for
 from policy import book as policy_book
 from policy.delegation import authority
 from policy.evaluate import bind, evaluate
@@ -23,6 +24,7 @@ from policy.terms import (
     Effect,
     ToolInfo,
 )
+from runs import spans
 from runs.tools import toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
@@ -198,6 +200,17 @@ class Gate:
 
 def perform(admitted: Admitted, context: ToolContext) -> Answer:
     """Run an admitted call. Never raises for what the tool does wrong: that is a Failed."""
+    with (
+        working_for(context.run_id, context.root_id, context.organization_id),
+        spans.of_tool(admitted.tool.name, context) as span,
+    ):
+        answer = _perform(admitted, context)
+        if isinstance(answer, Failed):
+            span.fail(answer.code)
+        return answer
+
+
+def _perform(admitted: Admitted, context: ToolContext) -> Answer:
     try:
         if admitted.tool.transactional:
             return _in_savepoint(admitted, context)

@@ -11,6 +11,7 @@ from runs.actions.start import start
 from runs.models import QueueMessage
 from tests.acceptance.house import MODEL, House, status, until
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.integration.conftest import no_hints_left  # noqa: F401  (these tests commit too)
 
 ENDED = ("completed", "failed", "cancelled")
 

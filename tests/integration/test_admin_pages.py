@@ -3,7 +3,7 @@
 import pytest
 from django.apps import apps
 
-from runs.models import QueueMessage
+from runs.models import QueueMessage, Tally, TallyCursor, WorkerGroup
 from tests.admin_world import client_of, objects_of, registered, superuser, tenant, url
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,8 @@ def root(made):
 
 def test_every_model_is_registered():
     own = [model for app in ("groups", "policy", "runs") for model in apps.get_app_config(app).get_models()]
-    own.remove(QueueMessage)  # the installation's, not a tenant's
+    for model in (QueueMessage, Tally, TallyCursor, WorkerGroup):  # the installation's, not a tenant's
+        own.remove(model)
 
     assert sorted(registered()) == sorted(f"{m._meta.app_label}_{m._meta.model_name}" for m in own)
 
@@ -54,6 +55,7 @@ def test_the_other_pages_open(made, root):
         url("groups_group_where", goal="prices"),
         url("groups_group_change", made.group.pk) + "?goal=prices",
         url("runs_queuemessage_changelist"),
+        url("runs_workergroup_changelist"),
         url("memory_depositedknowledge_changelist"),
         url("auth_user_changelist"),
         url("auth_user_add"),

@@ -75,6 +75,7 @@ def pages(made):
         ("groups_group_where", "get", url("groups_group_where")),
         ("groups_group_learn", "post", url("groups_group_learn")),
         ("runs_queuemessage_changelist", "get", url("runs_queuemessage_changelist")),
+        ("runs_workergroup_changelist", "get", url("runs_workergroup_changelist")),
         ("auth_user_changelist", "get", url("auth_user_changelist")),
         ("auth_user_add", "get", url("auth_user_add")),
         ("auth_user_change", "get", url("auth_user_change", made.user.pk)),

@@ -39,7 +39,10 @@ def test_times_within_a_run_never_run_backwards(ask):
 
 
 def blocked():
-    """Whether some connection waits for a row."""
+    """Whether some connection to this database waits for a row."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return cursor.fetchone()[0] > 0
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks waits JOIN pg_locks has USING (pid) WHERE NOT waits.granted "
+            "AND has.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+        )
+        return cursor.fetchone()[0]

@@ -67,7 +67,8 @@ def test_every_variable_that_is_read_is_explained():
     for path in [*(ROOT / "config").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]:
         read |= set(
             re.findall(
-                r"(?:text|flag|whole_number|names|origins?)\(\s*\"([A-Z_]+)\"", path.read_text("utf-8")
+                r"(?:text|flag|whole_number|names|networks|choice|origins?)\(\s*\"([A-Z_]+)\"",
+                path.read_text("utf-8"),
             )
         )
     for path in (ROOT / "runs" / "providers").glob("*.py"):

@@ -1,0 +1,46 @@
+"""What the installation knows of itself. These rows belong to no organization."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+
+class WorkerGroup(models.Model):
+    """A group of workers, which says every few seconds that it lives. Gone when it stops in order."""
+
+    name = models.CharField(primary_key=True, max_length=40)
+    host = models.CharField(max_length=200)
+    workers = models.PositiveSmallIntegerField()
+    busy = models.PositiveSmallIntegerField()
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.workers} on {self.host}"
+
+
+class Tally(models.Model):
+    """A count of events, by name and labels, that only grows. `manage.py prune` does not lessen it."""
+
+    name = models.CharField(max_length=40)
+    labels = ArrayField(models.TextField(), default=list)
+    value = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "labels"], name="tally_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.labels}"
+
+
+class TallyCursor(models.Model):
+    """How far the log has been counted: up to `done`. Up to `next` it is known to be whole as soon as
+    no transaction is open that began before `next_at`.
+    """
+
+    done = models.BigIntegerField()
+    next = models.BigIntegerField()
+    next_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return str(self.done)

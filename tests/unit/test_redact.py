@@ -1,0 +1,109 @@
+"""Secrets do not reach people or logs."""
+
+import json
+import logging
+
+import pytest
+
+from common import current, logs, redact
+from common.trace_ids import trace_id
+
+CANARY = "canary-5f0c1e7a9d"
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """The environment holds the canary as a model's key."""
+    found = redact.secrets_of({"OPENAI_API_KEY": CANARY, "HOME": "/home/ada", "MY_TOKEN": "short"})
+    monkeypatch.setattr(redact, "environment_secrets", lambda: found)
+    return found
+
+
+def record(message, *arguments, **more):
+    return logging.LogRecord("runs.x", logging.WARNING, __file__, 1, message, arguments, more.get("exc_info"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["password", "PASSWORD", "db_password", "api_key", "apiKey", "API-Key", "Authorization", "accessToken",
+     "client_secret", "token", "Cookie", "credentials", "private_key"],
+)  # fmt: skip
+def test_fields_named_like_secrets_are_masked(name):
+    assert redact.masked({"x": [{name: CANARY}]}) == {"x": [{name: redact.MASK}]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["idempotency_key", "correlation_key", "input_tokens", "tokenizer", "secretary", "key", "passport"],
+)
+def test_other_fields_are_left_alone(name):
+    value = {name: "plain", "n": [1, None]}
+    assert redact.masked(value) is value
+
+
+def test_a_number_named_token_counts_and_is_no_secret():
+    assert redact.masked({"token": 12, "password": None, "secret": ""}) == {
+        "token": 12, "password": None, "secret": "",
+    }  # fmt: skip
+
+
+def test_secrets_are_found_in_the_environment_by_name_and_inside_urls():
+    found = redact.secrets_of(
+        {
+            "DATABASE_URL": "postgresql://deputy:database-pass@db:5432/deputy",
+            "EMAIL_URL": "smtp://nobody@host",
+            "A_PASSWORD": "a-long-password",
+            "PATH": "/usr/bin:/bin:/sbin",
+        }
+    )
+    assert found == ("a-long-password", "database-pass")
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Authorization: Bearer abc.def-123456", "Authorization: Bearer [redacted]"),
+        ("postgresql://ada:open-sesame@db/x", "postgresql://ada:[redacted]@db/x"),
+        ("made dpt_abcdefghijkl for ada", "made [redacted] for ada"),
+        ("key sk-proj-abcdefgh12345678 refused", "key [redacted] refused"),
+        ("http://db:5432/x and 10:30@noon", "http://db:5432/x and 10:30@noon"),
+        ("a token of thanks", "a token of thanks"),
+    ],
+)
+def test_what_looks_like_a_secret_is_masked_in_text(line, shown):
+    assert redact.text(line) == shown
+
+
+@pytest.mark.parametrize("form", [logs.Plain(), logs.Json()])
+def test_a_secret_of_the_environment_is_in_no_log_line(form, known):
+    try:
+        raise ValueError(f"the server said: bad key {CANARY}")
+    except ValueError as error:
+        line = form.format(
+            record("asked with %s", CANARY, exc_info=(type(error), error, error.__traceback__))
+        )
+
+    assert CANARY not in line
+    assert line.count(redact.MASK) >= 2
+    assert "short" in form.format(record("a short word"))
+
+
+def test_a_json_line_says_which_run_it_is_about():
+    with current.working_for("run_child", "run_root", "org_1"):
+        line = json.loads(logs.Json().format(record("let go of %s", "run_child")))
+    outside = json.loads(logs.Json().format(record("idle")))
+
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "warning",
+        "logger": "runs.x",
+        "message": "let go of run_child",
+        "run_id": "run_child",
+        "trace_id": f"{trace_id('run_root'):032x}",
+        "organization_id": "org_1",
+    }
+    assert outside.keys() == {"time", "level", "logger", "message"}
+
+
+def test_a_line_of_json_stays_one_line():
+    assert "\n" not in logs.Json().format(record("first\nsecond"))
