@@ -8,8 +8,7 @@ from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
+from common.db import prepared
 from common.text import terms
 from memory import sql
 from memory.errors import MemoryRefused
@@ -125,7 +124,7 @@ def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit
     if not wanted:
         return []
     places = [(tier.number, tier.quota, key) for tier in tiers for key in tier.keys]
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             sql.SEARCH,
             {

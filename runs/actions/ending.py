@@ -38,6 +38,7 @@ def complete(session: Session, log: RunLog, output: str | None) -> None:
 
 def fail(session: Session, log: RunLog, code: str, message: str) -> None:
     """The run cannot go on; what it has started below ends with it."""
+    session.flush()  # what is to be cancelled has to be there
     cancel.cancel_below(log.id, "Group run cancelled")
     error = {"code": code, "message": message}
     ending = finish.Ending(RunStatus.FAILED, error=error, tokens=session.state.tokens)
