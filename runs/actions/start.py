@@ -10,13 +10,20 @@ from django.db import transaction
 from common import ids
 from common.db import row
 from groups import routing
-from groups.models import AgentInstance, Membership, Project, Role
+from groups.models import AgentInstance, Project, Role
+from policy.book import standing
 from runs import queue
 from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.log import RunLog
 
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
+
+PERSONAL_AGENT = """
+SELECT a.id, a.role_id, r.name, clock_timestamp()
+FROM groups_agentinstance a JOIN groups_role r ON r.id = a.role_id
+WHERE a.organization_id = %s AND a.user_id = %s
+"""
 
 
 class CannotStart(Exception):
@@ -73,7 +80,7 @@ def start(
     """
     goal = check_text(goal, context)
     with transaction.atomic():
-        agent = personal_agent(user, project)
+        agent, now = personal_agent(user, project)
         snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
         log = create(
             NewRun(
@@ -85,15 +92,15 @@ def start(
                 context=context,
                 session_key=session_key,
                 driver=driver,
-                members=(member_of(agent),),
-                agent_instance_id=agent.pk,
-                role_id=agent.role_id,
+                members=(agent,),
+                agent_instance_id=agent["agent"],
+                role_id=agent["role_id"],
                 budgets=default_budgets(),
                 deadline=None,
                 author=user.get_username(),
                 snapshot=snapshot,
             ),
-            now=row("SELECT clock_timestamp()")[0],
+            now,
         )
         log.flush()
         if driver == Driver.INTERNAL:
@@ -124,36 +131,32 @@ def wanted_group(group_id: str, project: Project) -> dict[str, str]:
     return {"group_id": group.id, "name": group.name}
 
 
-def personal_agent(user: Any, project: Project) -> AgentInstance:
-    """The user's PA in the project's organization, made on first use. Raises CannotStart."""
-    if Membership.objects.seeing(user, project) is None:
+def personal_agent(user: Any, project: Project) -> tuple[dict[str, Any], datetime]:
+    """The user's PA in the project's organization, made on first use, as run.created records it; and the
+    time. Raises CannotStart.
+    """
+    if standing(project.organization_id, user.pk, project.pk).boundary is None:
         raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
-    agents = AgentInstance.objects.select_related("role")
-    agent = agents.filter(organization_id=project.organization_id, user=user).first()
-    if agent:
-        return agent
+    found = row(PERSONAL_AGENT, [project.organization_id, user.pk])
+    if found is None:
+        make_agent(user, project)
+        found = row(PERSONAL_AGENT, [project.organization_id, user.pk])
+    agent, role_id, role, now = found
+    return {"agent": agent, "role_id": role_id, "role": role, "ordinal": 0, "is_lead": False}, now
+
+
+def make_agent(user: Any, project: Project) -> None:
+    """The user's own agent, unless somebody else has just made it."""
     role, _ = Role.objects.get_or_create(
         organization_id=project.organization_id,
         name=settings.PERSONAL_ROLE,
         defaults={"description": "A person's own agent"},
     )
-    agent, _ = AgentInstance.objects.get_or_create(
+    AgentInstance.objects.get_or_create(
         organization_id=project.organization_id,
         user=user,
         defaults={"role": role, "name": f"{user}'s agent"},
     )
-    return agent
-
-
-def member_of(agent: AgentInstance, ordinal: int = 0, is_lead: bool = False) -> dict[str, Any]:
-    """An agent as run.created records it."""
-    return {
-        "agent": agent.pk,
-        "role_id": agent.role_id,
-        "role": agent.role.name,
-        "ordinal": ordinal,
-        "is_lead": is_lead,
-    }
 
 
 def default_budgets() -> dict[str, int]:

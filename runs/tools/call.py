@@ -18,6 +18,7 @@ from policy.evaluate import bind, evaluate
 from policy.ruleset import RuleSet
 from policy.terms import (
     AgentContext,
+    Boundary,
     Context,
     Decision,
     DelegatedPermissions,
@@ -181,11 +182,21 @@ class Gate:
 
     def visible_tools(self, agent: AgentContext) -> list[Tool]:
         """The tools the lists allow this agent; the others are not even shown to its model."""
-        return [tool for tool in registry.all_tools().values() if self._listed(agent, tool)]
+        tools = registry.all_tools()
+        lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
+        risks = tuple((name, tool.risk_level) for name, tool in tools.items())
+        listed = _listed(lists, self.standing.boundary, risks)
+        return [tool for name, tool in tools.items() if name in listed]
 
-    def _listed(self, agent: AgentContext, tool: Tool) -> bool:
-        context = Context(agent=agent, boundary=self.standing.boundary, rules=RuleSet())
-        return evaluate(context, ToolInfo(tool.name, tool.risk_level), {}).effect != "deny"  # type: ignore[arg-type]
+
+@lru_cache(maxsize=512)
+def _listed(
+    agent: AgentContext, boundary: Boundary | None, risks: tuple[tuple[str, str], ...]
+) -> frozenset[str]:
+    """The names of those tools, given with their risk levels, that the lists allow."""
+    context = Context(agent=agent, boundary=boundary, rules=RuleSet())
+    infos = [ToolInfo(name, risk) for name, risk in risks]  # type: ignore[arg-type]
+    return frozenset(info.name for info in infos if evaluate(context, info, {}).effect != "deny")
 
 
 def perform(admitted: Admitted, context: ToolContext) -> Answer:
