@@ -110,6 +110,7 @@ DATABASES = {
         "CONN_HEALTH_CHECKS": True,  # without, one dropped connection stops a worker for good
     }
 }
+DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 2  # of what common.db.prepared runs
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on

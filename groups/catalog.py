@@ -86,9 +86,11 @@ def list_groups_with_roles(project_id: str) -> tuple[GroupWithRoles, ...]:
     return edition(project_id)[1]
 
 
-def edition(project_id: str) -> tuple[int, tuple[GroupWithRoles, ...]]:
-    """The groups and the version they are of. One query while nothing changes, two when it has."""
-    current = version(project_id)
+def edition(project_id: str, current: int | None = None) -> tuple[int, tuple[GroupWithRoles, ...]]:
+    """The groups and the version they are of. One query while nothing changes, two when it has; one less
+    where the caller has read the `current` version.
+    """
+    current = version(project_id) if current is None else current
     kept = _kept.get(project_id)
     if kept and kept[0] == current and kept[1] > time.monotonic():
         return current, kept[2]

@@ -4,7 +4,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from common import ids
 from common.canonical import digest
+from common.db import execute
 from groups.catalog import GroupWithRoles, edition, list_groups_with_roles
 from groups.models import Group, RoutingExample
 from groups.models.groups import ExampleKind
@@ -42,12 +44,21 @@ class Ranked:
         }
 
 
+LEARNED = ("id", "organization_id", "group_id", "goal", "goal_hash", "kind", "source_run_id")
+LEARN = f"""
+INSERT INTO groups_routingexample ({", ".join(LEARNED)}) VALUES ({", ".join(["%s"] * len(LEARNED))})
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 - the names above
+
 _routers: dict[str, tuple[int, float, Router]] = {}
 
 
-def rank(goal: str, project_id: str) -> list[Ranked]:
-    """The project's active groups that have members, best first (ruling 19)."""
-    version, found = edition(project_id)
+def rank(goal: str, project_id: str, catalog_version: int | None = None) -> list[Ranked]:
+    """The project's active groups that have members, best first (ruling 19).
+
+    `catalog_version` as the caller has just read it, if they have.
+    """
+    version, found = edition(project_id, catalog_version)
     groups = {group.id: group for group in found if group.seats}
     if not groups:
         return []
@@ -116,7 +127,8 @@ def learn(
     }
     key: dict[str, Any] = {"group_id": group_id, "goal_hash": digest(goal.casefold())}
     if by is None:
-        RoutingExample.objects.bulk_create([RoutingExample(**key, **values)], ignore_conflicts=True)
+        new = {"id": ids.example_id(), **key, **values}
+        execute(LEARN, [new[name] for name in LEARNED])
         return None
     kept, _ = RoutingExample.objects.update_or_create(**key, defaults=values)
     _routers.clear()  # a person looks at what their word has changed

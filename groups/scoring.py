@@ -83,6 +83,8 @@ class Score:
     matched: tuple[str, ...] = ()
 
 
+_GOALS_KEPT = 200  # a run's goal is asked about at each of its steps
+
 Bag = dict[str, float]  # features and how often they occur
 Vector = dict[str, float]  # the same, weighed
 
@@ -99,9 +101,17 @@ class Router:
         self._examples = [[_unit(self._example(bag)) for bag in bags] for bags in examples]
         self._index()
         self._threshold = self._calibrated()
+        self._lately: dict[str, list[Score]] = {}
 
     def score(self, goal: str) -> list[Score]:
         """All candidates, best first; equals in their own order, so that no match at all gives the first."""
+        if goal not in self._lately:
+            if len(self._lately) >= _GOALS_KEPT:
+                self._lately.clear()
+            self._lately[goal] = self._scored(goal)
+        return self._lately[goal]
+
+    def _scored(self, goal: str) -> list[Score]:
         asked = self._weighted(_features(goal))
         raw = self._corrected(self._raw(asked), asked)
         order = sorted(range(len(raw)), key=lambda i: -raw[i])

@@ -1,15 +1,21 @@
 """What a group leaves behind: its episodic entries, and the project's new knowledge (000, 3)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from common.db import from_json, rows
 from memory import statistics
 from memory.models import Memory, MemoryStatus, MemoryType
+from memory.rows import insert
 from memory.scope import Scope
 from memory.write import MOST_CHARACTERS
+
+# What a run has written so far: what may be concluded from, and what was deposited before.
+KNOWN = ("id", "original", "type", "status", "group_id", "content", "metadata")
+OF_RUN = f"SELECT {', '.join(KNOWN)} FROM memory_memory WHERE source_run_id = %s"  # noqa: S608
 
 OUTPUT = "output"
 GOAL_KEPT = 500  # characters
@@ -38,11 +44,11 @@ def deposit(result: GroupResult) -> list[str]:
     returns []: each entry is unique on its run and its original. Whether something like it is known
     already is asked later (memory.duplicates).
     """
-    known = list(Memory.objects.filter(source_run_id=result.run_id, organization_id=result.organization_id))
+    known = [_known(found) for found in rows(OF_RUN, [result.run_id])]
     there = {memory.original for memory in known}
     episodic = [memory for memory in _episodic(result) if memory.original not in there]
     archival = [memory for memory in _archival(result, known + episodic) if memory.original not in there]
-    Memory.objects.bulk_create([*episodic, *archival], ignore_conflicts=True)
+    insert([*episodic, *archival])
     for memory in archival[:1]:
         statistics.fold_sometimes(memory)
     return [memory.id for memory in archival]
@@ -55,8 +61,6 @@ def remember_outcome(run_id: str, scope: Scope, goal: str, outcome: str) -> Memo
     """
     if scope.user_id is None or scope.project_id is None:
         return None
-    if Memory.objects.filter(source_run_id=run_id, original=OUTPUT).exists():
-        return None
     own = Scope(scope.organization_id, user_id=scope.user_id, project_id=scope.project_id)
     memory = Memory(
         **_columns(own),
@@ -66,7 +70,8 @@ def remember_outcome(run_id: str, scope: Scope, goal: str, outcome: str) -> Memo
         source_run_id=run_id,
         original=OUTPUT,
     )
-    memory.save(force_insert=True)
+    if not insert([memory]):
+        return None
     statistics.fold_sometimes(memory)
     return memory
 
@@ -123,6 +128,11 @@ def _knowledge(result: GroupResult, content: str, original: str, source: str, **
         source_run_id=result.run_id,
         original=original,
     )
+
+
+def _known(found: Sequence[Any]) -> Memory:
+    columns = dict(zip(KNOWN, found, strict=True))
+    return Memory(**{**columns, "metadata": from_json(columns["metadata"])})
 
 
 def _columns(scope: Scope) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ class Hit:
     created_at: datetime
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"created_at": self.created_at.isoformat()}
+        return vars(self) | {"created_at": self.created_at.isoformat()}
 
 
 class Tier(NamedTuple):

@@ -17,10 +17,12 @@ from policy.terms import Binding, Boundary, GrantView
 KEPT_ORGANIZATIONS = 200
 
 STANDING = """
-SELECT m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0)
+SELECT m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
+       p.catalog_version, COALESCE(p.review_deposits, false)
 FROM groups_organization o
 LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = %s
 LEFT JOIN policy_policyversion v ON v.organization_id = o.id
+LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = %s
 WHERE o.id = %s
 """
 
@@ -58,11 +60,16 @@ class Book:
 
 @dataclass(frozen=True)
 class Standing:
-    """A user's live membership: None as boundary means none that is active for this project."""
+    """A user's live membership: None as boundary means none that is active for this project.
+
+    `version` is of the organization's policy; the last two are the project's, read along.
+    """
 
     boundary: Boundary | None
     kind: str
     version: int
+    catalog_version: int | None = None
+    review_deposits: bool = False
 
 
 _books: OrderedDict[str, Book] = OrderedDict()
@@ -70,13 +77,13 @@ _books: OrderedDict[str, Book] = OrderedDict()
 
 def standing(organization_id: str, user_id: int, project_id: str) -> Standing:
     """Read live, for each decision: taking a right away works at the next call (design 5)."""
-    found = row(STANDING, [user_id, organization_id])
+    found = row(STANDING, [user_id, project_id, organization_id])
     if found is None:
         return Standing(None, "", 0)
-    active, allowed, denied, kind, projects, version = found
+    active, allowed, denied, kind, projects, *of_place = found
     if not active or (projects is not None and project_id not in projects):
-        return Standing(None, kind or "", version)
-    return Standing(Boundary(_maybe(allowed), tuple(denied)), kind, version)
+        return Standing(None, kind or "", *of_place)
+    return Standing(Boundary(_maybe(allowed), tuple(denied)), kind, *of_place)
 
 
 def book(organization_id: str, version: int) -> Book:

@@ -38,9 +38,9 @@ class Passed:
 
 @dataclass(frozen=True)
 class Child:
-    """A child run was made."""
+    """A child run was made; the session stores it with its own log."""
 
-    run_id: str
+    log: RunLog
 
 
 Outcome = tuple[Ready, ...] | Child | None
@@ -179,6 +179,7 @@ def record_answer(
     if isinstance(spawned, Failed):
         fail(session, call, spawned)
         return None
+    session.born.append(spawned)
     ledger.set_status(_log(session), call.call_id, CallStatus.WAITING)
     return Child(spawned)
 

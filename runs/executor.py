@@ -17,12 +17,12 @@ from runs import board, crash, dispatch, foresight, lease, prompts, queue, spans
 from runs.actions import cancel, ending, park
 from runs.actions import claim as claiming
 from runs.choices import EventType, RunStatus
-from runs.log import Fenced, RunLog
+from runs.log import Fenced, RunGone, RunLog
 from runs.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step
 from runs.providers import registry as providers
 from runs.providers import retry
 from runs.providers.base import ProviderError, Reply
-from runs.session import Session
+from runs.session import STATEMENT_TIMEOUT_MS, Session, kept
 from runs.tools.base import Answer
 from runs.tools.call import perform
 
@@ -54,10 +54,30 @@ class Perform:
 class Let:
     """The run is out of this worker's hands; `then` is the baton, a run claimed in the same transaction."""
 
-    then: Taken | None = None
+    then: "Taken | Entered | None" = None
 
 
 Slow = Speak | Perform | Let
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A run this worker holds, whose quick steps were taken in the transaction that claimed it."""
+
+    session: Session
+    slow: Slow
+
+
+class NextFailed(Exception):
+    """The quick steps of the run that was to be handed on to failed; they must not cost this run its step."""
+
+
+@dataclass(frozen=True)
+class Passing:
+    """How a step may hand on to the next run: at all, and with that run's first quick steps done in it."""
+
+    on: bool
+    through: bool = True
 
 
 def run(run_id: str) -> None:
@@ -65,7 +85,7 @@ def run(run_id: str) -> None:
     drive(Taken(run_id))
 
 
-def drive(taken: Taken | None, forever: bool = False) -> None:
+def drive(taken: Taken | Entered | None, forever: bool = False) -> None:
     """Drive a claimed run and its batons; after BATON_SECONDS the next one goes through the queue."""
     started = time.monotonic()
     while taken:
@@ -73,45 +93,55 @@ def drive(taken: Taken | None, forever: bool = False) -> None:
         taken = advance(taken, may_pass)
 
 
-def advance(taken: Taken, may_pass: bool = True) -> Taken | None:
+def advance(taken: Taken | Entered, may_pass: bool = True) -> Taken | Entered | None:
     """Drive one claimed run until it ends or waits; returns the baton."""
-    foresight.of_run(taken.run_id)
+    run_id = taken.run_id if isinstance(taken, Taken) else taken.session.run_id
     try:
-        opened = take(taken, may_pass and not board.stopping())
-        if opened is None:
+        entered = taken if isinstance(taken, Entered) else take(taken, may_pass and not board.stopping())
+        if entered is None:
             return None
-        session, slow = opened
-        with lease.held(session.run_id, session.attempt):
-            return _loop(session, slow, may_pass)
+        with lease.held(run_id, entered.session.attempt):
+            return _loop(entered.session, entered.slow, may_pass)
     except Fenced as fenced:
-        logger.info("let go of %s: %s", taken.run_id, fenced)
+        logger.info("let go of %s: %s", run_id, fenced)
         return None
 
 
-def take(taken: Taken, may_pass: bool) -> tuple[Session, Slow] | None:
+def take(taken: Taken, may_pass: bool) -> Entered | None:
     """One transaction: claim the run unless that is done, read it, and take its first quick steps."""
-    try:
-        return _take(taken, may_pass)
-    except NeedsParent:  # the claim went with its transaction: whoever claimed has locked the child
-        return _take(taken, may_pass, lock_parent=True)
+    foresight.of_run(taken.run_id)
+    passing, parent_first = Passing(may_pass), False
+    while True:
+        try:
+            return _take(taken, passing, parent_first)
+        except NeedsParent:  # the claim went with its transaction
+            parent_first = True
+        except NextFailed as failed:
+            passing = _alone(taken.run_id, passing, failed)
 
 
-def _take(taken: Taken, may_pass: bool, lock_parent: bool = False) -> tuple[Session, Slow] | None:
+def _take(taken: Taken, passing: Passing, parent_first: bool) -> Entered | None:
     with transaction.atomic():
-        if lock_parent:
-            cancel.lock_parent(taken.run_id)
-        attempt = claiming.claim(taken.run_id) if taken.attempt is None else taken.attempt
-        if attempt is None:
+        parent = cancel.lock_parent(taken.run_id) if parent_first else None
+        try:
+            log = RunLog.lock(taken.run_id, STATEMENT_TIMEOUT_MS)
+        except RunGone:
             return None
-        session = Session.load(taken.run_id, attempt)
-        if speak_at_once(session) and prompts.needs_nothing(session):
-            with session.at_work():
-                prompts.prepare(session)
-            return session, Speak(session.state.speaker)
-        return session, _transact(session, None, may_pass, lock_parent)
+        if taken.attempt is not None:
+            log.check_fence(taken.attempt)
+        elif claiming.claim_locked(log) is None:
+            return None
+        return enter(log, passing, parent)
 
 
-def _loop(session: Session, slow: Slow, may_pass: bool) -> Taken | None:
+def enter(log: RunLog, passing: Passing, parent: RunLog | None = None) -> Entered:
+    """Take the first quick steps of a run that this transaction has claimed, and flush it."""
+    session = Session.of(log)
+    with session.writing(log, parent):
+        return Entered(session, settle(session, log, passing))
+
+
+def _loop(session: Session, slow: Slow, may_pass: bool) -> Taken | Entered | None:
     while True:
         time.sleep(session.cache.pop("sleep", 0))
         if isinstance(slow, Let):
@@ -133,31 +163,25 @@ def let_go(session: Session) -> None:
         queue.enqueue(session.run_id)
 
 
-def speak_at_once(session: Session) -> bool:
-    """Whether there is nothing to write before the model is asked."""
-    return isinstance(next_step(session.state), Speak) and not session.past_deadline
-
-
 def transact(session: Session, done: Any, may_pass: bool) -> Slow:
     """One transaction: what the slow work brought, and every quick step after it."""
     lock_parent = isinstance(done, Reply) and not done.tool_calls
-    try:
-        return _transact(session, done, may_pass, lock_parent)
-    except NeedsParent:
-        return _transact(session, done, may_pass, lock_parent=True)
-
-
-def _transact(session: Session, done: Any, may_pass: bool, lock_parent: bool) -> Slow:
-    try:
-        with session.step(lock_parent and session.parent_run_id is not None) as log:
-            record(session, done)
-            slow = settle(session, log, may_pass)
-            crash.point("before_commit")
-        crash.point("after_commit")
-        return slow
-    except Fenced:
-        dispatch.leave_evidence(done)
-        raise
+    passing = Passing(may_pass)
+    while True:
+        try:
+            with session.step(lock_parent) as log:
+                record(session, done)
+                slow = settle(session, log, passing)
+                crash.point("before_commit")
+            crash.point("after_commit")
+            return slow
+        except NeedsParent:
+            lock_parent = True
+        except NextFailed as failed:
+            passing = _alone(session.run_id, passing, failed)
+        except Fenced:
+            dispatch.leave_evidence(done)
+            raise
 
 
 def record(session: Session, done: Any) -> None:
@@ -173,9 +197,9 @@ def record(session: Session, done: Any) -> None:
         session.log.set(crashes=0)  # it gets on: no poison
 
 
-def settle(session: Session, log: RunLog, may_pass: bool) -> Slow:
+def settle(session: Session, log: RunLog, passing: Passing) -> Slow:
     """Take every step that is only database work, until one is slow or the run is let go of."""
-    baton: str | None = None
+    baton: RunLog | None = None
     gate = dispatch.GateOnDemand(session)
     while True:
         step = next_step(session.state)
@@ -183,14 +207,15 @@ def settle(session: Session, log: RunLog, may_pass: bool) -> Slow:
         if limit:
             step = limit
         if isinstance(step, Speak):
+            session.flush()  # a prompt may read what has just been written
             prompts.prepare(session)
             return step
         if isinstance(step, Over):
             return Let()
         if isinstance(step, Finish | Fail):
-            return end(session, log, step, may_pass)
+            return end(session, log, step, passing)
         if isinstance(step, Park):
-            return leave(session, log, step, baton, may_pass)
+            return leave(session, log, step, baton, passing)
         if isinstance(step, Start):
             outcome = dispatch.start(session, gate, step.call)
         elif isinstance(step, Settle):
@@ -200,33 +225,23 @@ def settle(session: Session, log: RunLog, may_pass: bool) -> Slow:
             outcome = dispatch.recover(session, gate, step.calls)
         if isinstance(outcome, dispatch.Child):
             if baton:
-                queue.enqueue(outcome.run_id)
-            baton = baton or outcome.run_id
+                queue.enqueue(outcome.log.id)
+            baton = baton or outcome.log
         elif outcome:
             if baton:
-                queue.enqueue(baton)
+                queue.enqueue(baton.id)
             return Perform(outcome)
 
 
-def leave(session: Session, log: RunLog, step: Park, baton: str | None, may_pass: bool) -> Let:
+def leave(session: Session, log: RunLog, step: Park, baton: RunLog | None, passing: Passing) -> Let:
     """Park, and take over the first child made in this step, unless a wait has been resolved meanwhile."""
     park.park(log, session.state, step.reason)
-    session.flush()
-    return pass_on(baton, may_pass)
+    session.absorb()
+    kept.keep(session)
+    return pass_on(session, baton, passing)
 
 
-def pass_on(run_id: str | None, may_pass: bool) -> Let:
-    """Claim the next run in this transaction, or leave it to the queue."""
-    if run_id is None:
-        return Let()
-    if may_pass:
-        attempt = claiming.claim(run_id)
-        return Let(Taken(run_id, attempt)) if attempt is not None else Let()
-    queue.enqueue(run_id)
-    return Let()
-
-
-def end(session: Session, log: RunLog, step: Finish | Fail, may_pass: bool) -> Let:
+def end(session: Session, log: RunLog, step: Finish | Fail, passing: Passing) -> Let:
     """End the run; its parent, woken by it, is the baton."""
     if session.parent_run_id and session.parent is None:
         raise NeedsParent
@@ -234,15 +249,40 @@ def end(session: Session, log: RunLog, step: Finish | Fail, may_pass: bool) -> L
         ending.complete(session, log, step.output)
     else:
         ending.fail(session, log, step.code, step.message)
+    if session.parent is None or session.parent.status != RunStatus.PENDING:
+        return pass_on(session, None, passing)
+    baton, session.parent = session.parent, None  # whoever goes on with it flushes it
+    return pass_on(session, baton, passing)
+
+
+def pass_on(session: Session, then: RunLog | None, passing: Passing) -> Let:
+    """Let go of the run, and go on with the next one in this transaction, or leave it to the queue."""
+    attempt = None
+    if then is not None and passing.on:
+        attempt = claiming.claim_locked(then)
+    elif then is not None:
+        queue.enqueue(then.id)
     session.flush()
-    parent = session.parent
-    if parent is None or parent.status != RunStatus.PENDING:
+    if then is None:
         return Let()
-    if not may_pass:
-        queue.enqueue(parent.id)
-        return Let()
-    attempt = claiming.claim_locked(parent)
-    return Let(Taken(parent.id, attempt)) if attempt is not None else Let()
+    if attempt is not None and passing.through:
+        return Let(go_on(then, passing))
+    then.flush()
+    return Let(Taken(then.id, attempt)) if attempt is not None else Let()
+
+
+def go_on(log: RunLog, passing: Passing) -> Entered:
+    """The first quick steps of the run that is passed on. Raises NextFailed."""
+    try:
+        return enter(log, passing)
+    except Exception as error:
+        raise NextFailed(log.id) from error
+
+
+def _alone(run_id: str, passing: Passing, failed: NextFailed) -> Passing:
+    """How to take the step again, so that it commits whatever becomes of the next run."""
+    logger.info("%s hands on without going on with it: %r", run_id, failed.__cause__)
+    return Passing(passing.on, through=False)
 
 
 def speak(session: Session) -> Reply | ProviderError:

@@ -127,7 +127,7 @@ def carry(session: Session, gate: GateOnDemand, call_id: str) -> Ready | None:
         else:
             return None
         if isinstance(outcome, dispatch.Child):
-            queue.enqueue(outcome.run_id)
+            queue.enqueue(outcome.log.id)
         elif isinstance(outcome, tuple):
             (outcome,) = outcome
         if isinstance(outcome, Ready):
@@ -186,6 +186,6 @@ def hand_over(session: Session, gate: GateOnDemand, call: Call) -> None:
         return
     outcome = dispatch.begin(session, gate, call, passed)
     if isinstance(outcome, dispatch.Child):
-        queue.enqueue(outcome.run_id)
+        queue.enqueue(outcome.log.id)
     if session.state.calls[call.call_id].phase == phases.READY:  # its answer had come before it was asked for
         carry(session, gate, call.call_id)

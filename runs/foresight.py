@@ -10,7 +10,7 @@ from common.db import row
 from memory.embeddings.questions import warm
 from runs.providers.base import ToolRequest
 
-SEARCH = "memory_search"
+ASKED_BY = {"memory_search": "query", "escalate_to_group": "goal"}  # a tool's argument that is searched by
 
 
 def of_run(run_id: str) -> None:
@@ -22,6 +22,6 @@ def of_run(run_id: str) -> None:
 def of_calls(calls: Iterable[ToolRequest]) -> None:
     """What these calls will search for."""
     for call in calls:
-        query = call.arguments.get("query")
-        if call.name == SEARCH and isinstance(query, str):
+        query = call.arguments.get(ASKED_BY.get(call.name, ""))
+        if isinstance(query, str):
             warm(query)

@@ -1,7 +1,8 @@
 """Hints: NOTIFY after a commit, from a thread and a connection of its own.
 
 NOTIFY makes commits take turns, so it is never sent inside a step. The thread sends what has come
-together meanwhile, each channel and payload once. A hint that is lost costs its reader one poll.
+together meanwhile, each channel and payload once, the first at once and then every PAUSE_SECONDS at most.
+A hint that is lost costs its reader one poll.
 """
 
 import logging
@@ -16,11 +17,16 @@ from common.db import own_connection
 
 logger = logging.getLogger(__name__)
 
+NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[]) AS due (channel, payload)"
+
 GATHER_SECONDS = 0.002  # what comes within this time goes out together
+PAUSE_SECONDS = 0.05  # between two rounds; a person sees no difference, and it bounds the commits
+URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for no pause
 IDLE_SECONDS = 30  # after which the connection is closed
 
 _lock = threading.Lock()
 _wanted = threading.Event()
+_urgent = threading.Event()
 _pending: dict[tuple[str, str], None] = {}
 _sender: tuple[int, threading.Thread] | None = None  # the process it was started in: a fork has none
 
@@ -38,6 +44,8 @@ def send(channel: str, payload: str = "") -> None:
         if not (_sender and _sender[0] == os.getpid() and _sender[1].is_alive()):
             _sender = (os.getpid(), threading.Thread(target=_send_all, name="hints", daemon=True))
             _sender[1].start()
+    if channel == URGENT:
+        _urgent.set()
     _wanted.set()
 
 
@@ -51,6 +59,7 @@ def _send_all() -> None:
             time.sleep(GATHER_SECONDS)
             with _lock:
                 _wanted.clear()
+                _urgent.clear()
                 due = list(_pending)
                 _pending.clear()
                 if not due:
@@ -59,13 +68,13 @@ def _send_all() -> None:
             try:
                 if connection is None:
                     connection = own_connection(durable=False)
-                for channel, payload in due:
-                    connection.execute("SELECT pg_notify(%s, %s)", [channel, payload])
+                connection.execute(NOTIFY, [list(part) for part in zip(*due, strict=True)])
             except Exception as error:  # only a hint
                 logger.info("could not send a hint: %s", type(error).__name__)
                 if connection is not None:
                     connection.close()
                     connection = None
+            _urgent.wait(PAUSE_SECONDS)
     finally:
         if connection is not None:
             connection.close()

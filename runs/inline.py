@@ -29,6 +29,7 @@ def _drive_one(run_id: str, after_each: Callable[[], object]) -> bool:
     """The run and every baton it passes on. False when another worker has it."""
     with transaction.atomic():
         attempt = claiming.claim(run_id)
+    taken: executor.Taken | executor.Entered | None
     taken = None if attempt is None else executor.Taken(run_id, attempt)
     if taken is None:
         return False

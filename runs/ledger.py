@@ -6,9 +6,9 @@ from common import ids
 from common.canonical import canonical, digest
 from common.db import execute, jsonb, row
 from runs import queue
-from runs.choices import CallStatus
+from runs.choices import CallStatus, Driver
 from runs.log import RunLog
-from runs.state import Call
+from runs.state import ASKED, Call
 
 STORED_ONCE = 8_192  # bytes of a result; beyond, events carry a hash and a preview
 PREVIEW = 2_000  # characters
@@ -22,6 +22,7 @@ ON CONFLICT (run_id, call_id) DO UPDATE SET effective_arguments = EXCLUDED.effec
     attempt = GREATEST(runs_toolcall.attempt, EXCLUDED.attempt)
 RETURNING id
 """
+ENDING = ("result", "error", "ended_at")  # the columns that are empty until a call has ended
 CLOSE = """
 UPDATE runs_toolcall SET status = %s, result = %s, error = %s, ended_at = %s,
     lease_expires_at = NULL, queued_at = NULL
@@ -32,33 +33,47 @@ EVIDENCE = "UPDATE runs_toolcall SET evidence = %s WHERE run_id = %s AND call_id
 
 
 def open_call(log: RunLog, call: Call, arguments: dict[str, Any], key: str, status: CallStatus) -> str:
-    """The call's row, made or brought up to date; returns its id."""
-    values = [
-        ids.call_id(),
-        log.organization_id,
-        log.id,
-        call.call_id,
-        call.agent,
-        call.tool[:64],
-        jsonb(call.arguments),
-        jsonb(arguments),
-        digest(call.tool, canonical(call.arguments)),
-        key,
-        status.value,
-        log.attempt,
-        log.now,
-    ]
-    row_id: str = row(OPEN, values)[0]
+    """The call's row, made or brought up to date; returns its id. One that is new is stored with the log."""
+    values = {
+        "id": ids.call_id(),
+        "organization_id": log.organization_id,
+        "run_id": log.id,
+        "call_id": call.call_id,
+        "agent": call.agent,
+        "tool": call.tool[:64],
+        "arguments": call.arguments,
+        "effective_arguments": arguments,
+        "request_digest": digest(call.tool, canonical(call.arguments)),
+        "idempotency_key": key,
+        "status": status.value,
+        "attempt": log.attempt,
+        "created_at": log.now,
+    }
+    if _is_new(log, call):
+        log.new_calls[call.call_id] = {**values, **dict.fromkeys(ENDING)}
+        return str(values["id"])
+    row_id: str = row(OPEN, [jsonb(v) if isinstance(v, dict) else v for v in values.values()])[0]
     return row_id
+
+
+def _is_new(log: RunLog, call: Call) -> bool:
+    """Whether this call has no row yet. Outside agents' calls may have one before they have begun."""
+    return log.driver == Driver.INTERNAL and call.phase == ASKED and not call.wait_kind
 
 
 def close_call(log: RunLog, call_id: str, status: CallStatus, result: Any = None, error: Any = None) -> None:
     """What became of the call."""
+    if new := log.new_calls.get(call_id):
+        new |= {"status": status.value, "result": jsonb(result), "error": jsonb(error), "ended_at": log.now}
+        return
     execute(CLOSE, [status.value, jsonb(result), jsonb(error), log.now, log.id, call_id])
 
 
 def set_status(log: RunLog, call_id: str, status: CallStatus) -> str:
     """Change the call's status; returns the id of its row."""
+    if new := log.new_calls.get(call_id):
+        new["status"] = status.value
+        return str(new["id"])
     row_id: str = row(STATUS, [status.value, log.id, call_id])[0]
     return row_id
 

@@ -1,22 +1,24 @@
 """The one way to write a run's log: lock its row, append events, change the row, in one statement.
 
-Raw SQL lives here because a step's cost is this file: the lock and the fence are one statement,
-the events and the row's new state another.
+Raw SQL lives here because a step's cost is this file: the lock and the fence are one statement; the
+events, the calls and waits they speak of and the row's new state another.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
 from common.canonical import digest, normalise
-from common.db import execute, from_json, jsonb, row, rows
+from common.db import execute, from_json, jsonb, rows
 from runs import hints
 from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 
 PAYLOAD_VERSION = 1
 CHANNEL = "deputy_events"  # says the root of each tree in which something happened
 
-# The time is read once the lock is held: read beside it, it would be that of before the wait.
+# The time is read once the lock is held: read beside it, it would be that of before the wait. Rows are
+# locked in the order of the sort.
 LOCK = """
 WITH held AS MATERIALIZED (
     SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
@@ -25,7 +27,8 @@ WITH held AS MATERIALIZED (
 )
 SELECT held.*, clock_timestamp() FROM held
 """
-LOCK_TIMED = LOCK.replace("clock_timestamp()", "clock_timestamp(), set_config('statement_timeout', %s, true)")
+LOCK_ALL = LOCK.replace("id = %s", "id = ANY(%s) ORDER BY depth, id")
+TIMED = ("clock_timestamp()", "clock_timestamp(), set_config('statement_timeout', %s, true)")
 
 READ = """
 SELECT seq, type, agent, payload, created_at FROM runs_runevent
@@ -36,6 +39,11 @@ COLUMNS = tuple(
     "id organization_id project_id user_id parent_run_id root_id depth kind driver status attempt "  # noqa: SIM905
     "last_seq last_digest deadline waiting_reason now".split()
 )
+
+EVENTS = """
+INSERT INTO runs_runevent (organization_id, run_id, seq, type, agent, payload, created_at, digest)
+SELECT %s, %s, * FROM unnest(%s::int[], %s::text[], %s::text[], %s::jsonb[], %s::timestamptz[], %s::text[])
+"""
 
 SETTABLE = frozenset(
     "status waiting_reason output error usage attempt crashes lease_expires_at queued_at "  # noqa: SIM905
@@ -88,6 +96,19 @@ class RunLog:
     now: datetime
     appended: list[Event] = field(default_factory=list)
     changes: dict[str, Any] = field(default_factory=dict)
+    unborn: dict[str, Any] | None = None  # the other columns of a run whose row is not stored yet
+    new_calls: dict[str, dict[str, Any]] = field(default_factory=dict)  # by call_id: rows to be stored
+    new_waits: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def make(cls, now: datetime, columns: dict[str, Any]) -> Self:
+        """A run that `flush` will store, pending and with an empty log. `columns` of its row, as stored."""
+        known = {name: columns[name] for name in COLUMNS if name in columns}
+        known |= {"attempt": 0, "last_seq": 0, "last_digest": "", "waiting_reason": None, "now": now}
+        unborn = {name: value for name, value in columns.items() if name not in SETTABLE}
+        log = cls(**known, unborn=unborn)
+        log.changes = {name: value for name, value in columns.items() if name in SETTABLE}
+        return log
 
     @classmethod
     def lock(cls, run_id: str, statement_timeout_ms: int = 0) -> Self:
@@ -95,13 +116,23 @@ class RunLog:
 
         Raises RunGone.
         """
-        if statement_timeout_ms:
-            found = row(LOCK_TIMED, [run_id, str(statement_timeout_ms)])
-        else:
-            found = row(LOCK, [run_id])
-        if found is None:
-            raise RunGone(run_id)
-        return cls(**dict(zip(COLUMNS, found[: len(COLUMNS)], strict=True)))
+        return cls._locked(LOCK, run_id, [run_id], statement_timeout_ms)[0]
+
+    @classmethod
+    def lock_all(cls, run_ids: Sequence[str], statement_timeout_ms: int = 0) -> list[Self]:
+        """Lock a line of runs, each the parent of the next, from the top. Raises RunGone."""
+        if len(run_ids) == 1:
+            return [cls.lock(run_ids[0], statement_timeout_ms)]
+        return cls._locked(LOCK_ALL, list(run_ids), run_ids, statement_timeout_ms)
+
+    @classmethod
+    def _locked(cls, sql: str, wanted: Any, run_ids: Sequence[str], statement_timeout_ms: int) -> list[Self]:
+        timed = statement_timeout_ms > 0
+        values = [wanted, str(statement_timeout_ms)] if timed else [wanted]
+        found = rows(sql.replace(*TIMED) if timed else sql, values)
+        if len(found) != len(run_ids):
+            raise RunGone(", ".join(run_ids))
+        return [cls(**dict(zip(COLUMNS, one[: len(COLUMNS)], strict=True))) for one in found]
 
     def check_fence(self, attempt: int) -> None:
         """Raises Fenced unless the worker that claimed it as `attempt` still holds the run."""
@@ -144,42 +175,71 @@ class RunLog:
         self.waiting_reason = merged["waiting_reason"]
         return merged
 
+    @property
+    def stored_seq(self) -> int:
+        """The seq of the last event that is in the table."""
+        return self.last_seq - len(self.appended)
+
     def flush(self) -> None:
         """Write what was appended and changed. Does nothing when there is nothing."""
-        if not self.appended and not self.changes:
+        calls = _insert("runs_toolcall", self.new_calls.values())
+        waits = _insert("runs_wait", self.new_waits)
+        parts = [part for part in (self._events(), calls, waits) if part]
+        if not parts and not self.changes and self.unborn is None:
             return
-        values: list[Any] = []
+        statement, values = self._row()
+        if parts:
+            added = ", ".join(f"added_{number} AS ({sql})" for number, (sql, _) in enumerate(parts))
+            statement = f"WITH {added} {statement}"
+            values = [value for _, part in parts for value in part] + values
+        execute(statement, values)
+        if self.appended:
+            hints.after_commit(CHANNEL, self.root_id)
+        self.appended, self.changes, self.unborn = [], {}, None
+        self.new_calls, self.new_waits = {}, []
+
+    def _events(self) -> tuple[str, list[Any]] | None:
+        if not self.appended:
+            return None
+        digests = []
         for event in self.appended:
             self.last_digest = chain(self.last_digest, event)
-            values += [
-                self.organization_id,
-                self.id,
-                event.seq,
-                event.type,
-                event.agent,
-                jsonb(event.payload),
-                event.created_at,
-                self.last_digest,
-            ]
+            digests.append(self.last_digest)
+        columns = [
+            [event.seq for event in self.appended],
+            [event.type for event in self.appended],
+            [event.agent for event in self.appended],
+            [jsonb(event.payload) for event in self.appended],
+            [event.created_at for event in self.appended],
+            digests,
+        ]
+        return EVENTS, [self.organization_id, self.id, *columns]
+
+    def _row(self) -> tuple[str, list[Any]]:
+        """The statement that stores the row, or what has changed of it."""
         columns = {"last_seq": self.last_seq, "last_digest": self.last_digest, **self.changes}
+        if self.unborn is not None:
+            insert = _insert("runs_run", [{**self.unborn, **columns}])
+            assert insert is not None  # noqa: S101
+            return insert
         assignments = ", ".join(f"{name} = %s" for name in columns)
-        set_to = [jsonb(v) if isinstance(v, dict | list) else v for v in columns.values()]
         update = f"UPDATE runs_run SET {assignments} WHERE id = %s"  # noqa: S608 - names from SETTABLE
-        if values:
-            update = f"WITH added AS ({insert_events(len(self.appended))}) {update}"
-        execute(update, [*values, *set_to, self.id])
-        if values:
-            hints.after_commit(CHANNEL, self.root_id)
-        self.appended, self.changes = [], {}
+        return update, [*map(_stored, columns.values()), self.id]
 
 
-def insert_events(count: int) -> str:
-    """The INSERT of `count` events, eight values each."""
-    values = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * count)
-    return (
-        "INSERT INTO runs_runevent "  # noqa: S608 - placeholders only
-        f"(organization_id, run_id, seq, type, agent, payload, created_at, digest) VALUES {values}"
-    )
+def _insert(table: str, new: Collection[dict[str, Any]]) -> tuple[str, list[Any]] | None:
+    """The INSERT of these rows, which have the same columns; None where there are none."""
+    if not new:
+        return None
+    columns = list(next(iter(new)))
+    row_of = f"({', '.join(['%s'] * len(columns))})"
+    rows_of = ", ".join([row_of] * len(new))
+    insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {rows_of}"  # noqa: S608 - our own names
+    return insert, [_stored(one[name]) for one in new for name in columns]
+
+
+def _stored(value: Any) -> Any:
+    return jsonb(value) if isinstance(value, dict | list) else value
 
 
 def chain(previous: str, event: Event) -> str:

@@ -77,7 +77,11 @@ def build(session: Session) -> Prompt:
         ToolSchema(tool.name, tool.description, tool.parameters)
         for tool in gate.visible_tools(gate.agent(member.agent, member.role_id))
     )
-    ranked = (may_escalate(tools) and routing.rank(state.goal, session.project_id)) or []
+    ranked = (
+        routing.rank(state.goal, session.project_id, gate.standing.catalog_version)
+        if may_escalate(tools)
+        else []
+    )
     hits = memories(session, member)
     view = working_memory.shown(session, member)
     results = working_memory.results(session, member)

@@ -1,5 +1,8 @@
 """A claimed run in a worker's hands: its facts, its state, and the transaction it writes in."""
 
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -11,12 +14,13 @@ from django.db import transaction
 from common.current import working_for
 from common.db import from_json, row
 from runs import log as run_log
-from runs.actions.cancel import lock_parent
 from runs.choices import EventType
 from runs.log import Event, RunLog
 from runs.state import State, apply, fold
 
 STATEMENT_TIMEOUT_MS = 30_000  # of each statement of a step, a tool's among them
+KEPT_SECONDS = 30
+KEPT_RUNS = 100
 
 FACTS = f"""
 SELECT r.organization_id, r.project_id, r.user_id, r.parent_run_id, r.root_id, r.depth, r.kind, r.group_id,
@@ -66,6 +70,7 @@ class Session:
     state: State = field(default_factory=State)
     log: RunLog | None = None
     parent: RunLog | None = None
+    born: list[RunLog] = field(default_factory=list)  # children made in this step
     gate: Any = None  # of the transaction at hand, see dispatch.open_gate
     cache: dict[str, Any] = field(default_factory=dict)
 
@@ -75,6 +80,13 @@ class Session:
         session = cls.in_state(run_id, State(), attempt)
         fold(run_log.read(run_id), session.state)
         return session
+
+    @classmethod
+    def of(cls, log: RunLog) -> "Session":
+        """The run whose row this transaction has locked and claimed, as this process last knew it or
+        else read from its row; `writing` brings its state up to date.
+        """
+        return kept.take(log) or cls.in_state(log.id, State(), log.attempt)
 
     @classmethod
     def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "Session":
@@ -92,20 +104,28 @@ class Session:
         Raises Fenced when another worker holds the run now or it has ended. What was appended is
         written when the block ends well; when it raises, the state is folded again.
         """
+        with transaction.atomic():
+            above = [self.parent_run_id] if lock_parent_too and self.parent_run_id else []
+            *parents, log = RunLog.lock_all([*above, self.run_id], STATEMENT_TIMEOUT_MS)
+            self.check_fence(log)
+            with self.writing(log, *parents):
+                yield log
+
+    @contextmanager
+    def writing(self, log: RunLog, parent: RunLog | None = None) -> Iterator[None]:
+        """The block may write to these locked logs; they are flushed when it ends well."""
         try:
-            with self.at_work(), transaction.atomic():
-                self.parent = lock_parent(self.run_id) if lock_parent_too else None
-                self.log = RunLog.lock(self.run_id, STATEMENT_TIMEOUT_MS)
-                self.check_fence(self.log)
-                self.gate = None
+            self.log, self.parent, self.gate = log, parent, None
+            with self.at_work():
                 self._catch_up()
-                yield self.log
+                yield
                 self.flush()
         except BaseException:
             self.state = State()
             raise
         finally:
             self.log = self.parent = None
+            self.born = []
 
     def at_work(self) -> AbstractContextManager[None]:
         """Inside, what is logged and traced is this run's."""
@@ -116,11 +136,10 @@ class Session:
         log.check_fence(self.attempt)
 
     def flush(self) -> None:
-        """Write both logs now (inside `step`)."""
-        if self.log:
-            self.log.flush()
-        if self.parent:
-            self.parent.flush()
+        """Write now what was appended to the run, to its parent and to its new children (inside `step`)."""
+        for log in (self.log, self.parent, *self.born):
+            if log:
+                log.flush()
 
     def append(self, type: EventType, payload: dict[str, Any], agent: str = "") -> Event:
         """Append to the log and to the state at once."""
@@ -138,5 +157,44 @@ class Session:
 
     def _catch_up(self) -> None:
         assert self.log is not None  # noqa: S101
-        if self.log.last_seq != self.state.seq:
+        if self.log.stored_seq > self.state.seq:
             fold(run_log.read(self.run_id, after=self.state.seq), self.state)
+        self.absorb()
+
+
+class Kept:
+    """Runs that this process has lately let go of, so that it need not read and fold them again.
+
+    A log only grows: what was folded of it stays true, and `writing` reads what has come since. Facts and
+    memories may be as old as KEPT_SECONDS. Sessions with a key are read again: another run may share them.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, tuple[float, Session]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, session: Session) -> None:
+        """Keep the session once this transaction has committed; at once where there is none."""
+        if not session.session_key:
+            transaction.on_commit(lambda: self._put(session))
+
+    def take(self, log: RunLog) -> Session | None:
+        """The session of this run, for its new attempt, if it is here and young."""
+        with self._lock:
+            at, session = self._sessions.pop(log.id, (0.0, None))
+        if session is None or time.monotonic() - at > KEPT_SECONDS or session.state.seq > log.stored_seq:
+            return None
+        session.attempt = log.attempt
+        session.past_deadline = log.deadline is not None and log.now >= log.deadline
+        return session
+
+    def _put(self, session: Session) -> None:
+        for name in ("prompt", "sleep"):
+            session.cache.pop(name, None)
+        with self._lock:
+            self._sessions[session.run_id] = time.monotonic(), session
+            while len(self._sessions) > KEPT_RUNS:
+                self._sessions.popitem(last=False)
+
+
+kept = Kept()

@@ -17,11 +17,13 @@ def claim(run_id: str) -> int | None:
         log = RunLog.lock(run_id)
     except RunGone:
         return None
-    return claim_locked(log)
+    attempt = claim_locked(log)
+    log.flush()
+    return attempt
 
 
 def claim_locked(log: RunLog) -> int | None:
-    """`claim` of a run that is locked already; flushes what was appended to it."""
+    """`claim` of a run that is locked already, or made in this transaction; the caller flushes it."""
     if log.status != RunStatus.PENDING:
         return None
     attempt = log.attempt + 1
@@ -34,5 +36,4 @@ def claim_locked(log: RunLog) -> int | None:
         **started,
     )
     log.attempt = attempt
-    log.flush()
     return attempt

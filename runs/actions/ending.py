@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 from groups import routing
-from groups.models import Project
 from memory.deposit import GroupResult, deposit, remember_outcome
 from memory.scope import Scope
 from runs import messages, queue
 from runs.actions import cancel, finish
 from runs.choices import EventType, MessageType, RunKind, RunStatus
 from runs.clocks import stood_still
+from runs.gates import open_gate
 from runs.log import RunLog
 from runs.next_step import Fail
 from runs.session import Session
@@ -38,6 +38,7 @@ def complete(session: Session, log: RunLog, output: str | None) -> None:
 
 def fail(session: Session, log: RunLog, code: str, message: str) -> None:
     """The run cannot go on; what it has started below ends with it."""
+    session.flush()  # what is to be cancelled has to be there
     cancel.cancel_below(log.id, "Group run cancelled")
     error = {"code": code, "message": message}
     ending = finish.Ending(RunStatus.FAILED, error=error, tokens=session.state.tokens)
@@ -50,7 +51,7 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
     assert session.group_id is not None  # noqa: S101
     found = messages.sections(output or "")
     decisions = found["DECISION"] or closing_decision(session, output)
-    review = Project.objects.values_list("review_deposits", flat=True).get(pk=log.project_id)
+    review = open_gate(session).standing.review_deposits
     written = deposit(
         GroupResult(
             run_id=log.id,

@@ -25,12 +25,12 @@ def spawn(
     authority: Any,
     tool_call_id: str,
     seen: list[dict[str, Any]],
-) -> str | Failed:
+) -> RunLog | Failed:
     """Create the child and the parent's wait. The parent's row is locked and fenced.
 
     `seen` are pages of the parent's view, for the child's to start with.
 
-    Returns the child's id, or Failed when a budget does not allow it.
+    Returns the child, still to be flushed, or Failed when a budget does not allow it.
     """
     refused = over_budget(log, state)
     if refused:
@@ -56,15 +56,16 @@ def spawn(
             delegated_permissions=delegate(*authority).to_json(),
             author=state.speaker.role,
             snapshot={"group": group.name, "routing": wanted.routing, "inherited": seen},
-        )
+        ),
+        now=log.now,
     )
     expires_in = timedelta(seconds=settings.CHILD_WAIT_SECONDS)
     log.append(
         EventType.CHILD_CREATED,
         {
             "call_id": call.call_id,
-            "correlation_key": child_key(child),
-            "child_run": child,
+            "correlation_key": child_key(child.id),
+            "child_run": child.id,
             "group_id": group.id,
             "group": group.name,
             "goal": wanted.goal,
@@ -78,9 +79,9 @@ def spawn(
         log,
         waits.NewWait(
             WaitKind.CHILD,
-            child_key(child),
+            child_key(child.id),
             tool_call_id=tool_call_id,
-            child_run_id=child,
+            child_run_id=child.id,
             expires_at=log.now + expires_in,
         ),
     )

@@ -1,16 +1,17 @@
 """Start a run: the row, its first events and the queue's message in one transaction."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from common import ids
-from common.db import execute, jsonb, row
+from common.db import row
 from groups import routing
-from groups.models import AgentInstance, Membership, Project, Role
+from groups.models import AgentInstance, Project, Role
+from policy.book import standing
 from runs import queue
 from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.log import RunLog
@@ -18,15 +19,10 @@ from runs.log import RunLog
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
 
-INSERT = """
-INSERT INTO runs_run (id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind,
-    driver, group_id, agent_instance_id, role_id, session_key, goal, context, status,
-    delegated_permissions, budgets, usage, deadline, attempt, crashes, last_seq, last_digest,
-    started_at, queued_at, created_at)
-VALUES (%(id)s, %(organization_id)s, %(project_id)s, %(user_id)s, %(parent_run_id)s, %(root_id)s,
-    %(depth)s, %(kind)s, %(driver)s, %(group_id)s, %(agent_instance_id)s, %(role_id)s,
-    %(session_key)s, %(goal)s, %(context)s, %(status)s, %(delegated_permissions)s, %(budgets)s,
-    %(usage)s, %(deadline)s, 0, 0, 0, '', NULL, clock_timestamp(), clock_timestamp())
+PERSONAL_AGENT = """
+SELECT a.id, a.role_id, r.name, clock_timestamp()
+FROM groups_agentinstance a JOIN groups_role r ON r.id = a.role_id
+WHERE a.organization_id = %s AND a.user_id = %s
 """
 
 
@@ -96,9 +92,9 @@ def start(
     goal = check_text(goal, context)
     with transaction.atomic():
         check_queue(project.organization_id)
-        agent = personal_agent(user, project)
+        agent, now = personal_agent(user, project)
         snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
-        run_id = create(
+        log = create(
             NewRun(
                 organization_id=project.organization_id,
                 project_id=project.id,
@@ -108,18 +104,20 @@ def start(
                 context=context,
                 session_key=session_key,
                 driver=driver,
-                members=(member_of(agent),),
-                agent_instance_id=agent.pk,
-                role_id=agent.role_id,
+                members=(agent,),
+                agent_instance_id=agent["agent"],
+                role_id=agent["role_id"],
                 budgets=default_budgets(),
                 deadline=None,
                 author=user.get_username(),
                 snapshot=snapshot,
-            )
+            ),
+            now,
         )
+        log.flush()
         if driver == Driver.INTERNAL:
-            queue.enqueue(run_id)
-    return run_id
+            queue.enqueue(log.id)
+    return log.id
 
 
 def check_text(goal: str, context: str) -> str:
@@ -153,35 +151,32 @@ def wanted_group(group_id: str, project: Project) -> dict[str, str]:
     return {"group_id": group.id, "name": group.name}
 
 
-def personal_agent(user: Any, project: Project) -> AgentInstance:
-    """The user's PA in the project's organization, made on first use. Raises CannotStart."""
-    if Membership.objects.seeing(user, project) is None:
+def personal_agent(user: Any, project: Project) -> tuple[dict[str, Any], datetime]:
+    """The user's PA in the project's organization, made on first use, as run.created records it; and the
+    time. Raises CannotStart.
+    """
+    if standing(project.organization_id, user.pk, project.pk).boundary is None:
         raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
-    agent = AgentInstance.objects.filter(organization_id=project.organization_id, user=user).first()
-    if agent:
-        return agent
+    found = row(PERSONAL_AGENT, [project.organization_id, user.pk])
+    if found is None:
+        make_agent(user, project)
+        found = row(PERSONAL_AGENT, [project.organization_id, user.pk])
+    agent, role_id, role, now = found
+    return {"agent": agent, "role_id": role_id, "role": role, "ordinal": 0, "is_lead": False}, now
+
+
+def make_agent(user: Any, project: Project) -> None:
+    """The user's own agent, unless somebody else has just made it."""
     role, _ = Role.objects.get_or_create(
         organization_id=project.organization_id,
         name=settings.PERSONAL_ROLE,
         defaults={"description": "A person's own agent"},
     )
-    agent, _ = AgentInstance.objects.get_or_create(
+    AgentInstance.objects.get_or_create(
         organization_id=project.organization_id,
         user=user,
         defaults={"role": role, "name": f"{user}'s agent"},
     )
-    return agent
-
-
-def member_of(agent: AgentInstance, ordinal: int = 0, is_lead: bool = False) -> dict[str, Any]:
-    """An agent as run.created records it."""
-    return {
-        "agent": agent.pk,
-        "role_id": agent.role_id,
-        "role": agent.role.name,
-        "ordinal": ordinal,
-        "is_lead": is_lead,
-    }
 
 
 def default_budgets() -> dict[str, int]:
@@ -193,21 +188,24 @@ def default_budgets() -> dict[str, int]:
     }
 
 
-def create(new: NewRun) -> str:
-    """Insert the run and its first two events. Must be inside a transaction; enqueues nothing."""
+def create(new: NewRun, now: datetime) -> RunLog:
+    """The run with its first two events, to be flushed in this transaction. Enqueues nothing.
+
+    `now` by the database's clock.
+    """
     run_id = ids.run_id()
-    values = {name: getattr(new, name) for name in _PLAIN} | {
+    columns = {name: getattr(new, name) for name in _PLAIN} | {
         "id": run_id,
         "root_id": new.root_id or run_id,
         "status": RunStatus.PENDING.value,
-        "delegated_permissions": jsonb(new.delegated_permissions),
-        "budgets": jsonb(new.budgets),
-        "usage": jsonb({}),
+        "deadline": new.deadline or now + timedelta(seconds=settings.RUN_SECONDS),
+        "usage": {},
+        "attempt": 0,
+        "crashes": 0,
+        "queued_at": now,
+        "created_at": now,
     }
-    execute(INSERT, values)
-    log = RunLog.lock(run_id)
-    deadline = new.deadline or log.now + timedelta(seconds=settings.RUN_SECONDS)
-    log.set(deadline=deadline)
+    log = RunLog.make(now, columns)
     log.append(EventType.RUN_CREATED, _created(new))
     log.append(
         EventType.MESSAGE_CREATED,
@@ -221,13 +219,12 @@ def create(new: NewRun) -> str:
     if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease
         log.append(EventType.RUN_STARTED, {})
         log.set(status=RunStatus.RUNNING.value, started_at=log.now)
-    log.flush()
-    return run_id
+    return log
 
 
 _PLAIN = tuple(
     "organization_id project_id user_id parent_run_id depth kind driver group_id agent_instance_id "  # noqa: SIM905
-    "role_id session_key goal context deadline".split()
+    "role_id session_key goal context delegated_permissions budgets".split()
 )
 
 

@@ -43,18 +43,21 @@ def open_wait(log: RunLog, wait: NewWait) -> None:
 
     The event that says what the run waits for must stand in the log before this is called.
     """
-    values = [
-        ids.wait_id(),
-        log.organization_id,
-        log.id,
-        wait.kind.value,
-        wait.correlation_key,
-        wait.child_run_id,
-        wait.tool_call_id,
-        wait.expires_at,
-        log.now,
-    ]
-    resolved_at, outcome, payload = row(OPEN, values)
+    values = {
+        "id": ids.wait_id(),
+        "organization_id": log.organization_id,
+        "run_id": log.id,
+        "kind": wait.kind.value,
+        "correlation_key": wait.correlation_key,
+        "child_run_id": wait.child_run_id,
+        "tool_call_id": wait.tool_call_id,
+        "expires_at": wait.expires_at,
+        "created_at": log.now,
+    }
+    if wait.kind == WaitKind.CHILD:  # nobody can have known of this child before
+        log.new_waits.append(values)
+        return
+    resolved_at, outcome, payload = row(OPEN, list(values.values()))
     if resolved_at is not None:
         append_completed(log, wait.correlation_key, outcome, from_json(payload))
 

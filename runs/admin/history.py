@@ -28,7 +28,7 @@ class RowsOfRuns(History, TenantAdmin):
     project_lookup = "run__project_id"
     fixed = ()
     paginator = InfinitePaginator  # counting millions of rows says little and costs much
-    ordering = ("-pk",)
+    ordering: tuple[str, ...] = ("-pk",)
     list_select_related: tuple[str, ...] = ("run",)
     raw_id_fields: tuple[str, ...] = ("run",)
     empty_message = "Nothing has happened yet. Ask an agent, and it shows here."
@@ -41,6 +41,7 @@ class RunEventAdmin(PolicyPages, RowsOfRuns):
     list_filter = (("type", ChoicesDropdownFilter),)
     search_fields = ("run__id__exact",)
     search_help_text = "A run's id"
+    ordering = ("-run_id", "-seq")  # the newest run's last event first, by the table's key
 
     def get_queryset(self, request: Any) -> Any:
         return super().get_queryset(request).defer("payload")

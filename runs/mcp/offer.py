@@ -89,9 +89,9 @@ def allowed(place: Place) -> list[dict[str, Any]]:
 
 def before_the_gate(place: Place) -> Any:
     """The gate and the agent as a run started now would have them."""
-    agent = personal_agent(place.user, place.project)
+    agent, _ = personal_agent(place.user, place.project)
     gate = Gate.open(place.project.organization_id, place.project.pk, None, place.user.pk, None)
-    return gate, gate.agent(agent.pk, agent.role_id)
+    return gate, gate.agent(agent["agent"], agent["role_id"])
 
 
 def _described(place: Place, tool: dict[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ class ToolCall(Created):
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.call_id, editable=False)
-    organization = models.ForeignKey(
-        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    organization = models.ForeignKey(  # the run's, whose own is checked
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="calls", db_index=False)
     call_id = models.CharField(max_length=64)

@@ -26,7 +26,9 @@ class Run(Created):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs", db_index=False
     )
-    parent_run = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="children")
+    parent_run = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, related_name="children", db_index=False
+    )
     root = models.ForeignKey("self", on_delete=models.CASCADE, related_name="+")
     depth = models.PositiveSmallIntegerField(default=0)
     kind = models.CharField(max_length=10, choices=RunKind.choices)
@@ -68,6 +70,7 @@ class Run(Created):
             ("resolve_review", "Can say what became of an interrupted call"),
         ]
         indexes = [
+            models.Index(fields=["parent_run"], name="run_children", condition=Q(parent_run__isnull=False)),
             models.Index(fields=["organization", "project", "-id"], name="run_by_project"),
             models.Index(
                 fields=["organization", "user", "project", "session_key", "id"],

@@ -12,8 +12,8 @@ class Wait(Created):
     """One thing a run waits for, found by its correlation key. Resolved once, for good."""
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.wait_id, editable=False)
-    organization = models.ForeignKey(
-        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    organization = models.ForeignKey(  # the run's, whose own is checked
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="waits", db_index=False)
     kind = models.CharField(max_length=10, choices=WaitKind.choices)

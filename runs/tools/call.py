@@ -6,6 +6,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
@@ -18,6 +19,7 @@ from policy.evaluate import bind, evaluate
 from policy.ruleset import RuleSet
 from policy.terms import (
     AgentContext,
+    Boundary,
     Context,
     Decision,
     DelegatedPermissions,
@@ -189,13 +191,21 @@ class Gate:
 
     def visible_tools(self, agent: AgentContext) -> list[Tool]:
         """The tools the lists allow this agent; the others are not even shown to its model."""
-        return [tool for tool in self.tools.values() if self._listed(agent, tool)]
+        callable = [tool for tool in self.tools.values() if not tool.suspended]
+        lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
+        risks = tuple((tool.name, tool.risk_level) for tool in callable)
+        listed = _listed(lists, self.standing.boundary, risks)
+        return [tool for tool in callable if tool.name in listed]
 
-    def _listed(self, agent: AgentContext, tool: Tool) -> bool:
-        if tool.suspended:
-            return False
-        context = Context(agent=agent, boundary=self.standing.boundary, rules=RuleSet())
-        return evaluate(context, ToolInfo(tool.name, tool.risk_level), {}).effect != "deny"  # type: ignore[arg-type]
+
+@lru_cache(maxsize=512)
+def _listed(
+    agent: AgentContext, boundary: Boundary | None, risks: tuple[tuple[str, str], ...]
+) -> frozenset[str]:
+    """The names of those tools, given with their risk levels, that the lists allow."""
+    context = Context(agent=agent, boundary=boundary, rules=RuleSet())
+    infos = [ToolInfo(name, risk) for name, risk in risks]  # type: ignore[arg-type]
+    return frozenset(info.name for info in infos if evaluate(context, info, {}).effect != "deny")
 
 
 def perform(admitted: Admitted, context: ToolContext) -> Answer:

@@ -148,7 +148,7 @@ def test_a_cluster_clears_away_what_is_over(api, world):
     with connection.cursor() as cursor:
         cursor.execute("UPDATE runs_idempotencyrecord SET created_at = created_at - interval '49 hours'")
         cursor.execute("UPDATE groups_throttle SET full_at = full_at - interval '1 hour'")
-        Duties(SimpleNamespace(oldest=0.0), []).attend()
+        Duties(SimpleNamespace(oldest=0.0), "here", []).attend()
         cursor.execute("SELECT count(*) FROM groups_throttle")
 
         assert (cursor.fetchone(), IdempotencyRecord.objects.count()) == ((0,), 0)

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0005_external_calls'),
+        ('runs', '0008_mcp_servers'),
     ]
 
     operations = [
