@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from common.canonical import NotJson, normalise
 from groups.models import Membership
@@ -96,7 +95,7 @@ def _decide(
         if approved and arguments is not None:
             _edit(approval, arguments, human)
         if remember and approved:
-            _grant(approval, by, remember, reason)
+            _grant(approval, by, remember, reason, log.now)
         _write_down(approval, by, approved, human, reason)
         if approved and _words_for_it(approval) < approval.deciders_needed:
             approval.save()
@@ -126,7 +125,7 @@ def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:
     approval.arguments_digest = arguments_digest(call.tool, arguments)
 
 
-def _grant(approval: Approval, by: Any, remember: Remember, reason: str) -> None:
+def _grant(approval: Approval, by: Any, remember: Remember, reason: str, now: datetime) -> None:
     """A standing approval, made with the one at hand. Never for what a person, or several, have to decide."""
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
         raise DecisionRefused("GRANT_REFUSED", "What a person has to decide cannot be allowed in advance.")
@@ -138,7 +137,7 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str) -> None
         raise DecisionRefused(
             "GRANT_REFUSED", "A standing approval needs an end: a time or a number of uses."
         )
-    if remember.until is not None and remember.until <= timezone.now():
+    if remember.until is not None and remember.until <= now:
         raise DecisionRefused("GRANT_REFUSED", "The time of a standing approval is over before it began.")
     arguments = approval.tool_call.effective_arguments
     missing = [name for name in remember.fixed if name not in arguments]

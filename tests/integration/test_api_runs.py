@@ -1,13 +1,13 @@
 """Runs over HTTP: start, look, say something, cancel."""
 
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 from django.db import connection
 
 from config.api import idempotency
 from runs import executor
+from runs.board import Board
 from runs.models import IdempotencyRecord, Run, RunEvent, Wait
 from runs.worker import Duties
 from tests.factories import MembershipFactory, ProjectFactory
@@ -148,7 +148,7 @@ def test_a_cluster_clears_away_what_is_over(api, world):
     with connection.cursor() as cursor:
         cursor.execute("UPDATE runs_idempotencyrecord SET created_at = created_at - interval '49 hours'")
         cursor.execute("UPDATE groups_throttle SET full_at = full_at - interval '1 hour'")
-        Duties(SimpleNamespace(oldest=0.0), "here", []).attend()
+        Duties(Board(), "here", []).attend()
         cursor.execute("SELECT count(*) FROM groups_throttle")
 
         assert (cursor.fetchone(), IdempotencyRecord.objects.count()) == ((0,), 0)

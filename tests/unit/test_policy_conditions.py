@@ -1,11 +1,11 @@
 """Conditions: what they may say, what is refused when they are saved, what they cost at worst."""
 
 import sys
-import time
 
 import pytest
 
 from policy.conditions import MAX_LENGTH, ConditionError, check, holds
+from tests.guard import ends
 
 SCHEMA = {
     "type": "object",
@@ -148,12 +148,11 @@ def test_a_smuggled_argument_changes_nothing_a_condition_reads():
     ],
 )
 def test_no_condition_takes_long_whatever_the_arguments(condition, arguments):
-    start = time.perf_counter()
-    try:
-        holds(condition, arguments)
-    except ConditionError as failure:
-        assert "budget" in str(failure)
-    assert time.perf_counter() - start < 1
+    with ends():
+        try:
+            holds(condition, arguments)
+        except ConditionError as failure:
+            assert "budget" in str(failure)
 
 
 def test_a_condition_that_comes_out_as_null_takes_no_reference_to_none_away():

@@ -1,9 +1,9 @@
 import threading
-import time
 
 import pytest
 
 from common.text import MAX_TERM, is_chinese, sentences, terms
+from tests.guard import ends
 
 
 def shares(one: str, other: str) -> bool:
@@ -95,11 +95,10 @@ def test_the_same_text_gives_the_same_terms_in_many_threads():
 @pytest.mark.parametrize(
     "piece", ["a", "_", "a.", "a'", "aB", " ", "\n ", " .", ".", "a. ", ".)", "1,", "é", "数"]
 )
-def test_a_hundred_kilobytes_of_anything_take_less_than_a_second(piece):
+def test_no_text_of_a_hundred_kilobytes_takes_its_square(piece):
     text = piece * (100_000 // len(piece))
-    start = time.monotonic()
-    terms(text), sentences(text), is_chinese(text)
-    assert time.monotonic() - start < 1
+    with ends():
+        terms(text), sentences(text), is_chinese(text)
 
 
 def test_sentences_in_english():
