@@ -68,6 +68,9 @@ class Declaration:
         return replace(self, **known, origin="corrected") if known else self
 
 
+UNKNOWN_TOOL = Declaration()
+
+
 def split(name: str) -> list[str]:
     """The words of a name, small: `getUserInfo`, `get_user_info` and `GET /users/{id}` alike."""
     return [word.lower() for word in _WORDS.findall(name)]
@@ -76,7 +79,7 @@ def split(name: str) -> list[str]:
 def infer(
     name: str, description: str, parameters: Mapping[str, Any], effect: bool | None = None
 ) -> Declaration:
-    """The declaration of a tool nobody has declared. `effect` says whether it does more than read, if known."""
+    """The declaration of a tool nobody declared. `effect`: whether it does more than read, where known."""
     words = split(name)
     verb, nouns = (words[0], _head(words[1:])) if words else ("", [])
     deeds = _deeds(verb, words)

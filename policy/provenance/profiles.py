@@ -2,6 +2,8 @@
 
 from policy.provenance.terms import Facts, Profile, Traced
 
+MOST_TOLD = 3
+
 
 def asks(profile: Profile, facts: Facts) -> str:
     """Why the profile wants somebody's decision; empty where it lets the call pass."""
@@ -13,13 +15,14 @@ def asks(profile: Profile, facts: Facts) -> str:
 
 
 def _balanced(facts: Facts) -> str:
-    reasons = [_words(value) for value in facts.doubtful[:3]]
-    if not facts.asked_for:
-        reasons.insert(0, facts.why_not_asked_for)
-    return "; ".join(reasons)
+    reasons = [] if facts.asked_for else [facts.why_not_asked_for]
+    return "; ".join(dict.fromkeys((*reasons, *map(_words, facts.doubtful[:MOST_TOLD]))))
 
 
 def _words(value: Traced) -> str:
+    """The argument's name and never its value: the words go into mails."""
     said = "comes from outside" if value.trust == "outside" else "has no known source"
-    shown = value.value if len(value.value) <= 80 else f"{value.value[:79]}…"
-    return f"{value.path.split('/')[0]} '{shown}' {said}" + (f" ({value.why})" if value.why else "")
+    inside = (
+        " holds something that" if value.path.count("/") and not value.path.split("/")[1].isdigit() else ""
+    )
+    return f"{value.path.split('/')[0]}{inside} {said}"

@@ -56,8 +56,6 @@ class Piece:
     """A message, or the result of a call, in the order in which the run met them."""
 
     name: str
-    number: int
-    tool: str = ""
     keys: Trust = "user"  # who stands behind the values by which the result was looked up
     texts: list[Text] = field(default_factory=list)
     outside: bool = False

@@ -58,12 +58,10 @@ class Material:
         piece.outside = True
         self._add(Text(piece, "", "", text, 0, "outside"))
 
-    def read(
-        self, name: str, tool: str, declared: Declaration, arguments: Mapping[str, Any], result: Any
-    ) -> None:
+    def read(self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any) -> None:
         """The result of a call."""
         keys = self._keys(declared, arguments)
-        piece = self._piece(name, tool, keys)
+        piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
         if declared.output_trust == "user":
             self.said.append(str(result))
@@ -90,8 +88,8 @@ class Material:
 
     # Adding
 
-    def _piece(self, name: str, tool: str = "", keys: Trust = "user") -> Piece:
-        self.pieces.append(Piece(name, len(self.pieces), tool, keys))
+    def _piece(self, name: str, keys: Trust = "user") -> Piece:
+        self.pieces.append(Piece(name, keys))
         return self.pieces[-1]
 
     def _add(self, text: Text, decode: bool = True) -> None:

@@ -50,8 +50,7 @@ def reports_of(path: Path, rules: Path | None, wanted: list[str]) -> dict[str, R
         policies[rules.name] = replay_files.read_policy(rules, tools)
     for name in wanted or ([] if rules else BASELINES):
         policies[name] = known[name]
-    infos = {suite: {name: facts.info for name, facts in named.items()} for suite, named in tools.items()}
-    return {name: replay(traces, infos, policy) for name, policy in policies.items()}
+    return {name: replay(traces, tools, policy) for name, policy in policies.items()}
 
 
 def lines(name: str, report: Report) -> list[str]:
