@@ -54,6 +54,10 @@ class Declaration:
     def steers(self, argument: str) -> bool:
         return argument in self.steering or argument not in self.content
 
+    def of_others(self, acts: bool) -> "Declaration":
+        """The same of a tool that somebody else's server offers: all it returns is outside's."""
+        return replace(self, output_trust="outside", fields={EVERYTHING: "outside"}, effect=self.effect or acts)
+
     def corrected(self, change: Mapping[str, Any]) -> "Declaration":
         """With an admin's word in place of these of its parts that the change names."""
         known = {
@@ -69,6 +73,13 @@ class Declaration:
 
 
 UNKNOWN_TOOL = Declaration()
+
+
+def declare(
+    name: str, description: str, parameters: Mapping[str, Any], effect: bool, **said: Any
+) -> Declaration:
+    """A declaration in code: what is inferred, with what the tool's author says in place of it."""
+    return replace(infer(name, description, parameters, effect).corrected(said), origin="declared")
 
 
 def split(name: str) -> list[str]:

@@ -7,6 +7,8 @@ MOST_TOLD = 3
 
 def asks(profile: Profile, facts: Facts) -> str:
     """Why the profile wants somebody's decision; empty where it lets the call pass."""
+    if facts.repeats:
+        return ""
     if profile == "careful":
         return "it does more than read" if facts.effect else ""
     if profile == "balanced" and facts.effect:
@@ -22,7 +24,5 @@ def _balanced(facts: Facts) -> str:
 def _words(value: Traced) -> str:
     """The argument's name and never its value: the words go into mails."""
     said = "comes from outside" if value.trust == "outside" else "has no known source"
-    inside = (
-        " holds something that" if value.path.count("/") and not value.path.split("/")[1].isdigit() else ""
-    )
-    return f"{value.path.split('/')[0]}{inside} {said}"
+    argument, _, inside = value.path.partition("/")
+    return f"{argument} {said}" if not inside or inside[0].isdigit() else f"something in {argument} {said}"

@@ -56,6 +56,7 @@ class Facts:
     read_outside: bool
     asked_for: bool
     why_not_asked_for: str = ""
+    repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
 
     def source(self, argument: str) -> Trust:
         """The trust of a whole argument: the least of its values."""
@@ -66,6 +67,11 @@ class Facts:
     def doubtful(self) -> tuple[Traced, ...]:
         """The steering values that neither the person nor the organization stands behind."""
         return tuple(v for v in self.values if v.steers and v.trust not in TRUSTED and not v.pointed)
+
+    @property
+    def pattern(self) -> frozenset[tuple[str, str]]:
+        """What the call does, whatever it says: the values that steer it."""
+        return frozenset((value.path, value.value) for value in self.values if value.steers)
 
     @property
     def steering_from_outside(self) -> bool:

@@ -64,7 +64,7 @@ class Material:
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
         if declared.output_trust == "user":
-            self.said.append(str(result))
+            self.said.append("\n".join(found.text for found in fields(result)))
             self._intent = None
         for found in fields(result):
             self._add(

@@ -11,6 +11,7 @@ from jsonschema.protocols import Validator
 
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
+from policy.provenance.infer import Declaration
 
 
 class OwnView(Protocol):
@@ -106,7 +107,8 @@ class Tool:
     exactly once. The others run between two transactions; `idempotent` ones may be called again
     with the same key after a crash. `provenance` says whose words its results are: Deputy's own
     ('inside') or somebody else's ('outside'). A `suspended` tool can be named in rules and not be
-    called; the text says why.
+    called; the text says why. `declared`: what its results are
+    worth and what steers it; without, that is inferred.
     """
 
     name: str
@@ -122,6 +124,8 @@ class Tool:
     provenance: str = "inside"
     suspended: str = ""
     checker: Callable[[dict[str, Any]], Validator] = Draft202012Validator
+
+    declared: Declaration | None = None
 
     @cached_property
     def validator(self) -> Validator:
