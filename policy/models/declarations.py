@@ -65,7 +65,7 @@ class ToolDeclaration(Created):
         }
 
     def clean(self) -> None:
-        """Raises ValidationError for a tool there is not, arguments it does not have, fields in no known class."""
+        """Raises ValidationError: no such tool, arguments it does not have, fields worth nothing known."""
         self.tool = self.tool.strip()
         known = tools.tools(self.organization_id).get(self.tool)
         errors: dict[str, list[str]] = {}

@@ -88,8 +88,8 @@ MATTERS = _sets(
 )
 MATTER_WORDS = _sets(
     money="pay payment payments transaction transactions money transfer transfers invoice bill bills refund "
-    "rent dollars dollar euro euros usd eur gbp chf $ € £ ¥ price fee fees fine subscription salary "
-    "buy purchase order send deposit card loan standing amount owe share",
+    "rent dollars dollar euro euros usd eur gbp chf $ € £ ¥ price fee fees fine subscription salary buy "
+    "purchase deposit loan amount owe",
     access="password credential credentials secret token key permission permissions role access login",
 )
 

@@ -106,7 +106,7 @@ def _ends_before(before: str) -> bool:
         return True
     if before[-1] == ".":
         return len(before) < 2 or not before[-2].isalnum()
-    return not words.JOINS.match(before[-1])
+    return not words.joins(before[-1])
 
 
 def _begins_after(after: str) -> bool:
@@ -115,4 +115,4 @@ def _begins_after(after: str) -> bool:
         return True
     if after[0] == ".":
         return len(after) < 2 or not after[1].isalnum() or after[1].isupper()
-    return not words.JOINS.match(after[0])
+    return not words.joins(after[0])

@@ -372,4 +372,4 @@ def _as_name(norm: str, argument: str) -> "re.Pattern[str]":
     """The number where the text calls something by it: `file 13`, `id: 13`, `#13`."""
     nouns = {*lexicon.IDENTIFIER, *split(argument)} - {""}
     called = "|".join(sorted(map(re.escape, nouns)))
-    return re.compile(rf"(?:#|(?<!\w)(?:{called})s?[\s:=#'\"(]{{1,3}})({re.escape(norm)})(?![\w.:/-])")
+    return re.compile(rf"(?:#|(?<!\w)(?:{called})s?[\s:=#'\"(]{{1,3}})({re.escape(norm)})(?!\w|[.:/-]\w)")

@@ -13,6 +13,7 @@ INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 WORD = re.compile(r"[^\W_]+")
+UNSPACED_RUN = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
 UNSPACED = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 
 # Addresses, links and account numbers: what leads somewhere wherever it stands.
@@ -47,7 +48,7 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 PLACE = re.compile(r"\S+[./]\S+")
 
 SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.)?", re.IGNORECASE)
-JOINS = re.compile(r"[\w@%+~-]")  # beside a value, it is part of something longer
+JOINS = re.compile(r"[\w@%+~-]")
 QUOTES = "\"'`“”‘’«»「」『』<>()[]{}，。；,; \t\r\n"
 
 _NAMES = (
@@ -91,7 +92,15 @@ def offsets(text: str) -> list[int]:
 
 
 def tokens(text: str) -> list[str]:
+    """The words of a normalised text; what is written without spaces ends beside what is not."""
+    if not text.isascii():
+        text = UNSPACED_RUN.sub(r" \g<0> ", text)
     return WORD.findall(text)
+
+
+def joins(character: str) -> bool:
+    """Whether a value with this beside it is part of something longer."""
+    return bool(JOINS.match(character)) and not UNSPACED.match(character)
 
 
 def bare(value: str) -> str:
