@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from policy.provenance import lexicon
 from policy.provenance.infer import Declaration
-from policy.provenance.words import UNSPACED, normalise
+from policy.provenance.words import LEADS, UNSPACED, normalise
 
 QUOTED = re.compile(
     r"(?<!\w)'[^'\n]{2,}'(?!\w)|\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|`[^`\n]*`"
@@ -57,6 +57,8 @@ def intent_of(texts: Iterable[str]) -> Intent:
     words: set[str] = set()
     for text in texts:
         unquoted = QUOTED.sub(" ", text)
+        for form in LEADS:  # an address has points, and no verbs
+            unquoted = form.sub(" _ ", unquoted)
         said = NEVER.sub(" ", REMINDERS.sub(" ", normalise(unquoted).replace("e-mail", "email")))
         found = WORDS.findall(said)
         words.update(found)
@@ -69,9 +71,10 @@ def intent_of(texts: Iterable[str]) -> Intent:
 
 
 def _commanded(words: list[str]) -> Iterable[str]:
-    """Verbs in their base form that no article, possessive or `-ing` makes a noun."""
-    before = ""
+    """Verbs in their base form that no article or possessive makes a noun, nor `did` a question's."""
+    before, recounted = "", False
     for word in words:
-        if word in lexicon.VERBS and before not in lexicon.BEFORE_NOUNS:
+        recounted = word in lexicon.RECOUNTING or (recounted and word not in lexicon.CLAUSE_ENDS)
+        if word in lexicon.VERBS and before not in lexicon.BEFORE_NOUNS and not recounted:
             yield word
         before = word

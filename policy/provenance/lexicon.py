@@ -79,6 +79,9 @@ BEFORE_NOUNS = _set(
     "new last first next all both which what following direct private one two three unread latest "
     "recent old received sent short brief quick nice whose s by via per"
 )
+# "What did Ann write?" asks what was done, up to where another clause begins.
+RECOUNTING = _set("did does didn didn't doesn doesn't")
+CLAUSE_ENDS = _set(". , ; : ! ? and then please")
 PREPOSITIONS = _set("in by from of for to with at on into about as per via after before and or given")
 
 # Money and who may get in are not meant in passing: the request must speak of them.

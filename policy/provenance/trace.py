@@ -86,6 +86,14 @@ class Material:
         why = "" if asked else "the person's words do not ask for it"
         return Facts(tuple(found), declared.effect or declared.network, self.read_outside, asked, why)
 
+    def passage(self, source: Source) -> str:
+        """The text that a source is a span of."""
+        pieces = (piece for piece in self.pieces if piece.name == source.piece)
+        texts = [text for piece in pieces for text in piece.texts if text.path == source.field]
+        whole = (text.raw for text in texts if text.how in ("whole", source.how))
+        spans = (raw for raw in sorted(whole, key=len) if len(raw) >= source.end)
+        return next(spans, "")
+
     # Adding
 
     def _piece(self, name: str, keys: Trust = "user") -> Piece:

@@ -13,11 +13,12 @@ INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 WORD = re.compile(r"[^\W_]+")
-UNSPACED_RUN = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
-UNSPACED = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_CJK = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+UNSPACED = re.compile(f"[{_CJK}]")
+UNSPACED_RUN = re.compile(f"[{_CJK}]+")
 
 # Addresses, links and account numbers: what leads somewhere wherever it stands.
-ADDRESS = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
+ADDRESS = re.compile(rf"(?:(?![{_CJK}])[\w.+%'-])+@[\w-]+(?:\.[\w-]+)+")
 _FILES = (
     "docx?|xlsx?|pptx?|pdf|txt|csv|tsv|md|json|xml|ya?ml|html?|png|jpe?g|gif|svg|"
     "zip|gz|tar|py|js|ts|log|sql|eml|ics"

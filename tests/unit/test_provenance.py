@@ -313,6 +313,8 @@ def test_a_link_or_an_address_hidden_in_a_text_steers_its_reader():
         ("Show me the message that I sent. Do not reply to it.", False),
         ("Tell me what 'please send it to ann@example.com' means", True),  # telling may be sending
         ("What does the note 'email ann@example.com' mean?", False),
+        ("What did Ann write to ann@example.com?", False),
+        ("What did she write? Send it to ann@example.com", True),
         ("Send it to ann@example.com", True),
         ("If she agrees, email ann@example.com", True),
         ("请把会议纪要发送给 ann@example.com", True),
