@@ -10,6 +10,7 @@ from policy.provenance import lexicon, words
 from policy.provenance.infer import split
 from policy.provenance.terms import Source, Trust
 
+MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
 SHORT = 100  # characters of a field that may name its record
 
 
@@ -93,7 +94,9 @@ def standing_alone(text: Text, value: str) -> int:
     norm = text.norm
     raw = text.raw if len(text.raw) == len(norm) else norm
     place = norm.find(value)
-    while place >= 0:
+    for _ in range(MOST_PLACES):
+        if place < 0:
+            break
         end = place + len(value)
         if _ends_before(norm[max(0, place - 8) : place]) and _begins_after(raw[end : end + 2]):
             return place

@@ -20,6 +20,7 @@ from policy.provenance.texts import Piece, Text, standing_alone
 
 MOST_SOURCES = 5  # passages told of one value
 MOST_VALUES = 200  # of one call that are traced; further ones count as unknown
+MARKED = 20  # words at each end by which a passage is found again
 CHUNK = 4  # words of a text that make a passage worth recognizing
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
@@ -207,7 +208,7 @@ class Material:
 
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         norm = words.bare(words.normalise(value))
-        number = words.number(norm) if words.WHOLE_NUMBER.fullmatch(norm) else None
+        number = words.number(norm) if words.atomic(norm) else None
         if number is not None:
             yield from self._numeric(norm, number, key)
         elif words.UNSPACED.search(norm):
@@ -230,8 +231,7 @@ class Material:
                 if place >= 0:
                     yield text, place, place + len(norm), ""
             elif together in text.flat:
-                found = re.search(r"[\W_]+".join(map(re.escape, parts)), text.norm)
-                yield (text, *found.span(), "") if found else (text, 0, 0, "")
+                yield text, *_span(parts, text.norm), ""
 
     def _dated(self, norm: str) -> Iterator[tuple[Text, int, int, str]]:
         own = list(words.dates(norm)) if len(norm) <= LONGEST_DATE else []
@@ -309,6 +309,14 @@ def _named_by_title(values: list[Traced]) -> list[Traced]:
     """What acts without saying where: its title says what it is about, or else all of it does."""
     titles = {value.path for value in values if (split(_last(value.path)) or [""])[-1] in lexicon.TITLES}
     return [replace(value, steers=not titles or value.path in titles) for value in values]
+
+
+def _span(parts: list[str], norm: str) -> tuple[int, int]:
+    """Where these words stand one after the other; of many, the first and the last are looked for."""
+    first, last = (r"[\W_]+".join(map(re.escape, some)) for some in (parts[:MARKED], parts[-MARKED:]))
+    begin = re.search(first, norm)
+    end = re.compile(last).search(norm, begin.start()) if begin else None
+    return (begin.start(), end.end()) if begin and end else (0, 0)
 
 
 def _counts(text: Text, declared: Declaration) -> bool:

@@ -18,14 +18,16 @@ UNSPACED = re.compile(f"[{_CJK}]")
 UNSPACED_RUN = re.compile(f"[{_CJK}]+")
 
 # Addresses, links and account numbers: what leads somewhere wherever it stands.
-ADDRESS = re.compile(rf"(?:(?![{_CJK}])[\w.+%'-])+@[\w-]+(?:\.[\w-]+)+")
+ADDRESS = re.compile(
+    rf"(?<![A-Za-z0-9_.+%'-])(?:(?![{_CJK}])[\w.+%'-]){{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{1,8}}"
+)
 _FILES = (
     "docx?|xlsx?|pptx?|pdf|txt|csv|tsv|md|json|xml|ya?ml|html?|png|jpe?g|gif|svg|"
     "zip|gz|tar|py|js|ts|log|sql|eml|ics"
 )
 LINK = re.compile(
     r"(?i:\b[a-z][a-z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"'`，。；！？、）】」]+"
-    rf"|(?<![@\w.-])(?:[A-Za-z0-9-]+\.)+(?!(?:{_FILES})\b)[a-z]{{2,24}}\b(?![@\w.-]*@)(?:[/?:][^\s<>\"'`]*)?"
+    rf"|(?<![@\w.-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?!(?:{_FILES})\b)[a-z]{{2,24}}\b(?![@\w.-]{{0,99}}@)(?:[/?:][^\s<>\"'`]*)?"
     r"|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:[/:][^\s<>\"'`]*)?(?![\w.])"
 )
 ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
@@ -70,6 +72,7 @@ TIME = re.compile(
     r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?<!\w)\d{1,2}\s?(?:am|pm|点)(?!\w)", re.IGNORECASE
 )
 NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:[,' ’]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?![\w]|[.,]\d)")
+LONGEST_NUMBER = 40  # characters; longer ones are compared as text
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
 HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}){6,}(?!\w)")
@@ -158,6 +161,8 @@ def numbers(text: str) -> Iterator[tuple[Decimal, int, int]]:
 
 def number(text: str) -> Decimal | None:
     """The number a text is: 1,000.50 is 1 000.5; a single comma before one or two digits is a point."""
+    if len(text) > LONGEST_NUMBER:
+        return None
     plain = re.sub(r"[' ’]", "", text.strip())
     plain = plain.replace(",", ".") if re.fullmatch(r"[+-]?\d+,\d{1,2}", plain) else plain.replace(",", "")
     try:

@@ -129,6 +129,14 @@ def test_chinese_names_stand_between_other_characters():
     assert trust(material, tool("send_message", "recipient"), {"recipient": "张强"}, "recipient") == "unknown"
 
 
+@pytest.mark.parametrize(
+    "value", ["1" * 5000, "a@" * 4000, "a." * 4000, "a-" * 4000 + "é", "'" * 4000, "я" * 4000, "%41" * 2000]
+)
+def test_a_value_made_to_be_slow_or_odd_is_answered(value):
+    material = heard("Send it.", (MAIL, {"query": "it"}, mail(value)), (MAIL, {"query": "it"}, value))
+    assert why(material, SEND, {"recipients": [value], "subject": value, "body": value})
+
+
 # What others wrote
 
 
