@@ -172,8 +172,8 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
     """One object of each registered model that belongs to a tenant, by its url name's stem."""
     found = [
         made.organization, made.project, made.member, made.token, made.role, made.seat, made.group,
-        made.seat.agent_instance, made.example, made.capability, made.binding, made.declaration, made.rule, made.grant,
-        made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
+        made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
+        made.declaration, made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
         made.decision, made.record, made.notice, made.server, made.tool,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}

@@ -56,7 +56,9 @@ class Declaration:
 
     def of_others(self, acts: bool) -> "Declaration":
         """The same of a tool that somebody else's server offers: all it returns is outside's."""
-        return replace(self, output_trust="outside", fields={EVERYTHING: "outside"}, effect=self.effect or acts)
+        return replace(
+            self, output_trust="outside", fields={EVERYTHING: "outside"}, effect=self.effect or acts
+        )
 
     def corrected(self, change: Mapping[str, Any]) -> "Declaration":
         """With an admin's word in place of these of its parts that the change names."""

@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
-from policy.provenance.infer import Declaration
+from policy.provenance.infer import Declaration, infer
 
 
 class OwnView(Protocol):
@@ -126,6 +126,19 @@ class Tool:
     checker: Callable[[dict[str, Any]], Validator] = Draft202012Validator
 
     declared: Declaration | None = None
+
+    @cached_property
+    def stated(self) -> Declaration:
+        """What the tool declares of its values, or what its name, description and schema say of them.
+
+        Whatever somebody else's server returns is outside's, its ids too, and its hints never loosen.
+        """
+        if self.declared is not None:
+            return self.declared
+        if self.provenance == "outside":
+            said = infer(self.name.rpartition(".")[2], self.description, self.parameters)
+            return said.of_others(self.mutating)
+        return infer(self.name, self.description, self.parameters, self.mutating and not self.transactional)
 
     @cached_property
     def validator(self) -> Validator:
