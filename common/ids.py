@@ -94,6 +94,10 @@ def binding_id() -> str:
     return new_id("tbd")
 
 
+def declaration_id() -> str:
+    return new_id("tdc")
+
+
 def rule_id() -> str:
     return new_id("rul")
 

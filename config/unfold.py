@@ -60,6 +60,12 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Rules", "gavel", "policy_capabilityrule_changelist", "policy.view_capabilityrule"),
             ("Capabilities", "key", "policy_capability_changelist", "policy.view_capability"),
             ("Tool bindings", "link", "policy_toolbinding_changelist", "policy.view_toolbinding"),
+            (
+                "Tool declarations",
+                "label",
+                "policy_tooldeclaration_changelist",
+                "policy.view_tooldeclaration",
+            ),
             ("What would happen?", "help_center", "runs_what_if", "policy.view_capabilityrule"),
             ("Standing approvals", "verified", "policy_grant_changelist", "policy.view_grant"),
         ),

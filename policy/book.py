@@ -4,13 +4,14 @@ The rules are compiled once a process and kept until the organization's policy v
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from common.canonical import canonical, digest
 from common.db import row
 from groups.models import Role
-from policy.models import CapabilityRule, Grant, ToolBinding
+from policy.models import CapabilityRule, Grant, ToolBinding, ToolDeclaration
+from policy.provenance.terms import Profile
 from policy.ruleset import Rule, RuleSet
 from policy.terms import Binding, Boundary, GrantView
 
@@ -18,7 +19,7 @@ KEPT_ORGANIZATIONS = 200
 
 STANDING = """
 SELECT m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
-       p.catalog_version, COALESCE(p.review_deposits, false)
+       p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off')
 FROM groups_organization o
 LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = %s
 LEFT JOIN policy_policyversion v ON v.organization_id = o.id
@@ -52,6 +53,7 @@ class Book:
     rules: RuleSet
     bindings: tuple[Binding, ...]
     roles: dict[str, RoleView]
+    corrections: dict[str, dict[str, Any]] = field(default_factory=dict)  # of tools' declarations, by name
 
     def role(self, role_id: str | None) -> RoleView:
         """The role; one that is gone allows nothing."""
@@ -70,6 +72,7 @@ class Standing:
     version: int
     catalog_version: int | None = None
     review_deposits: bool = False
+    profile: Profile = "off"
 
 
 _books: OrderedDict[str, Book] = OrderedDict()
@@ -135,12 +138,18 @@ def _load(organization_id: str, version: int) -> Book:
     compiled = [_rule(rule) for rule in rules]
     bound = tuple(Binding(b.pattern, b.capability.name) for b in bindings)
     views = {role.id: _role(role) for role in roles}
+    corrections = {
+        said.tool: said.as_dict() for said in ToolDeclaration.objects.filter(**mine).order_by("id")
+    }
     return Book(
         version=version,
-        digest=digest(*(repr(item) for item in (*compiled, *bound, *views.values()))),
+        digest=digest(
+            *(repr(item) for item in (*compiled, *bound, *views.values(), *sorted(corrections.items())))
+        ),
         rules=RuleSet(compiled),
         bindings=bound,
         roles=views,
+        corrections=corrections,
     )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from policy.provenance.terms import Facts
+
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
 CACHED = 4096  # compiled conditions kept, about 1 KB each
@@ -20,6 +22,17 @@ CACHED = 4096  # compiled conditions kept, about 1 KB each
 TYPES = "bool|bytes|double|dyn|int|list|map|null_type|string|timestamp|type|uint"
 TYPE_NAMES = frozenset(TYPES.split("|"))
 KEYWORDS = frozenset(("args", "true", "false", "null", "in"))
+
+# What a condition may ask of the values' origin, and the variable each stands for. Both are equally long,
+# so that the places of problems stay true.
+SOURCE = re.compile(r"(?<![\w.])args\.([A-Za-z_][A-Za-z0-9_]*)\.source\b(?!\s*\()")
+FACTS = {
+    "run.read_outside": "run_read_outside",
+    "call.steering_from_outside": "call_steering_from_outside",
+    "call.asked_for": "call_asked_for",
+}
+FACT = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, FACTS))})\b")
+SOURCES = "sources"
 
 STRING = re.compile(
     r'[rR]?(?:"{3}(?:\\.|[^\\])*?"{3}|\'{3}(?:\\.|[^\\])*?\'{3}'
@@ -65,20 +78,38 @@ class Condition:
     program: cel.Expression
     names: tuple[str, ...]
     reads_args: bool
+    asks_origin: bool = False
 
 
-def holds(text: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether the condition is true of these arguments; ConditionError where it is neither true nor false."""
+def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None) -> bool:
+    """Whether the condition is true of these arguments; ConditionError where it is neither true nor false.
+
+    `facts` is called only by a condition that asks where the values came from.
+    """
     condition = compiled(text)
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
+    if condition.asks_origin:
+        values |= _origins(arguments, facts)
     try:
         return _truth(condition.program.eval(data=values))
     except ConditionError:
         raise
     except Exception as failure:  # the engine raises RuntimeError, its value conversion whatever it meets
         raise ConditionError(_reason(failure)) from failure
+
+
+def _origins(arguments: Mapping[str, Any], facts: Callable[[], Facts] | None) -> dict[str, Any]:
+    if facts is None:
+        raise ConditionError("nothing says where the values come from")
+    found = facts()
+    return {
+        SOURCES: {name: found.source(name) for name in arguments},
+        "run_read_outside": found.read_outside,
+        "call_steering_from_outside": found.steering_from_outside,
+        "call_asked_for": found.asked_for,
+    }
 
 
 def _truth(answer: cel.Value) -> bool:
@@ -103,11 +134,13 @@ def compiled(text: str) -> Condition:
     if problems:
         raise ConditionError(str(problems[0]))
     try:
-        program = _untyped().compile(text, disable_check=True)
+        program = _untyped().compile(_plain(text), disable_check=True)
     except RuntimeError as failure:
         raise ConditionError(str(_problems(failure)[0])) from failure
-    words = set(IDENTIFIER.findall(_code(text)))
-    return Condition(program, tuple(sorted(words - TYPE_NAMES - KEYWORDS)), "args" in words)
+    plain = _code(_plain(text))
+    words = set(IDENTIFIER.findall(plain))
+    names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
+    return Condition(program, names, "args" in words, plain != _code(text))
 
 
 def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -119,7 +152,7 @@ def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
     if problems:
         return problems
     for number in (cel.Type.DOUBLE, cel.Type.INT):  # a JSON number arrives as either
-        problems += _type_problems(text, _variables(text, schema, number))
+        problems += _type_problems(_plain(text), _variables(_plain(text), schema, number))
     problems += _unknown_fields(text, schema)
     problems += _bad_patterns(text)
     first_at = {(problem.line, problem.column): problem for problem in reversed(problems)}
@@ -163,6 +196,9 @@ def _type_of(schema: Any, number: cel.Type) -> cel.Type:
 
 def _type_problems(text: str, variables: dict[str, cel.Type]) -> list[Problem]:
     everything = {"args": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
+    if _asks_origin(text):
+        everything[SOURCES] = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
+        everything |= dict.fromkeys(FACTS.values(), cel.Type.BOOL)
     try:
         kind = cel.NewEnv(variables={**variables, **everything}).compile(text).return_type()
     except RuntimeError as failure:
@@ -195,6 +231,19 @@ def _bad_patterns(text: str) -> Iterator[Problem]:
                 _truth(_untyped().compile(f'"".matches({literal[0]})', disable_check=True).eval())
             except (ConditionError, RuntimeError) as failure:
                 yield _problem_at(text, literal.start(), _reason(failure))
+
+
+def _plain(text: str) -> str:
+    """The condition with what it asks of origins as variables: `args.to.source` is `sources["to"]`."""
+    code = _code(text)
+    for found in (*SOURCE.finditer(code), *FACT.finditer(code)):
+        said = f'{SOURCES}["{found[1]}"] ' if found.re is SOURCE else FACTS[found[0]]
+        text = text[: found.start()] + said + text[found.end() :]
+    return text
+
+
+def _asks_origin(plain: str) -> bool:
+    return any(word in plain for word in (f'{SOURCES}["', *FACTS.values()))
 
 
 def _problem_at(text: str, offset: int, message: str) -> Problem:

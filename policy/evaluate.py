@@ -3,7 +3,7 @@
 Pure: no ORM, no clock, no I/O. Tool names in lists match exactly.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from operator import itemgetter
@@ -11,6 +11,8 @@ from typing import Any
 
 from common.canonical import canonical
 from policy import conditions
+from policy.provenance import profiles
+from policy.provenance.terms import Facts
 from policy.ruleset import Rank, Rule, RuleSet
 from policy.terms import (
     STRICTNESS,
@@ -55,15 +57,12 @@ Arguments = Mapping[str, Any]
 
 def evaluate(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
     """Decides one call. `arguments` are the effective ones, already valid against the tool's schema."""
-    listed = (
-        delegated_refuses(context, tool)
-        or boundary_refuses(context, tool)
-        or role_lists(context, tool)
-        or risk_default(tool)
-    )
-    if listed.effect == "deny":
+    listed = delegated_refuses(context, tool) or boundary_refuses(context, tool) or role_lists(context, tool)
+    if listed is not None and listed.effect == "deny":
         return listed
-    return lift(stricter(listed, capability_rules(context, tool, arguments)), context, tool, arguments)
+    profile = profile_says(context, tool, arguments)
+    allowed = stricter(listed or profile or risk_default(tool), profile)
+    return lift(stricter(allowed, capability_rules(context, tool, arguments)), context, tool, arguments)
 
 
 # 1. delegated
@@ -113,7 +112,22 @@ def role_lists(context: Context, tool: ToolInfo) -> Decision | None:
     return deny(tool, "role_not_allowed", "the role's list does not include it", "role.allowed_tools")
 
 
-# 4. none of these spoke
+# 4. the project's profile, or else the risk
+
+
+def profile_says(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision | None:
+    """What the project's profile wants, by where the call's values came from; None where it is off."""
+    if context.profile == "off":
+        return None
+    if context.trace is None:
+        why = "nothing says where its values come from"
+    else:
+        why = profiles.asks(context.profile, context.trace(tool.name, arguments))
+    matched = (f"profile.{context.profile}",)
+    if not why:
+        return Decision("allow", "profile", f"the profile {context.profile} lets it pass", matched)
+    message = f"Tool '{tool.name}' requires approval: {why}"
+    return Decision("require_approval", "profile", message, matched)
 
 
 def risk_default(tool: ToolInfo) -> Decision:
@@ -157,7 +171,7 @@ def rule_for(
         error = None
         if rule.condition is not None:
             try:
-                if not conditions.holds(rule.condition, arguments):
+                if not conditions.holds(rule.condition, arguments, facts(context, tool, arguments)):
                     continue
             except conditions.ConditionError as failure:
                 error = str(failure)
@@ -234,12 +248,19 @@ def grant_covers(grant: GrantView, context: Context, tool: ToolInfo, arguments: 
     if grant.condition is None:
         return True
     try:
-        return conditions.holds(grant.condition, arguments)
+        return conditions.holds(grant.condition, arguments, facts(context, tool, arguments))
     except conditions.ConditionError:
         return False
 
 
 # what the steps share
+
+
+def facts(context: Context, tool: ToolInfo, arguments: Arguments) -> Callable[[], Facts] | None:
+    """Where the call's values came from, for a condition that asks."""
+    trace = context.trace
+    return None if trace is None else lambda: trace(tool.name, arguments)
+
 
 NO_RULE = Decision("allow", "no_rule", "no rule speaks of it", ())
 

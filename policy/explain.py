@@ -14,7 +14,9 @@ from policy.evaluate import (
     boundary_refuses,
     delegated_refuses,
     evaluate,
+    facts,
     grant_covers,
+    profile_says,
     risk_default,
     role_lists,
 )
@@ -35,7 +37,7 @@ def explain(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
     """`evaluate`'s decision with `considered` filled, in the order in which the layers are asked."""
     decision = evaluate(context, tool, arguments)
     considered = (
-        *_lists(context, tool),
+        *_lists(context, tool, arguments),
         *(_rule(rule, decision, context, tool, arguments) for rule in context.rules),
         *_approval(decision, context),
         *_grants(decision, context, tool, arguments),
@@ -43,13 +45,18 @@ def explain(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
     return replace(decision, considered=considered)
 
 
-def _lists(context: Context, tool: ToolInfo) -> Iterator[Considered]:
+def _lists(context: Context, tool: ToolInfo, arguments: Arguments) -> Iterator[Considered]:
     spoken = False
     for layer, name, asks in LISTS:
         answer = asks(context, tool)
         why = "says nothing of it" if answer is None else f"{answer.effect}: {answer.matched[0]}"
         yield Considered(layer, None, name, answer is not None, why)
         spoken = spoken or answer is not None
+    profile = profile_says(context, tool, arguments)
+    if profile is not None:
+        why = f"{profile.effect}: {profile.message}"
+        yield Considered("profile", None, f"the profile {context.profile}", True, why)
+        return
     risk = risk_default(tool)
     why = "not asked: a list spoke" if spoken else risk.effect
     yield Considered("risk", None, f"{tool.risk_level} risk", not spoken, why)
@@ -73,7 +80,9 @@ def _why(
     if rule.capability is not None and rule.capability not in tool.capabilities:
         return False, f"is about the capability {rule.capability}"
     try:
-        if rule.condition is not None and not conditions.holds(rule.condition, arguments):
+        if rule.condition is not None and not conditions.holds(
+            rule.condition, arguments, facts(context, tool, arguments)
+        ):
             return False, f"its condition is false: {rule.condition}"
         says = rule.effect
         cause = ""

@@ -8,6 +8,7 @@ from typing import Any
 from common import jsonl
 from common.jsonl import BadFile
 from policy import checks
+from policy.provenance.infer import infer
 from policy.replay import READ, SIDE_EFFECT, Call, Policy, Trace
 from policy.risk import guessed
 from policy.ruleset import Rule
@@ -30,10 +31,12 @@ def read_tools(path: Path) -> Suites:
         if "read_only" in row:
             risk = "low" if _field(row, place, "read_only", bool) else "high"
         info = ToolInfo(name, risk, (READ if risk == "low" else SIDE_EFFECT,))
+        said = _field(row, place, "description", str) if "description" in row else ""
+        declaration = infer(name, said, parameters, risk != "low")
         known = suites.setdefault(suite, {})
         if name in known and known[name].info != info:
             raise BadFile(f"{place}: {suite} has another tool '{name}', which differs in read_only")
-        known[name] = ToolFacts(info, parameters)
+        known[name] = ToolFacts(info, parameters, declaration)
     return suites
 
 
@@ -51,8 +54,11 @@ def read_traces(traces: Path, labels: Path, tools: Suites) -> list[Trace]:
             raise BadFile(
                 f"{label_place}: injected has {len(injected)} entries, the trace {len(calls)} calls"
             )
-        marked = tuple(Call(*call, mark) for call, mark in zip(calls, injected, strict=True))
-        found.append(Trace(name, row["suite"], attack, marked))
+        marked = tuple(
+            Call(tool, arguments, mark, result)
+            for (tool, arguments, result), mark in zip(calls, injected, strict=True)
+        )
+        found.append(Trace(name, row["suite"], attack, marked, str(row.get("prompt") or "")))
     for name, (place, *_) in known.items():
         raise BadFile(f"{place}: {traces.name} has no trace '{name}'")
     return found
@@ -73,7 +79,7 @@ def _labels(path: Path) -> Iterator[tuple[str, tuple[str, bool, list[bool]]]]:
         yield name, (place, kind == "attack", injected)
 
 
-def _calls(row: Mapping[str, Any], place: str, tools: Suites) -> list[tuple[str, dict[str, Any]]]:
+def _calls(row: Mapping[str, Any], place: str, tools: Suites) -> list[tuple[str, dict[str, Any], Any]]:
     suite, calls = _field(row, place, "suite", str), _field(row, place, "calls", list)
     if suite not in tools:
         raise BadFile(f"{place}: there are no tools of the suite '{suite}'")
@@ -84,7 +90,8 @@ def _calls(row: Mapping[str, Any], place: str, tools: Suites) -> list[tuple[str,
         tool = _field(call, f"{place}, call {number}", "tool", str)
         if tool not in tools[suite]:
             raise BadFile(f"{place}, call {number}: the suite '{suite}' has no tool '{tool}'")
-        found.append((tool, _field(call, f"{place}, call {number}", "arguments", dict)))
+        arguments = _field(call, f"{place}, call {number}", "arguments", dict)
+        found.append((tool, arguments, call.get("result")))
     return found
 
 

@@ -1,8 +1,10 @@
 """The words of policy: what a decision is asked about, and what it says. Plain values, nothing more."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from policy.provenance.terms import Facts, Profile
 
 if TYPE_CHECKING:
     from policy.ruleset import RuleSet
@@ -12,6 +14,9 @@ Effect = Literal["allow", "require_approval", "require_human", "deny"]
 OnExpiry = Literal["fail_call", "cancel_run"]
 
 STRICTNESS: dict[Effect, int] = {"allow": 0, "require_approval": 1, "require_human": 2, "deny": 3}
+
+# Where the values of a call come from; asked only where a rule or a profile wants to know.
+Trace = Callable[[str, Mapping[str, Any]], Facts]  # tool, arguments → facts
 
 # the ids a rule may be tied to, from wide to narrow
 Scope = tuple[str | None, str | None, str | None, str | None]  # organization, project, group, role
@@ -108,7 +113,7 @@ class Context:
     """Everything a decision rests on besides the tool and its arguments.
 
     `approvals` holds (idempotency key, effect its decider may satisfy) of what was approved and not yet
-    used. `role` is the acting agent's; it is not stated twice.
+    used. `role` is the acting agent's; it is not stated twice. `trace` says where a call's values came from.
     """
 
     agent: AgentContext
@@ -120,6 +125,8 @@ class Context:
     grants: tuple[GrantView, ...] = ()
     idempotency_key: str | None = None
     approvals: Collection[tuple[str, Effect]] = frozenset()
+    profile: Profile = "off"
+    trace: Trace | None = None
 
     @property
     def role(self) -> str | None:
@@ -143,7 +150,7 @@ class Shadowed:
 class Considered:
     """One line of an explanation: a layer, rule, grant or approval, whether it spoke, and why (not)."""
 
-    layer: Literal["delegated", "boundary", "role", "risk", "rule", "grant", "approval"]
+    layer: Literal["delegated", "boundary", "role", "profile", "risk", "rule", "grant", "approval"]
     id: str | None
     name: str
     spoke: bool

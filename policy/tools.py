@@ -4,15 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from policy.provenance.infer import UNKNOWN_TOOL, Declaration
 from policy.terms import ToolInfo
 
 
 @dataclass(frozen=True)
 class ToolFacts:
-    """A tool's name, risk and declared capabilities, and the JSON Schema of its arguments."""
+    """A tool's name, risk and declared capabilities, the JSON Schema of its arguments, and what its values
+    are worth.
+    """
 
     info: ToolInfo
     parameters: Mapping[str, Any]
+    declaration: Declaration = UNKNOWN_TOOL
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from runs.log import read
 from runs.models import Run, ToolCall
+from runs.provenance import of_run
 from runs.state import fold
 from runs.tools.call import Gate, Refused, Stopped
 
@@ -20,9 +21,11 @@ class Asked:
 
 def gate_of(run: Run) -> Gate:
     """The gate as the run stands before it now."""
-    return Gate.open(
+    gate = Gate.open(
         run.organization_id, run.project_id, run.group_id, run.user_id, run.delegated_permissions
     )
+    gate.trace = lambda tool, arguments: of_run(run, gate.declared).facts(tool, arguments)
+    return gate
 
 
 def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:

@@ -50,6 +50,8 @@ class Call:
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
     error: dict[str, Any] | None = None
+    approved: int = 0  # seq of the event by which it was approved
+    ended: int = 0  # seq of the event that ended it
 
 
 @dataclass(slots=True)
@@ -281,6 +283,7 @@ def _failed(state: State, event: Event) -> None:
 def _end(state: State, event: Event) -> Call:
     call = _call(state, event)
     call.phase = ENDED
+    call.ended = event.seq
     state.open_calls.remove(call.call_id)
     return call
 
@@ -289,6 +292,7 @@ def _approved(state: State, event: Event) -> None:
     """Decided: the call stands before the gate once more, with the arguments as approved."""
     call = _call(state, event)
     call.phase = ASKED
+    call.approved = event.seq
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 

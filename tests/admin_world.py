@@ -12,7 +12,15 @@ from django.urls import reverse
 from groups import routing
 from groups.models import AgentInstance, Role, Token
 from groups.models.groups import RoutingExample
-from policy.models import Capability, CapabilityRule, Grant, GrantUse, PolicyVersion, ToolBinding
+from policy.models import (
+    Capability,
+    CapabilityRule,
+    Grant,
+    GrantUse,
+    PolicyVersion,
+    ToolBinding,
+    ToolDeclaration,
+)
 from runs import executor
 from runs.actions.start import start
 from runs.models import (
@@ -61,6 +69,7 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.binding = ToolBinding.objects.create(
         organization=organization, pattern=text[:64], capability=made.capability
     )
+    made.declaration = ToolDeclaration.objects.create(organization=organization, tool=text[:64])
     made.rule = CapabilityRule.objects.create(
         organization=organization, name=text, tool="send_email", effect="require_approval"
     )
@@ -164,7 +173,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
     found = [
         made.organization, made.project, made.member, made.token, made.role, made.seat, made.group,
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
-        made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
+        made.declaration, made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
         made.decision, made.record, made.notice, made.server, made.tool,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}

@@ -52,8 +52,15 @@ class OrganizationAdmin(TenantAdmin):
 @admin.register(Project)
 class ProjectAdmin(TenantAdmin):
     project_lookup = "pk"
-    list_display = ("name", "slug", "organization", "review_deposits", "allow_self_approval")
-    list_filter = (("organization", Related), "review_deposits", "allow_self_approval")
+    list_display = (
+        "name",
+        "slug",
+        "organization",
+        "review_deposits",
+        "allow_self_approval",
+        "approval_profile",
+    )
+    list_filter = (("organization", Related), "review_deposits", "allow_self_approval", "approval_profile")
     list_select_related = ("organization",)
     search_fields = ("name", "slug")
     ordering = ("name",)

@@ -10,7 +10,15 @@ from groups.models.groups import ExampleKind
 class ProjectSerializer(serializers.ModelSerializer):
     class Meta:
         model = Project
-        fields = ["id", "slug", "name", "review_deposits", "allow_self_approval", "created_at"]
+        fields = [
+            "id",
+            "slug",
+            "name",
+            "review_deposits",
+            "allow_self_approval",
+            "approval_profile",
+            "created_at",
+        ]
         read_only_fields = fields
 
 

@@ -30,6 +30,13 @@ class Organization(Created):
         return self.name
 
 
+class ApprovalProfile(models.TextChoices):
+    OFF = "off", "Off: lists, risk and rules alone"
+    CAREFUL = "careful", "Careful: every side effect asks"
+    BALANCED = "balanced", "Balanced: what outsiders steer asks"
+    OPEN = "open", "Open: only rules ask"
+
+
 class Project(Created):
     """A room inside an organization: runs, groups, approvals and knowledge belong to one."""
 
@@ -45,6 +52,12 @@ class Project(Created):
         help_text="A person may decide approvals that only people may decide on their own runs.",
     )
 
+    approval_profile = models.CharField(
+        max_length=10,
+        choices=ApprovalProfile.choices,
+        default=ApprovalProfile.OFF,
+        help_text="When calls ask, by where their values came from (docs/provenance.md).",
+    )
     catalog_version = models.BigIntegerField(
         default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."
     )
@@ -53,6 +66,10 @@ class Project(Created):
         constraints = [
             models.UniqueConstraint(fields=["organization", "slug"], name="project_slug_unique"),
             models.UniqueConstraint(fields=["organization", "id"], name="project_organization_id"),
+            models.CheckConstraint(
+                condition=models.Q(approval_profile__in=ApprovalProfile.values),
+                name="project_approval_profile",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,8 +1,17 @@
 """May they: capabilities, what binds tools to them, rules and standing approvals."""
 
 from .capabilities import Capability, ToolBinding
+from .declarations import ToolDeclaration
 from .grants import Grant, GrantUse
 from .rules import CapabilityRule
 from .version import PolicyVersion
 
-__all__ = ["Capability", "CapabilityRule", "Grant", "GrantUse", "PolicyVersion", "ToolBinding"]
+__all__ = [
+    "Capability",
+    "CapabilityRule",
+    "Grant",
+    "GrantUse",
+    "PolicyVersion",
+    "ToolBinding",
+    "ToolDeclaration",
+]

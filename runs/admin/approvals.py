@@ -22,6 +22,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
+from runs import origins
 from runs.actions import decide
 from runs.admin import deciding, edit, knew, words
 from runs.admin.dashboard import decidable
@@ -175,6 +176,9 @@ class ApprovalAdmin(History, TenantAdmin):
             "remember": remember,
             "said": words.visible(str(said.get("content", ""))),
             "knew": knew.behind(request, approval.run, said),
+            "origins": origins.origins(approval),
+            "alike": deciding.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
+            "checkbox": ACTION_CHECKBOX_NAME,
             "fields": edit.fields(*_form_of(approval)),
             "posted": request.POST if request.method == "POST" else {},
             "reason": request.POST.get("reason", ""),
@@ -287,7 +291,10 @@ class ApprovalAdmin(History, TenantAdmin):
             self.message_user(
                 request, _("Decided or withdrawn meanwhile: {count}.").format(count=gone), messages.WARNING
             )
-        single = {a.pk: why for a in found if decision == "approve" and (why := deciding.single_only(a))}
+        like = len({(a.run_id, a.tool_call.tool) for a in found}) == 1
+        single = {
+            a.pk: why for a in found if decision == "approve" and (why := deciding.single_only(a, like))
+        }
         together = [approval for approval in found if approval.pk not in single]
         alone = [approval for approval in found if approval.pk in single]
         if request.POST.get("confirmed") and together:

@@ -113,15 +113,25 @@ def risk_of(approval: Approval) -> str:
     return found.risk_level if found else "high"
 
 
-def single_only(approval: Approval) -> str:
-    """Why this cannot be approved together with others; empty when it can."""
+def alike(approval: Approval) -> list[str]:
+    """The other calls of the tool that the run waits for: one question, asked several times."""
+    waiting = Approval.objects.filter(
+        run_id=approval.run_id, status=ApprovalStatus.PENDING, tool_call__tool=approval.tool_call.tool
+    )
+    return list(waiting.exclude(pk=approval.pk).order_by("pk").values_list("pk", flat=True))
+
+
+def single_only(approval: Approval, like: bool = False) -> str:
+    """Why this cannot be approved together with others; empty when it can. `like`: they are calls of one
+    tool in one run, which makes them one question.
+    """
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
         return _("a person has to decide it on its own page")
     if approval.deciders_needed > 1:
         return _("{count} people have to decide it, each on its own page").format(
             count=approval.deciders_needed
         )
-    if risk_of(approval) == "high":
+    if not like and risk_of(approval) == "high":
         return _("{tool} is of high risk: decide it on its own page").format(tool=approval.tool_call.tool)
     return ""
 

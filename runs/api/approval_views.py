@@ -14,8 +14,9 @@ from runs.actions import decide
 from runs.api import access
 from runs.api.filters import ApprovalFilter
 from runs.api.refusals import as_problems
-from runs.api.serializers import ApprovalSerializer, ApproveSerializer, RejectSerializer
+from runs.api.serializers import ApprovalSerializer, ApproveSerializer, OriginsSerializer, RejectSerializer
 from runs.models import Approval
+from runs.origins import origins
 
 REFUSALS = {
     403: {
@@ -55,6 +56,16 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     @documented("An approval")
     def retrieve(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         return super().retrieve(request)
+
+    @documented(
+        "Where the call's values came from",
+        OriginsSerializer,
+        description="By what the run had heard and read when it asked; each with the passages it stands in.",
+    )
+    @action(detail=True, methods=["get"])
+    def origins(self, request: Any, pk: str) -> Response:
+        approval = self.get_object_or_404(self.get_queryset(), pk=pk)
+        return Response(OriginsSerializer(origins(approval)).data)
 
     @documented(
         "Let the call run",

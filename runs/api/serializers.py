@@ -16,6 +16,8 @@ from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
 
 MAX_REASON = 5_000
 
+SOURCES = ("user", "organization", "outside", "unknown")
+
 
 class RunErrorSerializer(serializers.Serializer):
     code = serializers.CharField()
@@ -207,6 +209,41 @@ class ApprovalSerializer(serializers.ModelSerializer):
             "consumed_at",
         ]
         read_only_fields = fields
+
+
+class PassageSerializer(serializers.Serializer):
+    run = serializers.CharField()
+    event = serializers.IntegerField(help_text="The seq of the event that brought the message or the result.")
+    field = serializers.CharField(help_text="The place within a result; empty in a message.")
+    before = serializers.CharField()
+    marked = serializers.CharField(help_text="The passage itself.")
+    after = serializers.CharField()
+    source = serializers.ChoiceField(SOURCES)
+    how = serializers.CharField(help_text="How it was found, where not as it stands: part, date, base64, …")
+    why = serializers.CharField(help_text="Why a passage of the organization counts for less.")
+
+
+class OriginSerializer(serializers.Serializer):
+    argument = serializers.CharField(help_text="The argument, or the path of a value inside it.")
+    value = serializers.CharField()
+    source = serializers.ChoiceField(SOURCES)
+    steers = serializers.BooleanField(help_text="Whether it decides where the effect goes.")
+    doubtful = serializers.BooleanField(
+        help_text="Steers, and neither the person nor the organization said it."
+    )
+    why = serializers.CharField()
+    passages = PassageSerializer(many=True)
+
+
+class OriginsSerializer(serializers.Serializer):
+    values = OriginSerializer(many=True)
+    asked_for = serializers.BooleanField(
+        help_text="Whether the person's own words ask for what the tool does."
+    )
+    rights = serializers.ListField(child=serializers.CharField(), help_text="What those words ask for.")
+    read_outside = serializers.BooleanField(
+        help_text="Whether the run had read what outsiders may have written."
+    )
 
 
 class StartSerializer(StrictSerializer):

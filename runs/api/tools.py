@@ -10,6 +10,7 @@ from policy.models import PolicyVersion
 from policy.ruleset import Rule, RuleSet
 from policy.terms import AgentContext, Binding, ToolInfo
 from runs import log
+from runs.admission import gate_of
 from runs.models import Run
 from runs.state import fold
 from runs.tools import toolbox
@@ -26,9 +27,7 @@ def described(organization_id: str) -> list[dict[str, Any]]:
 
 def decided(run: Run) -> list[dict[str, Any]]:
     """Every tool with the decision the run's present speaker would get, its arguments not yet known."""
-    gate = Gate.open(
-        run.organization_id, run.project_id, run.group_id, run.user_id, run.delegated_permissions
-    )
+    gate = gate_of(run)
     speaker = fold(log.read(run.pk)).speaker
     return decided_for(gate, gate.agent(speaker.agent, speaker.role_id))
 
@@ -41,7 +40,7 @@ def decided_for(gate: Gate, agent: AgentContext) -> list[dict[str, Any]]:
     found = []
     for tool in usable(gate.tools):
         entry = _described(tool, gate.book.bindings)
-        open_question = any(
+        open_question = gate.standing.profile == "balanced" or any(
             _concerns(rule, tool.name, entry["capabilities"], gate, agent) for rule in conditional
         )
         found.append({**entry, "decision": _decision(gate, agent, tool, open_question)})

@@ -11,6 +11,7 @@ from jsonschema.protocols import Validator
 
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
+from policy.provenance.infer import Declaration, infer
 
 
 class OwnView(Protocol):
@@ -106,7 +107,8 @@ class Tool:
     exactly once. The others run between two transactions; `idempotent` ones may be called again
     with the same key after a crash. `provenance` says whose words its results are: Deputy's own
     ('inside') or somebody else's ('outside'). A `suspended` tool can be named in rules and not be
-    called; the text says why.
+    called; the text says why. `declared`: what its results are
+    worth and what steers it; without, that is inferred.
     """
 
     name: str
@@ -122,6 +124,21 @@ class Tool:
     provenance: str = "inside"
     suspended: str = ""
     checker: Callable[[dict[str, Any]], Validator] = Draft202012Validator
+
+    declared: Declaration | None = None
+
+    @cached_property
+    def stated(self) -> Declaration:
+        """What the tool declares of its values, or what its name, description and schema say of them.
+
+        Whatever somebody else's server returns is outside's, its ids too, and its hints never loosen.
+        """
+        if self.declared is not None:
+            return self.declared
+        if self.provenance == "outside":
+            said = infer(self.name.rpartition(".")[2], self.description, self.parameters)
+            return said.of_others(self.mutating)
+        return infer(self.name, self.description, self.parameters, self.mutating and not self.transactional)
 
     @cached_property
     def validator(self) -> Validator:

@@ -16,6 +16,9 @@ from common.current import working_for
 from policy import book as policy_book
 from policy.delegation import authority
 from policy.evaluate import bind, evaluate
+from policy.provenance.infer import Declaration
+from policy.provenance.terms import Facts
+from policy.provenance.trace import Material
 from policy.ruleset import RuleSet
 from policy.terms import (
     AgentContext,
@@ -25,9 +28,10 @@ from policy.terms import (
     DelegatedPermissions,
     Effect,
     ToolInfo,
+    Trace,
 )
 from runs import spans
-from runs.tools import toolbox
+from runs.tools import facts, toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
 logger = logging.getLogger(__name__)
@@ -75,6 +79,7 @@ class Gate:
     delegated: DelegatedPermissions | None
     standing: policy_book.Standing
     book: policy_book.Book
+    trace: Trace | None = None  # where the values of its run's calls came from
 
     @classmethod
     def open(
@@ -100,6 +105,14 @@ class Gate:
     def tools(self) -> Mapping[str, Tool]:
         """The organization's tools by name."""
         return toolbox.of(self.organization_id, self.standing.version)
+
+    def declared(self, tool: str) -> Declaration:
+        """What the tool's values are worth in this organization."""
+        return facts.declaration(self.tools.get(tool), self.book.corrections)
+
+    def _unheard(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
+        """Where no run is asked about: nothing was heard, and nothing read."""
+        return Material().facts(self.declared(tool), arguments)
 
     def agent(self, agent_id: str, role_id: str | None) -> AgentContext:
         role = self.book.role(role_id)
@@ -168,6 +181,8 @@ class Gate:
             group=self.group_id,
             idempotency_key=key,
             approvals=approvals,
+            profile=self.standing.profile,
+            trace=self.trace or self._unheard,
         )
         return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.book.bindings)  # type: ignore[arg-type]
 

@@ -1,7 +1,9 @@
 """What policy must know of the tools when rules are saved and questions simulated."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from policy.provenance.infer import UNKNOWN_TOOL, Declaration
 from policy.terms import ToolInfo
 from policy.tools import ToolFacts
 from runs.tools import toolbox
@@ -10,8 +12,19 @@ from runs.tools.base import Tool
 
 def of_organization(organization_id: str) -> Iterable[ToolFacts]:
     """The organization's tools, also those that are suspended."""
-    return [ToolFacts(info(tool), tool.parameters) for tool in toolbox.current(organization_id).values()]
+    return [
+        ToolFacts(info(tool), tool.parameters, tool.stated)
+        for tool in toolbox.current(organization_id).values()
+    ]
 
 
 def info(tool: Tool) -> ToolInfo:
     return ToolInfo(tool.name, tool.risk_level, tool.capabilities)  # type: ignore[arg-type]
+
+
+def declaration(tool: Tool | None, corrections: Mapping[str, Mapping[str, Any]]) -> Declaration:
+    """The same, as the organization's admins corrected it; of a tool that is gone, the worst."""
+    if tool is None:
+        return UNKNOWN_TOOL
+    change = corrections.get(tool.name)
+    return tool.stated if change is None else tool.stated.corrected(change)

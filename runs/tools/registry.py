@@ -5,6 +5,7 @@ import types
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from policy.provenance.infer import Declaration
 from runs.tools.base import Tool
 
 _tools: dict[str, Tool] = {}
@@ -30,6 +31,7 @@ def tool(
     idempotent: bool = False,
     transactional: bool = False,
     capabilities: tuple[str, ...] = (),
+    declared: Declaration | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a tool.
 
@@ -50,6 +52,7 @@ def tool(
             idempotent=idempotent,
             transactional=transactional,
             capabilities=capabilities,
+            declared=declared,
         )
         if made.name in _tools and _tools[made.name].function.__module__ != function.__module__:
             raise ValueError(f"two tools are called {made.name}")

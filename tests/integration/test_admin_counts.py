@@ -107,6 +107,10 @@ def more(stem, made, start, count):
                 granted_by=made.user, max_uses=1,
             )  # fmt: skip
             may.GrantUse.objects.create(organization=o, grant=grant, idempotency_key=f"k{n}")
+    elif stem == "policy_tooldeclaration":
+        may.ToolDeclaration.objects.bulk_create(
+            may.ToolDeclaration(organization=o, tool=f"tool{n}") for n in numbers
+        )
     elif stem == "policy_policyversion":
         for n in numbers:
             other = who.Organization.objects.create(slug=f"o{n}", name=f"O{n}")

@@ -11,12 +11,13 @@ from policy.replay import Policy, Report, Tally, profiles, replay
 COLUMNS = ("autonomy", "asks", "denials", "breach")
 PROFILES = tuple(profiles(()))
 BASELINES = ("allow-all", "approve-side-effects")
+MOST_TOLD = 60  # wrong decisions printed of one policy
 
 
 class Command(BaseCommand):
     help = (
         "Replay PATH/traces.jsonl (with tools.jsonl and labels.jsonl) through policy. Without --rules or "
-        "--profile: the baselines. Needs no database."
+        "--profile: the baselines. Tells every wrong decision of a policy asked for. Needs no database."
     )
     requires_system_checks = ()
 
@@ -35,9 +36,12 @@ class Command(BaseCommand):
             found = {name: report.as_dict() for name, report in reports.items()}
             self.stdout.write(json.dumps(found, ensure_ascii=False, indent=2))
             return
+        told = {*(options["profile"] or []), *([options["rules"].name] if options["rules"] else [])}
         for name, report in reports.items():
-            for line in lines(name, report):
+            for line in (*lines(name, report), *(wrong(report) if name in told else ())):
                 self.stdout.write(line)
+        for line in beside(reports):
+            self.stdout.write(line)
 
 
 def reports_of(path: Path, rules: Path | None, wanted: list[str]) -> dict[str, Report]:
@@ -50,14 +54,32 @@ def reports_of(path: Path, rules: Path | None, wanted: list[str]) -> dict[str, R
         policies[rules.name] = replay_files.read_policy(rules, tools)
     for name in wanted or ([] if rules else BASELINES):
         policies[name] = known[name]
-    infos = {suite: {name: facts.info for name, facts in named.items()} for suite, named in tools.items()}
-    return {name: replay(traces, infos, policy) for name, policy in policies.items()}
+    return {name: replay(traces, tools, policy) for name, policy in policies.items()}
 
 
 def lines(name: str, report: Report) -> list[str]:
     rows = [*sorted(report.suites.items()), ("overall", report.overall)]
     heads = "".join(f"{column:>10}" for column in COLUMNS)
     return [f"{name:<24}{'benign':>8}{'attacks':>9}{heads}", *(_line(*row) for row in rows), ""]
+
+
+def wrong(report: Report) -> list[str]:
+    """The wrong decisions, as many as fit on a screen or two."""
+    found = [
+        f"  {one.kind:<8}{one.trace}, call {one.call + 1}, {one.tool}: {one.why}"
+        for one in report.wrong[:MOST_TOLD]
+    ]
+    more = len(report.wrong) - len(found)
+    return [*found, *([f"  and {more} more: --json has them all"] if more else []), ""]
+
+
+def beside(reports: dict[str, Report]) -> list[str]:
+    """The policies beside each other, where there are several."""
+    if len(reports) < 2:
+        return []
+    rows = [_line(name, report.overall) for name, report in reports.items()]
+    heads = "".join(f"{column:>10}" for column in COLUMNS)
+    return [f"{'over all suites':<24}{'benign':>8}{'attacks':>9}{heads}", *rows]
 
 
 def _line(suite: str, tally: Tally) -> str:

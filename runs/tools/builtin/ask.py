@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from policy.provenance.infer import Declaration
 from runs.tools.base import ToolContext, ToolError, WaitFor
 from runs.tools.registry import tool
 
@@ -12,6 +13,9 @@ from runs.tools.registry import tool
     mutating=False,
     supports_parallel=True,
     transactional=True,
+    declared=Declaration(
+        output_trust="user", content=frozenset({"question"}), effect=False, origin="declared"
+    ),
 )
 def ask_user(run: ToolContext, *, question: Annotated[str, "In the user's language"]) -> WaitFor:
     """Wait for a message."""

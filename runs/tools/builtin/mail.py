@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 
+from policy.provenance.infer import Declaration
 from runs.tools.base import ToolContext, ToolError
 from runs.tools.registry import tool
 
@@ -19,6 +20,13 @@ MAX_RECIPIENTS = 50
     mutating=True,
     supports_parallel=False,
     capabilities=("send_email",),
+    declared=Declaration(
+        output_trust="organization",
+        steering=frozenset({"to"}),
+        content=frozenset({"subject", "body"}),
+        deeds=frozenset({"send"}),
+        origin="declared",
+    ),
 )
 def send_email(
     run: ToolContext,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from django.conf import settings
 
 from common.outbound import OutboundError, fetch, readable
+from policy.provenance.infer import Declaration
 from runs.tools.base import ToolContext, ToolError
 from runs.tools.registry import tool
 
@@ -18,6 +19,9 @@ MAX_TEXT = 100_000  # characters of a page that reach the log
     supports_parallel=True,
     idempotent=True,
     capabilities=("read_web",),
+    declared=Declaration(
+        steering=frozenset({"url"}), effect=False, deeds=frozenset({"read"}), network=True, origin="declared"
+    ),
 )
 def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// address"]) -> dict[str, Any]:
     """GET, redirects re-checked, within limits of size and time."""

@@ -1,0 +1,192 @@
+"""What a tool's results are worth and which arguments steer it, read from its name, description and schema.
+
+Everything not understood is taken for the worse: a result is an outsider's, an argument steers.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from policy.provenance import lexicon
+from policy.provenance.terms import TRUSTED, Trust
+
+Origin = Literal["inferred", "declared", "corrected"]
+EVERYTHING = "*"
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What policy knows of a tool's values.
+
+    `output_trust` holds for every field of a result except those that `fields` names. `steering`: arguments
+    that decide where an effect goes; `content`: those that do not. An argument in neither steers.
+    """
+
+    output_trust: Trust = "outside"
+    fields: Mapping[str, Trust] = field(default_factory=dict)
+    steering: frozenset[str] = frozenset()
+    content: frozenset[str] = frozenset()
+    effect: bool = True
+    deeds: frozenset[str] = frozenset()
+    matter: str = ""
+    network: bool = False  # its arguments leave for an address outside
+    origin: Origin = "inferred"
+    reasons: tuple[str, ...] = ()
+
+    def trust_of(self, key: str) -> Trust:
+        """What a field of a result is worth."""
+        found = self.fields.get(key)
+        if found is not None:
+            return found
+        words = split(key)
+        if self.output_trust in TRUSTED:
+            return "outside" if words and words[-1] in lexicon.FREE else self.output_trust
+        own = not self.network and bool(words) and words[-1] in ("id", "ids")
+        return (
+            self.fields.get("id", "organization")
+            if own and EVERYTHING not in self.fields
+            else self.output_trust
+        )
+
+    def steers(self, argument: str) -> bool:
+        return argument in self.steering or argument not in self.content
+
+    def of_others(self, acts: bool) -> "Declaration":
+        """The same of a tool that somebody else's server offers: all it returns is outside's."""
+        return replace(
+            self, output_trust="outside", fields={EVERYTHING: "outside"}, effect=self.effect or acts
+        )
+
+    def corrected(self, change: Mapping[str, Any]) -> "Declaration":
+        """With an admin's word in place of these of its parts that the change names."""
+        known = {
+            name: change[name]
+            for name in ("output_trust", "fields", "effect")
+            if change.get(name) is not None
+        }
+        for name, other in (("steering", "content"), ("content", "steering")):
+            if change.get(name) is not None:
+                known[name] = frozenset(change[name])
+                known.setdefault(other, getattr(self, other) - known[name])
+        return replace(self, **known, origin="corrected") if known else self
+
+
+UNKNOWN_TOOL = Declaration()
+
+
+def declare(
+    name: str, description: str, parameters: Mapping[str, Any], effect: bool, **said: Any
+) -> Declaration:
+    """A declaration in code: what is inferred, with what the tool's author says in place of it."""
+    return replace(infer(name, description, parameters, effect).corrected(said), origin="declared")
+
+
+def split(name: str) -> list[str]:
+    """The words of a name, small: `getUserInfo`, `get_user_info` and `GET /users/{id}` alike."""
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def infer(
+    name: str, description: str, parameters: Mapping[str, Any], effect: bool | None = None
+) -> Declaration:
+    """The declaration of a tool nobody declared. `effect`: whether it does more than read, where known."""
+    words = split(name)
+    verb, nouns = (words[0], _head(words[1:])) if words else ("", [])
+    deeds = _deeds(verb, words)
+    reads = deeds == {"read"} if effect is None else not effect
+    properties: Mapping[str, Any] = parameters.get("properties") or {}
+    network = _network(words, properties, description)
+    trust, why = _output(nouns, words, network)
+    content = frozenset(
+        key for key, schema in properties.items() if _is_content(key, schema, parameters, reads and network)
+    )
+    return Declaration(
+        output_trust=trust,
+        steering=frozenset(properties) - content,
+        content=content,
+        effect=not reads,
+        deeds=deeds,
+        matter=_matter(words),
+        network=network,
+        reasons=(why, *_argument_reasons(properties, content)),
+    )
+
+
+def _head(words: list[str]) -> list[str]:
+    """The noun phrase before the first preposition: users, of `get users in channel`."""
+    for place, word in enumerate(words):
+        if word in lexicon.PREPOSITIONS:
+            return words[:place]
+    return words
+
+
+def _deeds(verb: str, words: list[str]) -> frozenset[str]:
+    """What a tool does, by its verb; nothing for a verb that is not known."""
+    if verb in lexicon.READS:
+        return frozenset({"read"})
+    found = frozenset(deed for deed, verbs in lexicon.MEANS.items() if verb in verbs)
+    return found | {"pay"} if "send" in found and _matter(words) == "money" else found
+
+
+def _matter(words: list[str]) -> str:
+    """The matter a request must name before the tool may be meant."""
+    for matter, nouns in lexicon.MATTERS.items():
+        if nouns.intersection(words[1:]):
+            return matter
+    return ""
+
+
+def _network(words: list[str], properties: Mapping[str, Any], description: str) -> bool:
+    """Whether it reaches an address that an argument names, or the web at large."""
+    named = any(word in lexicon.ADDRESSED for key in properties for word in split(key))
+    return (
+        named
+        or any(word in lexicon.NETWORK for word in words)
+        or bool(re.search(r"\b(?:web ?(?:page|site|search)|internet)\b", description.lower()))
+    )
+
+
+def _output(nouns: list[str], words: list[str], network: bool) -> tuple[Trust, str]:
+    if network:
+        return "outside", "it reads from addresses outside"
+    head = nouns[-1] if nouns else ""
+    for kinds, what in (
+        (lexicon.CLOCK, "a clock"),
+        (lexicon.DIRECTORY, "a directory the organization keeps"),
+        (lexicon.AGENDA, "a calendar the organization keeps; titles and descriptions are others' words"),
+        (lexicon.OWN, "the account's own data"),
+    ):
+        if head in kinds and not set(nouns) & lexicon.FREE:
+            return "organization", f"'{head}' is {what}"
+    return "outside", f"'{head}' may hold what others wrote" if head else "nothing says what it returns"
+
+
+def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bool) -> bool:
+    """Whether an argument says what rather than where to. Where all of them leave for the web, none does."""
+    if leaves:
+        return False
+    words = split(key)
+    if not words or words[-1] in lexicon.IDENTIFIER:
+        return False
+    if _is_option(schema, parameters):
+        return True
+    if any(word in lexicon.STEERING for word in words) and words[-1] not in lexicon.CONTENT | lexicon.OPTION:
+        return False
+    return any(word in lexicon.CONTENT or word in lexicon.OPTION for word in words)
+
+
+def _is_option(schema: Any, parameters: Mapping[str, Any]) -> bool:
+    """A choice among values the schema lists, or yes and no."""
+    if not isinstance(schema, Mapping):
+        return False
+    reference = schema.get("$ref", "")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        schema = (parameters.get("$defs") or {}).get(reference[8:]) or {}
+    return schema.get("type") == "boolean" or "enum" in schema
+
+
+def _argument_reasons(properties: Mapping[str, Any], content: frozenset[str]) -> tuple[str, ...]:
+    return tuple(f"{key}: {'content' if key in content else 'steers'}" for key in properties)

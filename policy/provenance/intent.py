@@ -1,0 +1,80 @@
+"""What a person's words ask for: the rights of the task, before anything from outside is read.
+
+Deterministic. A verb counts where it commands: in its base form, not as a noun. Words quoted in the
+request are somebody's text and ask for nothing.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from policy.provenance import lexicon
+from policy.provenance.infer import Declaration
+from policy.provenance.words import LEADS, UNSPACED, normalise
+
+QUOTED = re.compile(
+    r"(?<!\w)'[^'\n]{2,}'(?!\w)|\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|`[^`\n]*`"
+)
+WORDS = re.compile(r"[^\W\d_]+|[$€£¥]|[.,;:!?]")
+NEVER = re.compile(
+    r"\b(?:do not|don't|don’t|never|without)\s+(?:\w+ing\b|\w+)|(?:不要|别|请勿|无需)[^，。；,.;]{0,12}",
+    re.IGNORECASE,
+)
+REMINDERS = re.compile(r"\b(?:do not|don't|don’t|never) (?:forget|hesitate|fail) to\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Intent:
+    """The verbs a request commands, the deeds it names in Chinese, and all of its words."""
+
+    verbs: frozenset[str] = frozenset()
+    deeds: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+
+    def covers(self, tool: Declaration) -> bool:
+        """Whether the request asks for what the tool does. Reading is always asked for."""
+        if tool.deeds == {"read"} or not tool.effect:
+            return True
+        if tool.matter and not self.speaks_of(tool.matter):
+            return False
+        return any(deed in self.deeds or lexicon.ASKS[deed] & self.verbs for deed in tool.deeds)
+
+    def speaks_of(self, matter: str) -> bool:
+        return bool(self.words & lexicon.MATTER_WORDS[matter]) or (
+            bool(self.deeds & {"pay"}) and matter == "money"
+        )
+
+    def as_list(self) -> list[str]:
+        """The deeds asked for, for people to read."""
+        named = {deed for deed, verbs in lexicon.ASKS.items() if verbs & self.verbs}
+        return sorted(named | self.deeds)
+
+
+def intent_of(texts: Iterable[str]) -> Intent:
+    """What these messages of the person ask for together."""
+    verbs: set[str] = set()
+    deeds: set[str] = set()
+    words: set[str] = set()
+    for text in texts:
+        unquoted = QUOTED.sub(" ", text)
+        for form in LEADS:  # an address has points, and no verbs
+            unquoted = form.sub(" _ ", unquoted)
+        said = NEVER.sub(" ", REMINDERS.sub(" ", normalise(unquoted).replace("e-mail", "email")))
+        found = WORDS.findall(said)
+        words.update(found)
+        verbs.update(_commanded(found))
+        if UNSPACED.search(said):
+            deeds.update(
+                deed for deed, forms in lexicon.CHINESE.items() if any(form in said for form in forms)
+            )
+    return Intent(frozenset(verbs), frozenset(deeds), frozenset(words))
+
+
+def _commanded(words: list[str]) -> Iterable[str]:
+    """Verbs in their base form that no article or possessive makes a noun, nor `did` a question's."""
+    before, recounted = "", False
+    for word in words:
+        recounted = word in lexicon.RECOUNTING or (recounted and word not in lexicon.CLAUSE_ENDS)
+        if word in lexicon.VERBS and before not in lexicon.BEFORE_NOUNS and not recounted:
+            yield word
+        before = word

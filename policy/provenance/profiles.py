@@ -1,0 +1,28 @@
+"""The shipped profiles: when a call asks, by where its values came from."""
+
+from policy.provenance.terms import Facts, Profile, Traced
+
+MOST_TOLD = 3
+
+
+def asks(profile: Profile, facts: Facts) -> str:
+    """Why the profile wants somebody's decision; empty where it lets the call pass."""
+    if facts.repeats:
+        return ""
+    if profile == "careful":
+        return "it does more than read" if facts.effect else ""
+    if profile == "balanced" and facts.effect:
+        return _balanced(facts)
+    return ""
+
+
+def _balanced(facts: Facts) -> str:
+    reasons = [] if facts.asked_for else [facts.why_not_asked_for]
+    return "; ".join(dict.fromkeys((*reasons, *map(_words, facts.doubtful[:MOST_TOLD]))))
+
+
+def _words(value: Traced) -> str:
+    """The argument's name and never its value: the words go into mails."""
+    said = "comes from outside" if value.trust == "outside" else "has no known source"
+    argument, _, inside = value.path.partition("/")
+    return f"{argument} {said}" if not inside or inside[0].isdigit() else f"something in {argument} {said}"

@@ -1,0 +1,79 @@
+"""The words of provenance: where a value came from, and what that is worth. Plain values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Trust = Literal["user", "organization", "outside", "unknown"]
+Profile = Literal["off", "careful", "balanced", "open"]
+
+# What is composed of several is worth the least of them. Unknown stands apart: nothing read says it.
+RANK: dict[Trust, int] = {"user": 0, "organization": 1, "outside": 2, "unknown": 3}
+TRUSTED: frozenset[Trust] = frozenset(("user", "organization"))
+PROFILES: tuple[Profile, ...] = ("off", "careful", "balanced", "open")
+
+
+def least(*trusts: Trust) -> Trust:
+    """The least trusted of these; `user` of nothing at all."""
+    return max(trusts, key=RANK.__getitem__, default="user")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One passage a value was found in.
+
+    `piece` names the message or result (the run's call id or `message:{seq}`), `field` the place within it,
+    `start` and `end` the span in that field's text. `how`: whole, part, derived, `base64` and the like.
+    """
+
+    trust: Trust
+    piece: str
+    field: str = ""
+    start: int = 0
+    end: int = 0
+    how: str = "whole"
+    why: str = ""  # where a trusted passage counts for less, the reason
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """An argument's value and where it came from; `path` names a value inside a nested argument."""
+
+    path: str
+    value: str
+    trust: Trust
+    steers: bool
+    sources: tuple[Source, ...] = ()
+    why: str = ""
+    pointed: bool = False  # from outside, and the person said to take it from there
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one call before it runs: its values, and whether the person's words ask for it."""
+
+    values: tuple[Traced, ...]
+    effect: bool  # it does more than read
+    read_outside: bool
+    asked_for: bool
+    why_not_asked_for: str = ""
+    repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
+
+    def source(self, argument: str) -> Trust:
+        """The trust of a whole argument: the least of its values."""
+        mine = (value for value in self.values if value.path.split("/", 1)[0] == argument)
+        return least(*(value.trust for value in mine))
+
+    @property
+    def doubtful(self) -> tuple[Traced, ...]:
+        """The steering values that neither the person nor the organization stands behind."""
+        return tuple(v for v in self.values if v.steers and v.trust not in TRUSTED and not v.pointed)
+
+    @property
+    def pattern(self) -> frozenset[tuple[str, str]]:
+        """What the call does, whatever it says: the values that steer it."""
+        return frozenset((value.path, value.value) for value in self.values if value.steers)
+
+    @property
+    def steering_from_outside(self) -> bool:
+        """Whether a steering value is an outsider's, or nobody's."""
+        return bool(self.doubtful)

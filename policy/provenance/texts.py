@@ -1,0 +1,121 @@
+"""What a run has heard and read, text by text: who said it, in which record and field."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+from policy.provenance import lexicon, words
+from policy.provenance.infer import split
+from policy.provenance.terms import Source, Trust
+
+MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
+SHORT = 100  # characters of a field that may name its record
+
+
+@dataclass(eq=False)
+class Text:
+    """One text as it stands in a message or a field of a result."""
+
+    piece: "Piece"
+    path: str
+    key: str
+    raw: str
+    record: int
+    trust: Trust
+    how: str = "whole"
+    norm: str = field(init=False)
+    words: list[str] = field(init=False)
+    flat: str = field(init=False)  # its words, with a blank around each
+
+    def __post_init__(self) -> None:
+        self.norm = words.normalise(self.raw)
+        self.words = words.tokens(self.norm)
+        self.flat = f" {' '.join(self.words)} "
+
+    @cached_property
+    def dates(self) -> list[tuple[tuple[str, str], int, int]]:
+        return list(words.dates(self.norm))
+
+    @cached_property
+    def numbers(self) -> dict[Decimal, tuple[int, int]]:
+        return {value: (start, end) for value, start, end in words.numbers(self.norm)}
+
+    def source(self, start: int, end: int, how: str = "") -> Source:
+        """The passage, its span counted in the text as it was written."""
+        if len(self.norm) != len(self.raw) or not self.raw.isascii():
+            places = words.offsets(self.raw)
+            if len(places) == len(self.norm) + 1:
+                start, end = places[start], places[end - 1] + 1 if end else 0
+        said = how if self.how == "whole" else self.how
+        return Source(self.trust, self.piece.name, self.path, start, end, said or "whole")
+
+
+@dataclass(eq=False)
+class Piece:
+    """A message, or the result of a call, in the order in which the run met them."""
+
+    name: str
+    keys: Trust = "user"  # who stands behind the values by which the result was looked up
+    texts: list[Text] = field(default_factory=list)
+    outside: bool = False
+    pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
+
+    def only(self, form: "re.Pattern[str]", value: str) -> bool:
+        """Whether the value is the only one of its kind in the whole result."""
+        found = {found[0].lower().rstrip(".") for text in self.texts for found in form.finditer(text.raw)}
+        return found == {value.strip().lower()}
+
+    @cached_property
+    def records(self) -> dict[str, set[int]]:
+        """For each key, the records that have it."""
+        found: dict[str, set[int]] = defaultdict(set)
+        for text in self.texts:
+            found[text.key].add(text.record)
+        return found
+
+    @cached_property
+    def own_words(self) -> dict[int, set[str]]:
+        """The words by which a record can be told from the others of its list."""
+        said: dict[int, set[str]] = defaultdict(set)
+        for text in self.texts:
+            if len(text.raw) <= SHORT and (split(text.key) or [""])[-1] not in lexicon.LONG:
+                said[text.record].update(w for w in words.tokens(text.norm.replace("_", " ")) if len(w) > 2)
+        often: dict[str, int] = defaultdict(int)
+        for each in said.values():
+            for word in each:
+                often[word] += 1
+        return {record: {word for word in each if often[word] == 1} for record, each in said.items()}
+
+
+def standing_alone(text: Text, value: str) -> int:
+    """Where the value stands in the text as no part of a longer one; -1 where it does not."""
+    norm = text.norm
+    raw = text.raw if len(text.raw) == len(norm) else norm
+    place = norm.find(value)
+    for _ in range(MOST_PLACES):
+        if place < 0:
+            break
+        end = place + len(value)
+        if _ends_before(norm[max(0, place - 8) : place]) and _begins_after(raw[end : end + 2]):
+            return place
+        place = norm.find(value, place + 1)
+    return -1
+
+
+def _ends_before(before: str) -> bool:
+    if not before or before.endswith(("//", "www.", "mailto:")):
+        return True
+    if before[-1] == ".":
+        return len(before) < 2 or not before[-2].isalnum()
+    return not words.joins(before[-1])
+
+
+def _begins_after(after: str) -> bool:
+    """A point goes on with a small letter or a digit; before a capital it ends a sentence."""
+    if not after:
+        return True
+    if after[0] == ".":
+        return len(after) < 2 or not after[1].isalnum() or after[1].isupper()
+    return not words.joins(after[0])

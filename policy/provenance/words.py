@@ -1,0 +1,219 @@
+"""Text made comparable: letters, dates, amounts, encodings. Pure, and blind to languages where it can be."""
+
+import base64
+import binascii
+import re
+import unicodedata
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from urllib.parse import unquote
+
+# Characters nobody sees: they may not make two values equal that look alike, nor hide one.
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+WORD = re.compile(r"[^\W_]+")
+_CJK = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+UNSPACED = re.compile(f"[{_CJK}]")
+UNSPACED_RUN = re.compile(f"[{_CJK}]+")
+
+# Addresses, links and account numbers: what leads somewhere wherever it stands.
+ADDRESS = re.compile(
+    rf"(?<![A-Za-z0-9_.+%'-])(?:(?![{_CJK}])[\w.+%'-]){{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{1,8}}"
+)
+_FILES = (
+    "docx?|xlsx?|pptx?|pdf|txt|csv|tsv|md|json|xml|ya?ml|html?|png|jpe?g|gif|svg|"
+    "zip|gz|tar|py|js|ts|log|sql|eml|ics"
+)
+LINK = re.compile(
+    r"(?i:\b[a-z][a-z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"'`，。；！？、）】」]+"
+    rf"|(?<![@\w.-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?!(?:{_FILES})\b)[a-z]{{2,24}}\b(?![@\w.-]{{0,99}}@)(?:[/?:][^\s<>\"'`]*)?"
+    r"|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:[/:][^\s<>\"'`]*)?(?![\w.])"
+)
+ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
+LEADS = (LINK, ADDRESS, ACCOUNT)
+KINDS = {"address": ADDRESS, "account": ACCOUNT, "link": LINK}
+# "You can find her e-mail on …": a person says where a value of this kind is to be taken from.
+_FIND = r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b.{0,60}?"
+_WHOSE = r"(?:\b(?:his|her|their|its|my|our|your)|['’]s)\s+"
+KIND_NAMES = {
+    "address": re.compile(
+        rf"{_FIND}(?:{_WHOSE}e-?mail\b|\be-?mail address)|(?:找到|查到|取得).{{0,20}}(?:邮箱|邮件地址)"
+    ),
+    "account": re.compile(
+        rf"{_FIND}(?:{_WHOSE}|\bthe )(?:iban|account number)\b|(?:找到|查到|取得).{{0,20}}账号"
+    ),
+    "link": re.compile(
+        rf"{_FIND}(?:{_WHOSE}|\bthe )(?:link|url|web address)\b|(?:找到|查到|取得).{{0,20}}(?:链接|网址)"
+    ),
+}
+SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
+PLACE = re.compile(r"\S+[./]\S+")
+
+SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.)?", re.IGNORECASE)
+JOINS = re.compile(r"[\w@%+~-]")
+QUOTES = "\"'`“”‘’«»「」『』<>()[]{}，。；,; \t\r\n"
+
+_NAMES = (
+    "jan january|feb february|mar march|apr april|may|jun june|jul july|aug august|"
+    "sep sept september|oct october|nov november|dec december"
+)
+MONTHS = {name: month for month, names in enumerate(_NAMES.split("|"), 1) for name in names.split()}
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+DATE = re.compile(
+    rf"(?P<y>\d{{4}})\s*[-/.年]\s*(?P<m>\d{{1,2}})\s*[-/.月]\s*(?P<d>\d{{1,2}})日?"
+    rf"|(?<!\d)(?P<a>\d{{1,2}})[/.](?P<b>\d{{1,2}})[/.](?P<y2>\d{{4}})"
+    rf"|(?<!\d)(?P<m3>\d{{1,2}})\s*月\s*(?P<d3>\d{{1,2}})\s*[日号]"
+    rf"|\b(?P<mn>{_MONTH})\.?\s+(?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<y4>\d{{4}}))?"
+    rf"|\b(?P<d5>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<mn5>{_MONTH})\b\.?(?:,?\s+(?P<y5>\d{{4}}))?",
+    re.IGNORECASE,
+)
+TIME = re.compile(
+    r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?<!\w)\d{1,2}\s?(?:am|pm|点)(?!\w)", re.IGNORECASE
+)
+NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:[,' ’]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?![\w]|[.,]\d)")
+LONGEST_NUMBER = 40  # characters; longer ones are compared as text
+WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
+ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
+HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}){6,}(?!\w)")
+PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+ENTITY = re.compile(r"&#?\w{2,8};")
+
+
+def normalise(text: str) -> str:
+    """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).casefold()
+
+
+def offsets(text: str) -> list[int]:
+    """For each character of `normalise(text)`, and its end, where it stands in `text`."""
+    found: list[int] = []
+    for place, character in enumerate(text):
+        found += [place] * len(normalise(character))
+    return [*found, len(text)]
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a normalised text; what is written without spaces ends beside what is not."""
+    if not text.isascii():
+        text = UNSPACED_RUN.sub(r" \g<0> ", text)
+    return WORD.findall(text)
+
+
+def joins(character: str) -> bool:
+    """Whether a value with this beside it is part of something longer."""
+    return bool(JOINS.match(character)) and not UNSPACED.match(character)
+
+
+def bare(value: str) -> str:
+    """A normalised value without quotes around it, and a link without what people leave out."""
+    value = value.strip(QUOTES)
+    short = SCHEME.sub("", value)
+    return short.rstrip("/") or value
+
+
+def sentences(text: str) -> list[str]:
+    return SENTENCE.split(text)
+
+
+def is_place(value: str) -> bool:
+    """Whether a value names a place to read: a link, a path, a file's name."""
+    return bool(PLACE.fullmatch(value.strip())) and "@" not in value
+
+
+def atomic(value: str) -> bool:
+    """Whether the value is one thing, such as an address, a link, a number or a file's name."""
+    return not any(map(str.isspace, value)) and not UNSPACED.search(value)
+
+
+def is_plain(value: str) -> bool:
+    """Whether a value is written as it looks: only then may it be equal to a trusted one."""
+    return not INVISIBLE.search(value) and (
+        value.isascii() or not atomic(value) or unicodedata.normalize("NFKC", value) == value
+    )
+
+
+def dates(text: str) -> Iterator[tuple[tuple[str, str], int, int]]:
+    """Dates in usual forms as (year or "", "MM-DD") with their span."""
+    for found in DATE.finditer(text):
+        part = found.groupdict()
+        if part["a"]:  # day and month in either order
+            pairs = [(part["a"], part["b"]), (part["b"], part["a"])]
+        else:
+            month = part["m"] or part["m3"] or MONTHS[(part["mn"] or part["mn5"]).lower()]
+            pairs = [(month, part["d"] or part["d3"] or part["d4"] or part["d5"])]
+        year = part["y"] or part["y2"] or part["y4"] or part["y5"] or ""
+        for month, day in pairs:
+            if 1 <= int(month) <= 12 and 1 <= int(day) <= 31:
+                yield (year, f"{int(month):02}-{int(day):02}"), *found.span()
+
+
+def numbers(text: str) -> Iterator[tuple[Decimal, int, int]]:
+    """Numbers that are no part of a date or a time, with their span."""
+    masked = TIME.sub(blank, DATE.sub(blank, text))
+    for found in NUMBER.finditer(masked):
+        value = number(found[0])
+        if value is not None:
+            yield value, *found.span()
+
+
+def number(text: str) -> Decimal | None:
+    """The number a text is: 1,000.50 is 1 000.5; a single comma before one or two digits is a point."""
+    if len(text) > LONGEST_NUMBER:
+        return None
+    plain = re.sub(r"[' ’]", "", text.strip())
+    plain = plain.replace(",", ".") if re.fullmatch(r"[+-]?\d+,\d{1,2}", plain) else plain.replace(",", "")
+    try:
+        return Decimal(plain) if WHOLE_NUMBER.fullmatch(plain) else None
+    except InvalidOperation:
+        return None
+
+
+def blank(found: "re.Match[str]") -> str:
+    return "\x00" * len(found[0])
+
+
+def decodings(text: str) -> Iterator[tuple[str, str]]:
+    """What a text says in other words: (how, text) for base64, hexadecimal, percent signs and entities."""
+    if PERCENT.search(text):
+        yield "percent", unquote(text)
+    if ENTITY.search(text):
+        from html import unescape
+
+        yield "entities", unescape(text)
+    for found in ENCODED.finditer(text):
+        said = _decoded(found[0])
+        if said:
+            yield "base64", said
+    for found in HEX.finditer(text):
+        said = _printable(bytes.fromhex(found[0]))
+        if said:
+            yield "hexadecimal", said
+
+
+def _decoded(text: str) -> str:
+    try:
+        return _printable(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _printable(raw: bytes) -> str:
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if len(text) >= 4 and text.replace("\n", " ").replace("\t", " ").isprintable() else ""
+
+
+def leads(text: str) -> Iterator[tuple[str, int, int]]:
+    """Addresses, links and account numbers inside a text: what makes its reader go somewhere."""
+    taken = 0
+    for found in sorted(
+        (m for form in LEADS for m in form.finditer(text)), key=lambda m: (m.start(), -m.end())
+    ):
+        if found.start() >= taken:
+            taken = found.end()
+            yield found[0].rstrip(".,;:!?)]"), found.start(), found.end()
