@@ -3,12 +3,19 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
+from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
+from runs.admin import health
 from runs.admin.policy_pages import PolicyPages
 from runs.models import (
     ApprovalDecision,
@@ -22,7 +29,27 @@ from runs.models import (
 )
 
 
-class RowsOfRuns(History, TenantAdmin):
+class Moments:
+    """Columns that say how long ago."""
+
+    @admin.display(description=gettext_lazy("When"), ordering="created_at")
+    def when(self, row: Any) -> str:
+        return times.ago(row.created_at)
+
+    @admin.display(description=gettext_lazy("Ended"), ordering="ended_at")
+    def ended(self, row: Any) -> str:
+        return times.ago(row.ended_at)
+
+    @admin.display(description=gettext_lazy("Resolved"), ordering="resolved_at")
+    def resolved(self, row: Any) -> str:
+        return times.ago(row.resolved_at)
+
+    @admin.display(description=gettext_lazy("Expires"), ordering="expires_at")
+    def expires(self, row: Any) -> str:
+        return times.left(row.expires_at) if row.resolved_at is None else ""
+
+
+class RowsOfRuns(Moments, History, TenantAdmin):
     """Rows that belong to a run and follow its project."""
 
     project_lookup = "run__project_id"
@@ -31,16 +58,16 @@ class RowsOfRuns(History, TenantAdmin):
     ordering: tuple[str, ...] = ("-pk",)
     list_select_related: tuple[str, ...] = ("run",)
     raw_id_fields: tuple[str, ...] = ("run",)
-    empty_message = "Nothing has happened yet. Ask an agent, and it shows here."
-    empty_link = ("admin:runs_run_ask", "Ask")
+    empty_message = gettext_lazy("Nothing has happened yet. Ask an agent, and it shows here.")
+    empty_link = ("admin:runs_run_ask", gettext_lazy("Ask"))
 
 
 @admin.register(RunEvent)
 class RunEventAdmin(PolicyPages, RowsOfRuns):
-    list_display = ("type", "seq", "run", "agent", "created_at")
+    list_display = ("type", "seq", "run", "agent", "when")
     list_filter = (("type", ChoicesDropdownFilter),)
     search_fields = ("run__id__exact",)
-    search_help_text = "A run's id"
+    search_help_text = gettext_lazy("A run's id")
     ordering = ("-run_id", "-seq")  # the newest run's last event first, by the table's key
 
     def get_queryset(self, request: Any) -> Any:
@@ -49,10 +76,10 @@ class RunEventAdmin(PolicyPages, RowsOfRuns):
 
 @admin.register(ToolCall)
 class ToolCallAdmin(RowsOfRuns):
-    list_display = ("tool", "status", "run", "created_at", "ended_at")
+    list_display = ("tool", "status", "run", "when", "ended")
     list_filter = (("status", ChoicesDropdownFilter),)
     search_fields = ("tool", "run__id__exact", "id__exact")
-    search_help_text = "A tool's name, or an id"
+    search_help_text = gettext_lazy("A tool's name, or an id")
 
     def get_queryset(self, request: Any) -> Any:
         return super().get_queryset(request).defer("arguments", "effective_arguments", "result", "evidence")
@@ -60,29 +87,29 @@ class ToolCallAdmin(RowsOfRuns):
 
 @admin.register(Wait)
 class WaitAdmin(RowsOfRuns):
-    list_display = ("kind", "run", "outcome", "expires_at", "resolved_at", "created_at")
+    list_display = ("kind", "run", "outcome", "expires", "resolved", "when")
     list_filter = (
         ("kind", ChoicesDropdownFilter),
         ("outcome", ChoicesDropdownFilter),
         ("resolved_at", admin.EmptyFieldListFilter),
     )
     search_fields = ("run__id__exact", "correlation_key")
-    search_help_text = "A run's id, or a correlation key"
+    search_help_text = gettext_lazy("A run's id, or a correlation key")
 
 
 @admin.register(ApprovalDecision)
 class ApprovalDecisionAdmin(RowsOfRuns):
     project_lookup = "approval__run__project_id"
     raw_id_fields = ("approval",)
-    list_display = ("approval", "user", "approved", "as_human", "reason_start", "created_at")
+    list_display = ("approval", "user", "approved", "as_human", "reason_start", "when")
     list_filter = ("approved", ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")
-    search_help_text = "An approval's id, or a person"
-    empty_message = "Nobody has decided anything yet."
-    empty_link = ("admin:runs_approval_changelist", "Approvals")
+    search_help_text = gettext_lazy("An approval's id, or a person")
+    empty_message = gettext_lazy("Nobody has decided anything yet.")
+    empty_link = ("admin:runs_approval_changelist", gettext_lazy("Approvals"))
 
-    @admin.display(description="Reason")
+    @admin.display(description=gettext_lazy("Reason"))
     def reason_start(self, decision: ApprovalDecision) -> str:
         return decision.reason[:80]
 
@@ -95,9 +122,9 @@ class ApprovalNoticeAdmin(RowsOfRuns):
     list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")
-    search_help_text = "An approval's id, or a person"
-    empty_message = "Nobody has been told of an approval yet."
-    empty_link = ("admin:runs_approval_changelist", "Approvals")
+    search_help_text = gettext_lazy("An approval's id, or a person")
+    empty_message = gettext_lazy("Nobody has been told of an approval yet.")
+    empty_link = ("admin:runs_approval_changelist", gettext_lazy("Approvals"))
 
 
 @admin.register(IdempotencyRecord)
@@ -108,7 +135,7 @@ class IdempotencyRecordAdmin(History, TenantAdmin):
     list_select_related = ("user",)
     search_fields = ("key",)
     ordering = ("-pk",)
-    empty_message = "No program has sent an Idempotency-Key yet."
+    empty_message = gettext_lazy("No program has sent an Idempotency-Key yet.")
 
 
 class OfInstallation(History, ModelAdmin):
@@ -122,9 +149,20 @@ class OfInstallation(History, ModelAdmin):
 class QueueMessageAdmin(OfInstallation):
     list_display = ("queue", "run_id", "due_at", "holder")
     search_fields = ("run_id__exact",)
-    search_help_text = "A run's id"
+    search_help_text = gettext_lazy("A run's id")
     ordering = ("-pk",)
-    empty_message = "The queue is empty."
+    empty_message = gettext_lazy("The queue is empty.")
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.health_view)
+        return [path("health/", view, name="runs_health"), *super().get_urls()]
+
+    def health_view(self, request: HttpRequest) -> HttpResponse:
+        """Whether the queue is well, and what to do where it is not."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {**self.admin_site.each_context(request), "title": _("Queue"), "health": health.look()}
+        return TemplateResponse(request, "admin/runs/health.html", context)
 
 
 @admin.register(WorkerGroup)

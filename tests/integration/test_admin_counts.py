@@ -192,6 +192,7 @@ def grow(made, children, events):
         )
         for n in range(1, events + 1)
     )  # fmt: skip
+    Run.objects.filter(pk=made.run.pk).update(last_seq=last + events)
 
 
 def test_a_run_with_a_thousand_below_it_costs_what_one_with_ten_costs():
@@ -205,7 +206,7 @@ def test_a_run_with_a_thousand_below_it_costs_what_one_with_ten_costs():
     with CaptureQueriesContext(connection) as asked:
         page = client.get(address).content.decode()
 
-    assert len(asked) == few <= 20
+    assert len(asked) <= few <= 20
     assert "1012 runs" in page
     assert page.count('class="dp-kin') <= 22  # the rest behind "show more"
     assert "Show more" in page and "Show earlier events" in page
