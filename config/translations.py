@@ -36,6 +36,7 @@ LOOKUPS: dict[str, tuple[int | None, int, int | None]] = {
     "gettext_noop": (None, 0, None),
     "ngettext": (None, 0, 1),
     "pgettext": (0, 1, None),
+    "pgettext_lazy": (0, 1, None),
     # what an action refuses is said in plain English; a page looks it up when it shows it
     "DecisionRefused": (None, 1, None),
     "CannotStart": (None, 1, None),

@@ -96,7 +96,17 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         }
         for title, items in SIDEBAR
     ]
+    _mark_here(request.path, [entry for group in groups for entry in group["items"]])
     return [group for group in groups if group["items"]]
+
+
+def _mark_here(path: str, entries: list[dict[str, Any]]) -> None:
+    """Of the entries whose page this one lies under, the nearest is where we are."""
+    home = reverse("admin:index")
+    links = [entry["link"] for entry in entries if path.startswith(entry["link"])]
+    nearest = max((link for link in links if link != home or path == home), key=len, default="")
+    for entry in entries:
+        entry["active"] = entry["link"] == nearest
 
 
 def _may(request: HttpRequest, permission: str) -> bool:
@@ -116,10 +126,6 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
     entry: dict[str, Any] = {"title": _(title), "icon": icon, "link": link}
     if name in BADGES and (badge := import_string(BADGES[name])(request)):
         entry |= {"badge": badge, "badge_variant": "warning", "badge_style": "solid"}
-    if name == "index":
-        entry["active"] = request.path == link
-    elif name == "runs_run_changelist":
-        entry["active"] = request.path.startswith(link) and request.path != reverse("admin:runs_run_ask")
     return entry
 
 
@@ -129,6 +135,9 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": gettext_lazy("Control plane for agents"),
     "SHOW_LANGUAGES": True,
     "SITE_SYMBOL": "assignment_ind",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("deputy/favicon.svg")}
+    ],
     "SITE_URL": None,
     "SHOW_BACK_BUTTON": True,
     "STYLES": [lambda request: static("deputy/admin.css")],

@@ -2,11 +2,13 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from config import health, metrics
 from config.api import errors
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

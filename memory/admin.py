@@ -17,6 +17,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
 from unfold.decorators import display
 
+from groups.admin.moments import Moments
 from groups.models import Group, Project
 from memory import curate
 from memory.errors import MemoryRefused
@@ -78,7 +79,7 @@ class Revisions(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(ImportExportMixin, ModelAdmin):  # type: ignore[misc]
+class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: ignore[misc]
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
     list_display = ("text", "place", "state", "came_from", "run", "created_at")

@@ -13,7 +13,6 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
-from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.admin import health
 from runs.admin.policy_pages import PolicyPages
@@ -29,27 +28,7 @@ from runs.models import (
 )
 
 
-class Moments:
-    """Columns that say how long ago."""
-
-    @admin.display(description=gettext_lazy("When"), ordering="created_at")
-    def when(self, row: Any) -> str:
-        return times.ago(row.created_at)
-
-    @admin.display(description=gettext_lazy("Ended"), ordering="ended_at")
-    def ended(self, row: Any) -> str:
-        return times.ago(row.ended_at)
-
-    @admin.display(description=gettext_lazy("Resolved"), ordering="resolved_at")
-    def resolved(self, row: Any) -> str:
-        return times.ago(row.resolved_at)
-
-    @admin.display(description=gettext_lazy("Expires"), ordering="expires_at")
-    def expires(self, row: Any) -> str:
-        return times.left(row.expires_at) if row.resolved_at is None else ""
-
-
-class RowsOfRuns(Moments, History, TenantAdmin):
+class RowsOfRuns(History, TenantAdmin):
     """Rows that belong to a run and follow its project."""
 
     project_lookup = "run__project_id"
@@ -64,7 +43,7 @@ class RowsOfRuns(Moments, History, TenantAdmin):
 
 @admin.register(RunEvent)
 class RunEventAdmin(PolicyPages, RowsOfRuns):
-    list_display = ("type", "seq", "run", "agent", "when")
+    list_display = ("type", "seq", "run", "agent", "created_at")
     list_filter = (("type", ChoicesDropdownFilter),)
     search_fields = ("run__id__exact",)
     search_help_text = gettext_lazy("A run's id")
@@ -76,7 +55,7 @@ class RunEventAdmin(PolicyPages, RowsOfRuns):
 
 @admin.register(ToolCall)
 class ToolCallAdmin(RowsOfRuns):
-    list_display = ("tool", "status", "run", "when", "ended")
+    list_display = ("tool", "status", "run", "created_at", "ended_at")
     list_filter = (("status", ChoicesDropdownFilter),)
     search_fields = ("tool", "run__id__exact", "id__exact")
     search_help_text = gettext_lazy("A tool's name, or an id")
@@ -87,7 +66,7 @@ class ToolCallAdmin(RowsOfRuns):
 
 @admin.register(Wait)
 class WaitAdmin(RowsOfRuns):
-    list_display = ("kind", "run", "outcome", "expires", "resolved", "when")
+    list_display = ("kind", "run", "outcome", "expires_at", "resolved_at", "created_at")
     list_filter = (
         ("kind", ChoicesDropdownFilter),
         ("outcome", ChoicesDropdownFilter),
@@ -101,7 +80,7 @@ class WaitAdmin(RowsOfRuns):
 class ApprovalDecisionAdmin(RowsOfRuns):
     project_lookup = "approval__run__project_id"
     raw_id_fields = ("approval",)
-    list_display = ("approval", "user", "approved", "as_human", "reason_start", "when")
+    list_display = ("approval", "user", "approved", "as_human", "reason_start", "created_at")
     list_filter = ("approved", ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")

@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
@@ -156,7 +156,7 @@ class RunAdmin(History, TenantAdmin):
     def duration(self, run: Run) -> str:
         return times.between(run.started_at, run.ended_at or timezone.now())
 
-    @admin.display(description=gettext_lazy("Tokens"))
+    @admin.display(description=pgettext_lazy("of a model", "Tokens"))
     def token_count(self, run: Run) -> int:
         return words.tokens(run.usage)
 

@@ -143,11 +143,13 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
     events = list(latest[:shown])[::-1]
     if not events:
         return Timeline([], 0, [], {})
-    lanes, calls, facts = _lanes(events), _calls(events), _facts(events)
+    created = _created(events)
+    lanes, calls, facts = _lanes(events, created), _calls(events), _facts(events)
     entries, carded = [], set()
     for event in events:
         entry = _entry(event, lanes)
         entry.own = event.run_id == run.pk
+        entry.who = entry.who or ("" if entry.own else str(created.get(event.run_id, {}).get("group", "")))
         key = (event.run_id, event.payload.get("call_id", ""))
         call = calls.get(key)
         if call and key not in carded:
@@ -163,16 +165,19 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
     return Timeline(entries, max(total - len(events), 0), legend, _questions(own), last)
 
 
-def _lanes(events: list[RunEvent]) -> Lanes:
-    """Who speaks, as each run's first event says, and in which lane; a lane is an agent's in all its runs."""
+def _created(events: list[RunEvent]) -> dict[str, dict[str, Any]]:
+    """What the first event of each of their runs says, by run."""
     ids = {event.run_id for event in events}
-    firsts = (
-        RunEvent.objects.filter(run_id__in=ids, seq=1).order_by("run_id").values_list("payload", flat=True)
-    )
+    firsts = RunEvent.objects.filter(run_id__in=ids, seq=1).order_by("run_id")
+    return dict(firsts.values_list("run_id", "payload"))
+
+
+def _lanes(events: list[RunEvent], created: dict[str, dict[str, Any]]) -> Lanes:
+    """Who speaks, as the runs' first events say, and in which lane; a lane is an agent's in all its runs."""
     lanes: Lanes = {}
-    for created in firsts:
-        for member in created.get("members", []):
-            name = f"{created['group']}: {member['role']}" if created.get("group") else str(member["role"])
+    for first in created.values():
+        for member in first.get("members", []):
+            name = f"{first['group']}: {member['role']}" if first.get("group") else str(member["role"])
             lanes.setdefault(member["agent"], (name, 1 + len(lanes) % (LANES - 1)))
     for event in events:
         if event.agent:

@@ -204,7 +204,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
             location = reverse("api-run-detail", [run_id], request=request)
             return Response(self._shown(run_id), status=202, headers={"Location": location})
 
-        return idempotency.once(request, act)
+        return once(request, act)
 
     @documented(
         "Say something to a run",
