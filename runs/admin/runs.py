@@ -202,12 +202,13 @@ class RunAdmin(History, TenantAdmin):
         return TemplateResponse(request, "admin/runs/run/page.html", context)
 
     def live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """The parts of a run's page that have changed since the stamp `v`: {stamp, active, parts}."""
+        """The parts of a run's page that have changed since the stamp `v`: {stamp, active, parts, last}."""
         run = self.visible_or_404(request, object_id)
         now, active = stamp(run.root_id, run.organization_id)
         answer: dict[str, Any] = {"stamp": now, "active": active, "parts": {}}
         if request.GET.get("v") != now:
             context = self._page(request, run)
+            answer["last"] = context["story"].last
             answer["parts"] = {
                 part: render_to_string(f"admin/runs/run/{part}.html", context, request) for part in PARTS
             }

@@ -128,11 +128,16 @@ def test_the_state_says_what_became_of_it_elsewhere(made, approver):
     assert client_of(superuser()).get(url("runs_approval_state", "apr_none")).status_code == 404
 
 
-def test_the_state_of_another_tenants_approval_is_not_found(made):
+def test_what_happens_at_another_tenant_is_not_found(made):
     rival = tenant("Their business", "rival")
     stranger = person(rival, "sam", *APPROVER, is_staff=True)
 
-    assert client_of(stranger).get(url("runs_approval_state", made.approval.pk)).status_code == 404
+    for name, thing in (
+        ("runs_approval_state", made.approval),
+        ("runs_run_stream", made.run),
+        ("runs_run_live", made.run),
+    ):
+        assert client_of(stranger).get(url(name, thing.pk)).status_code == 404, name
 
 
 # Run again from here

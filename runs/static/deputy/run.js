@@ -38,6 +38,7 @@
     const answer = await response.json();
     const shown = Object.entries(answer.parts).map(([name, html]) => show(name, html));
     if (shown.every(Boolean)) page.dataset.stamp = answer.stamp;
+    if (answer.last) page.dataset.last = answer.last;
     page.dataset.active = answer.active ? "yes" : "no";
   };
 
@@ -87,7 +88,14 @@
     });
   };
 
-  document.addEventListener("visibilitychange", () => !document.hidden && page.dataset.active === "yes" && wait(0));
+  // A browser has few connections to one host: a page that nobody sees lets go of its own.
+  document.addEventListener("visibilitychange", () => {
+    if (page.dataset.active !== "yes") return;
+    source?.close();
+    if (document.hidden) return;
+    follow();
+    wait(0);
+  });
   if (page.dataset.active === "yes") {
     follow();
     wait(QUICK);
