@@ -34,9 +34,7 @@ def answers(request: Received) -> Answer:
 
 
 @contextmanager
-def embedding(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, name: str = "compatible:tiny"
-) -> Iterator[ModelServer]:
+def embedding(settings: Any, monkeypatch: pytest.MonkeyPatch, name: str = "compatible:tiny") -> Iterator[ModelServer]:
     """Deputy with EMBEDDING_MODEL set, and its server."""
     with ModelServer(answers) as server:
         settings.EMBEDDING_MODEL = name

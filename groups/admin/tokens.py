@@ -66,7 +66,7 @@ class TokenAdmin(TenantAdmin):
             choices=[(name, f"{name} – {words}") for name, words in SCOPES.items()],
             widget=UnfoldAdminCheckboxSelectMultipleWidget,
             required=False,
-            help_text="How far the token reaches. None ticked means everything its user may do.",
+            help_text=_("How far the token reaches. None ticked means everything its user may do."),
         )
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

@@ -150,4 +150,4 @@ class WorkerGroupAdmin(OfInstallation):
 
     list_display = ("name", "host", "workers", "busy", "started_at", "seen_at")
     ordering = ("host", "name")
-    empty_message = "No workers have started yet."
+    empty_message = gettext_lazy("No workers have started yet.")
