@@ -11,6 +11,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from common import ids
 from runs.choices import ACTIVE, ApprovalStatus, RunStatus
 
 DAYS = 14
@@ -52,7 +53,9 @@ class Chart:
 def runs_by_day(runs: QuerySet[Any], link: str) -> Chart:
     """How the runs that people asked for came out, by the day they were asked for; one query."""
     found = Counter[tuple[date, str]]()
-    for day, status, count in _counted(runs.filter(depth=0), "created_at"):
+    # by the clock of whoever made the id, which keeps the primary key's index in use
+    lately = ids.first_of("run", _since() - timedelta(days=1))
+    for day, status, count in _counted(runs.filter(depth=0, pk__gte=lately), "created_at"):
         found[day, "active" if status in ACTIVE else status] += count
     heads = {
         RunStatus.COMPLETED: _("Completed"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone, translation
 
-from common import times
+from common import ids, times
 from runs.admin import words
 
 
@@ -67,3 +67,14 @@ def test_a_time_to_come_that_has_passed_is_over():
 def test_times_speak_chinese():
     with translation.override("zh-hans"):
         assert "5\u00a0分钟前" in times.ago(timezone.now() - timedelta(minutes=5))
+
+
+def test_ids_are_found_by_the_time_they_were_made_at():
+    before, made, after = (
+        timezone.now() - timedelta(seconds=1),
+        ids.run_id(),
+        timezone.now() + timedelta(seconds=1),
+    )
+
+    assert ids.first_of("run", before) < made < ids.first_of("run", after)
+    assert len(ids.first_of("run", before)) == len(made)
