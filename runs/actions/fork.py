@@ -33,6 +33,8 @@ from runs.log import Event, RunGone
 from runs.models import Run
 from runs.state import State, fold
 
+Members = tuple[dict[str, Any], ...]
+
 # A run can be gone on with after a message, and after what became of a call.
 POINTS = frozenset(
     {
@@ -62,7 +64,8 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
     """Start a run that goes on from the event `seq` of another, with a further word if there is one.
 
     It works for the same user, who alone may ask for it. Returns its id. Raises RunGone and CannotStart:
-    NOT_YOURS, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, NOT_A_MEMBER, QUEUE_FULL.
+    NOT_YOURS, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does
+    NOT_A_MEMBER and QUEUE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")
@@ -147,7 +150,7 @@ def _new(
     )
 
 
-def _members(old: Run, created: dict[str, Any], agent: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+def _members(old: Run, created: dict[str, Any], agent: dict[str, Any]) -> Members:
     """Who speaks: a group's members as they were, a person's own agent in the role it has today."""
     if old.kind == RunKind.GROUP:
         return tuple(created["members"])
