@@ -58,7 +58,8 @@ def test_without_a_model_nothing_is_asked_and_nothing_kept(here, settings):
 
 
 @pytest.mark.parametrize(
-    ("question", "answer"), [("Which car do we lease?", "The automobile is blue"), ("轿车", "Our vehicle is old")]
+    ("question", "answer"),
+    [("Which car do we lease?", "The automobile is blue"), ("轿车", "Our vehicle is old")],
 )
 def test_a_memory_is_found_by_its_meaning_without_a_common_word(here, server, question, answer):
     know(here, answer, "The cafeteria opens at noon", "竞品的价格")
@@ -242,7 +243,9 @@ def test_the_command_shows_how_far_it_is(here, server, capsys, monkeypatch):
     ("available", "why"), [(None, "has no pgvector"), (("0.7.4",), "has pgvector 0.7.4")], ids=["none", "old"]
 )
 def test_a_server_without_pgvector_is_refused_in_words(here, server, monkeypatch, available, why):
-    monkeypatch.setattr(store, "row", lambda query, *rest: available if query == store.AVAILABLE else row(query, *rest))
+    monkeypatch.setattr(
+        store, "row", lambda query, *rest: available if query == store.AVAILABLE else row(query, *rest)
+    )
     know(here, "The car is blue")
     with pytest.raises(CommandError, match=why):
         call_command("embed")
