@@ -33,7 +33,7 @@ from runs.admin.ask import AskForm
 from runs.admin.family import MOST, SHOWN_CHILDREN, family, stamp
 from runs.admin.family import path as path_to
 from runs.admin.sees import seen
-from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, timeline
+from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
 from runs.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 from runs.log import RunGone
@@ -238,6 +238,7 @@ class RunAdmin(History, TenantAdmin):
         reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
         kin = family(run.root_id, run.organization_id, run.pk, shown_children)
         below = [one.id for one in kin.here if one.id != run.pk]
+        asked = questions(run, [wait.correlation_key for wait in inputs])
         story = timeline(run, below, kin.events, shown_events)
         knew.fill(request, run, story.entries)
         return {
@@ -255,7 +256,7 @@ class RunAdmin(History, TenantAdmin):
             "shown_events": shown_events,
             "more_events": shown_events * 5,
             "keep": _kept(request, "events", "children"),
-            "questions": [(wait, story.questions.get(wait.correlation_key, "")) for wait in inputs],
+            "questions": [(wait, asked.get(wait.correlation_key, "")) for wait in inputs],
             "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
             "may_resolve": request.user.has_perm("runs.resolve_review"),
             "may_fork": self._may_fork(request, run),

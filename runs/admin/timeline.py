@@ -128,7 +128,6 @@ class Timeline:
     entries: list[Entry]
     earlier: int  # events before the first one shown
     lanes: list[tuple[int, str]]
-    questions: dict[str, str]  # correlation key -> the question an agent asks in the page's run
     last: str = ""  # `{run}:{seq}` of the last one, as the stream counts
 
 
@@ -142,7 +141,7 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
     latest = RunEvent.objects.filter(run_id__in=[run.pk, *below]).order_by("-created_at", "-run_id", "-seq")
     events = list(latest[:shown])[::-1]
     if not events:
-        return Timeline([], 0, [], {})
+        return Timeline([], 0, [])
     created = _created(events)
     lanes, calls, facts = _lanes(events, created), _calls(events), _facts(events)
     entries, carded = [], set()
@@ -160,9 +159,8 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
             entry.detail = entry.detail or call.tool
         entries.append(entry)
     legend = sorted({(lane, name) for name, lane in lanes.values()})
-    own = [event for event in events if event.run_id == run.pk]
     last = f"{events[-1].run_id}:{events[-1].seq}"
-    return Timeline(entries, max(total - len(events), 0), legend, _questions(own), last)
+    return Timeline(entries, max(total - len(events), 0), legend, last)
 
 
 def _created(events: list[RunEvent]) -> dict[str, dict[str, Any]]:
@@ -307,9 +305,10 @@ OUTCOMES = {
 }
 
 
-def _questions(events: list[RunEvent]) -> dict[str, str]:
-    return {
-        str(event.payload["correlation_key"]): str(event.payload.get("question", ""))
-        for event in events
-        if event.type == EventType.TOOL_WAITS and event.payload.get("kind") == "input"
-    }
+def questions(run: Run, keys: Sequence[str]) -> dict[str, str]:
+    """What the run asks, by correlation key; no query where it asks nothing."""
+    if not keys:
+        return {}
+    asked = RunEvent.objects.filter(run=run, type=EventType.TOOL_WAITS, payload__correlation_key__in=keys)
+    payloads = asked.order_by("seq").values_list("payload", flat=True)
+    return {str(said["correlation_key"]): str(said.get("question", "")) for said in payloads}
