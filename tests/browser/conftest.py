@@ -57,7 +57,7 @@ def open_page(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
         made = browser.new_context(
             viewport=dict(zip(("width", "height"), size, strict=True)), base_url=server, **context
         )
-        made.set_default_timeout(15_000)
+        made.set_default_timeout(40_000)
         if user is not None:
             client = Client()
             client.force_login(user)
