@@ -7,7 +7,7 @@ PYTHON = $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; done; echo none)
 INSTALL = $(if $(filter none,$(PYTHON)),@echo "deputy: Python 3.11 or newer is needed and not on the PATH." >&2; exit 1,@$(PYTHON) -m launch.install)
 
-.PHONY: help run test test-slow bench lint
+.PHONY: help run test test-slow bench lint messages pictures
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -28,6 +28,14 @@ test-slow:  ## the long proofs
 lint:  ## style and types
 	$(INSTALL) --dev
 	@exec $(VENV) -m launch.check --lint
+
+messages:  ## the words of the interface: find new ones, compile, list what has no translation
+	$(INSTALL) --dev
+	@exec $(VENV) manage.py translations
+
+pictures:  ## the pictures of docs/tour.md, made anew
+	$(INSTALL) --dev
+	@exec $(VENV) -m tests.browser.pictures
 
 bench:  ## one figure: BENCH=name runs benchmarks/name.py
 	$(INSTALL) --dev

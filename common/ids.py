@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from datetime import datetime
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 31  # the longest prefix (4), an underscore and 26 digits
@@ -22,7 +23,15 @@ def uuid7() -> int:
 
 def new_id(prefix: str) -> str:
     """`prefix` and 26 sortable digits: ids made later sort later, to the millisecond."""
-    number = uuid7()
+    return _written(prefix, uuid7())
+
+
+def first_of(prefix: str, moment: datetime) -> str:
+    """What sorts before every id made at this moment or later, and after those made earlier."""
+    return _written(prefix, int(moment.timestamp() * 1000) << 80)
+
+
+def _written(prefix: str, number: int) -> str:
     return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 

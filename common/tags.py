@@ -3,10 +3,19 @@
 from datetime import datetime
 
 from django import template
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from common import times
 
 register = template.Library()
+
+EFFECTS = {
+    "allow": gettext_noop("allowed"),
+    "require_approval": gettext_noop("needs an approval"),
+    "require_human": gettext_noop("needs a person's approval"),
+    "deny": gettext_noop("denied"),
+}
 
 
 @register.filter
@@ -19,3 +28,15 @@ def ago(moment: datetime | None) -> str:
 def left(moment: datetime | None) -> str:
     """`{{ approval.expires_at|left }}`: in 3 min, the exact time on hover."""
     return times.left(moment)
+
+
+@register.filter
+def exact(moment: datetime) -> str:
+    """The moment to the second."""
+    return times.exact(moment)
+
+
+@register.filter
+def effect(name: str) -> str:
+    """What policy says, in words: `{{ "deny"|effect }}` is denied."""
+    return _(EFFECTS[name]) if name in EFFECTS else name

@@ -6,9 +6,12 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-# (title, icon, the admin's url name, the permission to see it)
+# (title: shown in the reader's language, icon, the admin's url name, the permission to see it)
 Item = tuple[str, str, str, str]
+SUPERUSER = "superuser"  # in place of a permission: what belongs to the whole installation
 
 SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
     (
@@ -81,6 +84,10 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Permission groups", "shield_person", "auth_group_changelist", "auth.view_group"),
         ),
     ),
+    (
+        "Installation",
+        (("Queue", "monitor_heart", "runs_health", SUPERUSER),),
+    ),
 )
 BADGES = {"runs_approval_changelist": "runs.admin.dashboard.pending_badge"}
 
@@ -89,42 +96,58 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The sidebar for this person: what they may not see is not offered."""
     groups = [
         {
-            "title": title or None,
+            "title": _(title) if title else None,
             "separator": bool(title),
             "items": [entry for item in items if (entry := _entry(request, item))],
         }
         for title, items in SIDEBAR
     ]
+    _mark_here(request.path, [entry for group in groups for entry in group["items"]])
     return [group for group in groups if group["items"]]
+
+
+def _mark_here(path: str, entries: list[dict[str, Any]]) -> None:
+    """Of the entries whose page this one lies under, the nearest is where we are."""
+    home = reverse("admin:index")
+    links = [entry["link"] for entry in entries if path.startswith(entry["link"])]
+    nearest = max((link for link in links if link != home or path == home), key=len, default="")
+    for entry in entries:
+        entry["active"] = entry["link"] == nearest
+
+
+def _may(request: HttpRequest, permission: str) -> bool:
+    if permission == SUPERUSER:
+        return bool(request.user.is_superuser)
+    return not permission or request.user.has_perm(permission)
 
 
 def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
     title, icon, name, permission = item
-    if permission and not request.user.has_perm(permission):
+    if not _may(request, permission):
         return None
     try:
         link = reverse(f"admin:{name}")
     except NoReverseMatch:  # not every deployment has every app
         return None
-    entry: dict[str, Any] = {"title": title, "icon": icon, "link": link}
+    entry: dict[str, Any] = {"title": _(title), "icon": icon, "link": link}
     if name in BADGES and (badge := import_string(BADGES[name])(request)):
         entry |= {"badge": badge, "badge_variant": "warning", "badge_style": "solid"}
-    if name == "index":
-        entry["active"] = request.path == link
-    elif name == "runs_run_changelist":
-        entry["active"] = request.path.startswith(link) and request.path != reverse("admin:runs_run_ask")
     return entry
 
 
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Deputy",
     "SITE_HEADER": "Deputy",
-    "SITE_SUBHEADER": "Control plane for agents",
+    "SITE_SUBHEADER": gettext_lazy("Control plane for agents"),
+    "SHOW_LANGUAGES": True,
     "SITE_SYMBOL": "assignment_ind",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("deputy/favicon.svg")}
+    ],
     "SITE_URL": None,
     "SHOW_BACK_BUTTON": True,
     "STYLES": [lambda request: static("deputy/admin.css")],
-    "SCRIPTS": [lambda request: static("deputy/times.js")],
+    "SCRIPTS": [lambda request: static("deputy/times.js"), lambda request: static("deputy/names.js")],
     "DASHBOARD_CALLBACK": "runs.admin.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,

@@ -2,14 +2,17 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from config import health, metrics
 from config.api import errors
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
+    path("i18n/", include("django.conf.urls.i18n")),  # where the reader chooses a language
     path("admin/", admin.site.urls),
     path("api/", include("config.api.urls")),
 ]

@@ -9,12 +9,15 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from import_export.admin import ImportExportMixin
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
 from unfold.decorators import display
 
+from groups.admin.moments import Moments
 from groups.models import Group, Project
 from memory import curate
 from memory.errors import MemoryRefused
@@ -63,7 +66,7 @@ class Revisions(TabularInline):  # type: ignore[misc]
     fields = readonly_fields = ("created_at", "action", "by", "before")
     extra = 0
     can_delete = False
-    verbose_name_plural = "History"
+    verbose_name_plural = gettext_lazy("History")
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return True  # whoever sees the memory sees its history
@@ -76,19 +79,21 @@ class Revisions(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(ImportExportMixin, ModelAdmin):  # type: ignore[misc]
+class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: ignore[misc]
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
     list_display = ("text", "place", "state", "came_from", "run", "created_at")
     list_filter = (("status", ChoicesDropdownFilter), OfProject, OfGroup)
     search_fields = ("content",)
-    search_help_text = "Words of the text, or a run's id: run_…"
+    search_help_text = gettext_lazy("Words of the text, or a run's id: run_…")
     list_select_related = ("project", "organization")
     ordering = ("-id",)
     list_per_page = 50
     show_full_result_count = False
     warn_unsaved_form = True
-    empty_message = "Nothing is known yet. What groups conclude is kept here, and what is imported."
+    empty_message = gettext_lazy(
+        "Nothing is known yet. What groups conclude is kept here, and what is imported."
+    )
     fields = ("content", "importance", "expires_at", "place", "status", "replaced_by", "run", "lineage")
     readonly_fields = ("place", "status", "replaced_by", "run", "lineage")
     inlines = (Revisions,)
@@ -134,36 +139,36 @@ class DepositedKnowledgeAdmin(ImportExportMixin, ModelAdmin):  # type: ignore[mi
 
     # What is shown
 
-    @admin.display(description="content")
+    @admin.display(description=gettext_lazy("content"))
     def text(self, memory: Memory) -> str:
         return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
 
-    @admin.display(description="belongs to", ordering="project")
+    @admin.display(description=gettext_lazy("belongs to"), ordering="project")
     def place(self, memory: Memory) -> str:
         return f"{memory.organization.name} / {memory.project.name if memory.project else 'everyone'}"
 
-    @display(description="status", ordering="status", label=TONES)  # type: ignore[untyped-decorator]
+    @display(description=gettext_lazy("status"), ordering="status", label=TONES)  # type: ignore[untyped-decorator]
     def state(self, memory: Memory) -> tuple[str, str]:
         return memory.status, memory.get_status_display()
 
-    @admin.display(description="source")
+    @admin.display(description=gettext_lazy("source"))
     def came_from(self, memory: Memory) -> str:
         more = len(memory.sources)
         source = str(memory.metadata.get("file") or memory.metadata.get("source") or "")
         return f"{source} and {more} more" if more else source
 
-    @admin.display(description="source run", ordering="source_run_id")
+    @admin.display(description=gettext_lazy("source run"), ordering="source_run_id")
     def run(self, memory: Memory) -> SafeString | str:
         return _run_link(memory.source_run_id)
 
-    @admin.display(description="replaced by")
+    @admin.display(description=gettext_lazy("replaced by"))
     def replaced_by(self, memory: Memory) -> SafeString | str:
         if memory.superseded_by_id is None:
             return "-"
         address = reverse("admin:memory_depositedknowledge_change", args=[memory.superseded_by_id])
         return format_html('<a class="dp-link" href="{}">{}</a>', address, memory.superseded_by_id)
 
-    @admin.display(description="lineage")
+    @admin.display(description=gettext_lazy("lineage"))
     def lineage(self, memory: Memory) -> SafeString | str:
         lines = (
             (_run_link(entry.get("source_run_id")), entry.get("source", ""), entry.get("deposited_at", ""))
@@ -186,27 +191,29 @@ class DepositedKnowledgeAdmin(ImportExportMixin, ModelAdmin):  # type: ignore[mi
         if changes:
             curate.edit(obj.id, request.user, **changes)
 
-    @admin.action(description="Approve pending", permissions=["curate"])
+    @admin.action(description=gettext_lazy("Approve pending"), permissions=["curate"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.approve, "approved")
+        self._each(request, queryset, curate.approve, _("{count} approved."))
 
-    @admin.action(description="Retract", permissions=["curate"])
+    @admin.action(description=gettext_lazy("Retract"), permissions=["curate"])
     def retract(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.retract, "retracted")
+        self._each(request, queryset, curate.retract, _("{count} retracted."))
 
-    @admin.action(description="Restore", permissions=["curate"])
+    @admin.action(description=gettext_lazy("Restore"), permissions=["curate"])
     def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.restore, "restored")
+        self._each(request, queryset, curate.restore, _("{count} restored."))
 
-    @admin.action(description="Promote to the organization", permissions=["curate"])
+    @admin.action(description=gettext_lazy("Promote to the organization"), permissions=["curate"])
     def promote(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.promote, "promoted")
+        self._each(request, queryset, curate.promote, _("{count} promoted."))
 
-    @admin.action(description="Merge into the oldest", permissions=["curate"])
+    @admin.action(description=gettext_lazy("Merge into the oldest"), permissions=["curate"])
     def merge(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         ids = list(queryset.order_by("id").values_list("id", flat=True))
         self._tell(
-            request, lambda: curate.merge(ids[0], ids[1:], request.user), f"{len(ids)} merged into one."
+            request,
+            lambda: curate.merge(ids[0], ids[1:], request.user),
+            _("{count} merged into one.").format(count=len(ids)),
         )
 
     def _each(
@@ -220,7 +227,7 @@ class DepositedKnowledgeAdmin(ImportExportMixin, ModelAdmin):  # type: ignore[mi
             except MemoryRefused as refused:
                 self.message_user(request, f"{memory_id}: {refused}", messages.ERROR)
         if count:
-            self.message_user(request, f"{count} {done}.", messages.SUCCESS)
+            self.message_user(request, done.format(count=count), messages.SUCCESS)
 
     def _tell(self, request: HttpRequest, verb: Callable[[], Memory], done: str) -> None:
         try:

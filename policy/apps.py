@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy
+
+from common import labels
 
 
 class PolicyConfig(AppConfig):
     name = "policy"
-    verbose_name = "Policy"
+    verbose_name = gettext_lazy("Policy")
+
+    def ready(self) -> None:
+        labels.translate(self)

@@ -1,12 +1,16 @@
 from django.apps import AppConfig
 from django.conf import settings
+from django.utils.translation import gettext_lazy
+
+from common import labels
 
 
 class RunsConfig(AppConfig):
     name = "runs"
-    verbose_name = "Runs"
+    verbose_name = gettext_lazy("Runs")
 
     def ready(self) -> None:
+        labels.translate(self)
         from policy import tools
         from runs.tools import facts
 

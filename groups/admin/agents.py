@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy
 
 from groups.models import AgentInstance, Role
 
@@ -23,17 +24,17 @@ class RoleAdmin(TenantAdmin):
     search_fields = ("name", "description")
     ordering = ("name",)
     autocomplete_fields = ("organization",)
-    empty_message = "No role yet. A role says what an agent is told and which tools it may use."
+    empty_message = gettext_lazy("No role yet. A role says what an agent is told and which tools it may use.")
     fieldsets = (
         (None, {"fields": ("organization", "name", "description", "model", "system_prompt")}),
         ("Tools", {"fields": ("allowed_tools", "denied_tools", "delegable_tools")}),
     )
 
-    @admin.display(description="May use")
+    @admin.display(description=gettext_lazy("May use"))
     def may_use(self, role: Role) -> str:
         return _summary(role.allowed_tools)
 
-    @admin.display(description="Must not use")
+    @admin.display(description=gettext_lazy("Must not use"))
     def must_not_use(self, role: Role) -> str:
         return ", ".join(role.denied_tools)
 
@@ -45,8 +46,10 @@ class AgentInstanceAdmin(TenantAdmin):
     list_select_related = ("role", "user", "organization")
     search_fields = ("name", "role__name", "user__username")
     autocomplete_fields = ("organization", "role", "user")
-    empty_message = "No agent yet. People's own agents appear when they first ask; groups need experts."
+    empty_message = gettext_lazy(
+        "No agent yet. People's own agents appear when they first ask; groups need experts."
+    )
 
-    @admin.display(description="Agent", ordering="name")
+    @admin.display(description=gettext_lazy("Agent"), ordering="name")
     def label(self, agent: Any) -> str:
         return str(agent)

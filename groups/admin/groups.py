@@ -12,6 +12,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from groups import routing
@@ -28,13 +30,13 @@ class MembersFormSet(BaseInlineFormSet):
         super().clean()
         rows = [form for form in self.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
         if sum(bool(form.cleaned_data.get("is_lead")) for form in rows) > 1:
-            raise forms.ValidationError("Only one member can lead the group.")
+            raise forms.ValidationError(_("Only one member can lead the group."))
         organization = self.instance.organization_id
         for form in rows:
             for name in ("role", "agent_instance"):
                 chosen = form.cleaned_data.get(name)
                 if chosen and organization and chosen.organization_id != organization:
-                    form.add_error(name, "This belongs to another organization than the group.")
+                    form.add_error(name, _("This belongs to another organization than the group."))
 
     def save_new(self, form: Any, commit: bool = True) -> Any:
         form.instance.organization_id = self.instance.organization_id
@@ -66,16 +68,18 @@ class GroupAdmin(TenantAdmin):
     fields = ("organization", "project", "name", "description", "capabilities", "max_rounds", "active")
     change_form_outer_after_template = "admin/groups/group/where_form.html"
     list_before_template = "admin/groups/group/where_link.html"
-    empty_message = "No group yet. Add one: experts to whom a personal agent hands what is beyond it."
+    empty_message = gettext_lazy(
+        "No group yet. Add one: experts to whom a personal agent hands what is beyond it."
+    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).annotate(members_total=Count("members"))
 
-    @admin.display(description="Members", ordering="members_total")
+    @admin.display(description=gettext_lazy("Members"), ordering="members_total")
     def member_count(self, group: Any) -> int:
         return int(group.members_total)
 
-    @admin.display(description="Capabilities")
+    @admin.display(description=gettext_lazy("Capabilities"))
     def capability_names(self, group: Group) -> str:
         return ", ".join(group.capabilities)
 
@@ -108,7 +112,7 @@ class GroupAdmin(TenantAdmin):
             raise Http404
         context = {
             **self.admin_site.each_context(request),
-            "title": "Where would this goal go?",
+            "title": _("Where would this goal go?"),
             "rooms": rooms,
             "where": self._where(request, room) if room else None,
         }
@@ -123,8 +127,10 @@ class GroupAdmin(TenantAdmin):
         fits = request.POST.get("fits") == "yes"
         if goal:
             routing.learn(group.organization_id, group.pk, goal, fits=fits, by=request.user)
-            said = "belongs to" if fits else "does not belong to"
-            self.message_user(request, f"Learnt: this goal {said} {group}.", messages.SUCCESS)
+            said = _("Learnt: this goal belongs to {group}.")
+            if not fits:
+                said = _("Learnt: this goal does not belong to {group}.")
+            self.message_user(request, said.format(group=group), messages.SUCCESS)
         query = urlencode({"project": group.project_id, "goal": goal})
         return redirect(f"{reverse('admin:groups_group_where')}?{query}")
 
@@ -164,7 +170,7 @@ class GroupMemberAdmin(TenantAdmin):
     list_select_related = ("group", "role", "agent_instance__role")
     search_fields = ("group__name", "role__name")
     autocomplete_fields = ("organization", "group", "role", "agent_instance")
-    empty_message = "No members yet. Add them on a group's page."
+    empty_message = gettext_lazy("No members yet. Add them on a group's page.")
 
 
 @admin.register(RoutingExample)
@@ -177,7 +183,9 @@ class RoutingExampleAdmin(TenantAdmin):
     fields = ("group", "goal", "kind", "corrected_by", "source_run_id", "created_at")
     ordering = ("-created_at",)
     autocomplete_fields = ("group",)
-    empty_message = "Nothing learnt yet. Groups learn from what they complete, and from your word on a goal."
+    empty_message = gettext_lazy(
+        "Nothing learnt yet. Groups learn from what they complete, and from your word on a goal."
+    )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         made = ("corrected_by", "source_run_id", "created_at")
@@ -191,6 +199,6 @@ class RoutingExampleAdmin(TenantAdmin):
             group=group, goal=obj.goal.strip()[: routing.MAX_LEARNED]
         ).values_list("pk", flat=True)[0]
 
-    @admin.display(description="Goal", ordering="goal")
+    @admin.display(description=gettext_lazy("Goal"), ordering="goal")
     def goal_start(self, example: RoutingExample) -> str:
         return str(example)

@@ -5,9 +5,14 @@ from typing import Any
 from django import forms
 from django.contrib.postgres.fields import ArrayField
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 
-HELP = {False: "One a line.", True: "One a line. Without a restriction and with an empty list are opposites."}
+HELP = {
+    False: gettext_lazy("One a line."),
+    True: gettext_lazy("One a line. Without a restriction and with an empty list are opposites."),
+}
 
 
 def lines(text: str) -> list[str]:
@@ -40,7 +45,9 @@ class LinesField(forms.CharField):
         for entry in found:
             if self.item_length and len(entry) > self.item_length:
                 raise forms.ValidationError(
-                    f"“{entry[:40]}…” is too long: at most {self.item_length} characters an entry."
+                    _("“{start}…” is too long: at most {most} characters an entry.").format(
+                        start=entry[:40], most=self.item_length
+                    )
                 )
         return found
 

@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from groups.models import Membership, Organization, Project
 
@@ -22,7 +24,7 @@ class OrganizationAdmin(TenantAdmin):
     search_fields = ("name", "slug")
     ordering = ("name",)
     prepopulated_fields = {"slug": ("name",)}
-    empty_message = "No organization yet. Add one; projects, people and agents belong to it."
+    empty_message = gettext_lazy("No organization yet. Add one; projects, people and agents belong to it.")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return (
@@ -34,11 +36,11 @@ class OrganizationAdmin(TenantAdmin):
             )
         )
 
-    @admin.display(description="Projects", ordering="projects_total")
+    @admin.display(description=gettext_lazy("Projects"), ordering="projects_total")
     def project_count(self, organization: Any) -> int:
         return int(organization.projects_total)
 
-    @admin.display(description="Members", ordering="members_total")
+    @admin.display(description=gettext_lazy("Members"), ordering="members_total")
     def member_count(self, organization: Any) -> int:
         return int(organization.members_total)
 
@@ -66,7 +68,9 @@ class ProjectAdmin(TenantAdmin):
     ordering = ("name",)
     autocomplete_fields = ("organization",)
     prepopulated_fields = {"slug": ("name",)}
-    empty_message = "No project yet. Add one: runs, groups and knowledge each belong to a project."
+    empty_message = gettext_lazy(
+        "No project yet. Add one: runs, groups and knowledge each belong to a project."
+    )
 
 
 @admin.register(Membership)
@@ -79,7 +83,7 @@ class MembershipAdmin(TenantAdmin):
     search_fields = ("user__username", "user__email")
     autocomplete_fields = ("organization", "user")
     fixed = ("organization", "user")
-    empty_message = "Nobody belongs to an organization yet. Add a membership for each person."
+    empty_message = gettext_lazy("Nobody belongs to an organization yet. Add a membership for each person.")
     fieldsets = (
         (None, {"fields": ("organization", "user", "kind", "active")}),
         ("What runs in their name may do", {"fields": ("projects", "allowed_tools", "denied_tools")}),
@@ -93,9 +97,9 @@ class MembershipAdmin(TenantAdmin):
         if not seen.everything:
             rooms = rooms.filter(seen.condition("organization_id", "pk"))
         choices = [(room.pk, f"{room.organization} / {room}") for room in rooms]
-        return OpenChoiceField(choices=choices, label="Projects")
+        return OpenChoiceField(choices=choices, label=_("Projects"))
 
-    @admin.display(description="Boundary")
+    @admin.display(description=gettext_lazy("Boundary"))
     def boundary(self, membership: Membership) -> str:
         projects = "all projects" if membership.projects is None else f"{len(membership.projects)} projects"
         tools = "all tools" if membership.allowed_tools is None else f"{len(membership.allowed_tools)} tools"

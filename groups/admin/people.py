@@ -9,6 +9,7 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import Q
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
@@ -46,7 +47,7 @@ class UserAdmin(SuperusersOnly, DjangoUserAdmin, ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_per_page = 50
-    empty_message = "No account yet."
+    empty_message = gettext_lazy("No account yet.")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request)
@@ -59,4 +60,6 @@ class UserAdmin(SuperusersOnly, DjangoUserAdmin, ModelAdmin):
 
 @admin.register(Group)
 class PermissionGroupAdmin(SuperusersOnly, DjangoGroupAdmin, ModelAdmin):
-    empty_message = "No permission group yet. Add one, such as “Approvers”, and give it to people."
+    empty_message = gettext_lazy(
+        "No permission group yet. Add one, such as “Approvers”, and give it to people."
+    )

@@ -8,6 +8,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, Q, QuerySet
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
@@ -15,6 +17,7 @@ from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from groups.models import Membership, Organization
 
 from .lists import ListFields
+from .moments import Moments
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,21 @@ class OneOrganizationForm(ModelForm):
             theirs = getattr(value, "organization_id", None) if isinstance(value, Model) else None
             if organization and theirs and theirs != organization.pk:
                 self.add_error(
-                    name, ValidationError(f"This belongs to another organization than {organization}.")
+                    name,
+                    ValidationError(
+                        _("This belongs to another organization than {name}.").format(name=organization)
+                    ),
                 )
             room = getattr(value, "project_id", None) if isinstance(value, Model) else None
             if project and room and room != project.pk:
-                self.add_error(name, ValidationError(f"This belongs to another project than {project}."))
+                self.add_error(
+                    name,
+                    ValidationError(_("This belongs to another project than {name}.").format(name=project)),
+                )
         return dict(cleaned)
 
 
-class TenantAdmin(Visible, ListFields, ModelAdmin):
+class TenantAdmin(Visible, ListFields, Moments, ModelAdmin):
     """The base of every admin page about a tenant's things.
 
     The organization is chosen when a thing is made and stays. Another tenant's object is a 404.
@@ -111,7 +120,7 @@ class TenantAdmin(Visible, ListFields, ModelAdmin):
     list_per_page = 50
     show_full_result_count = False
     warn_unsaved_form = True
-    empty_message = "There is nothing here yet."
+    empty_message = gettext_lazy("There is nothing here yet.")
     fixed: tuple[str, ...] = ("organization",)  # fields that stay as they were made
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:

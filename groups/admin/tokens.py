@@ -8,6 +8,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from groups.models import Membership, Token
@@ -18,11 +20,11 @@ from .tenancy import Related, TenantAdmin, sight
 
 
 class LiveFilter(admin.SimpleListFilter):
-    title = "state"
+    title = gettext_lazy("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return [("live", "Live"), ("expired", "Expired"), ("revoked", "Revoked")]
+        return [("live", _("Live")), ("expired", _("Expired")), ("revoked", _("Revoked"))]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         if self.value() == "revoked":
@@ -49,7 +51,7 @@ class TokenAdmin(TenantAdmin):
     autocomplete_fields = ("organization", "user")
     fields = ("organization", "user", "name", "scopes", "expires_at")
     actions = ("revoke",)
-    empty_message = "No token yet. Add one to let a program use the API in somebody's name."
+    empty_message = gettext_lazy("No token yet. Add one to let a program use the API in somebody's name.")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("organization", "user", "prefix", "last_used_at", "revoked_at") if obj else ()
@@ -64,7 +66,7 @@ class TokenAdmin(TenantAdmin):
             choices=[(name, f"{name} – {words}") for name, words in SCOPES.items()],
             widget=UnfoldAdminCheckboxSelectMultipleWidget,
             required=False,
-            help_text="How far the token reaches. None ticked means everything its user may do.",
+            help_text=_("How far the token reaches. None ticked means everything its user may do."),
         )
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -89,7 +91,9 @@ class TokenAdmin(TenantAdmin):
         obj.pk, obj.prefix, obj.secret_hash = token.pk, token.prefix, token.secret_hash
         self.message_user(
             request,
-            f"The secret is {secret} – copy it now: it is not kept and cannot be shown again.",
+            _("The secret is {secret} – copy it now: it is not kept and cannot be shown again.").format(
+                secret=secret
+            ),
             messages.WARNING,
         )
 
@@ -98,16 +102,18 @@ class TokenAdmin(TenantAdmin):
         response["Cache-Control"] = "no-store"
         return response
 
-    @admin.action(description="Revoke", permissions=["change"])
+    @admin.action(description=gettext_lazy("Revoke"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
         count = queryset.filter(revoked_at=None).update(revoked_at=Now())
-        self.message_user(request, f"Revoked: {count}. They stop working at once.", messages.SUCCESS)
+        self.message_user(
+            request, _("Revoked: {count}. They stop working at once.").format(count=count), messages.SUCCESS
+        )
 
-    @admin.display(description="State")
+    @admin.display(description=gettext_lazy("State"))
     def state(self, token: Token) -> str:
         if token.revoked_at:
-            return "Revoked"
-        return "Expired" if token.expires_at and token.expires_at <= timezone.now() else "Live"
+            return _("Revoked")
+        return _("Expired") if token.expires_at and token.expires_at <= timezone.now() else _("Live")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.forms import ModelForm
+from django.utils.translation import gettext_lazy
 
 from groups.admin.tenancy import Related, TenantAdmin
 from policy.models import Capability, ToolBinding
@@ -15,7 +16,9 @@ class CapabilityAdmin(TenantAdmin):
     search_fields = ("name", "description")
     ordering = ("name",)
     autocomplete_fields = ("organization",)
-    empty_message = "No capability yet. Add what rules should speak about, such as send_email or payment."
+    empty_message = gettext_lazy(
+        "No capability yet. Add what rules should speak about, such as send_email or payment."
+    )
 
 
 @admin.register(ToolBinding)
@@ -27,4 +30,6 @@ class ToolBindingAdmin(TenantAdmin):
     search_fields = ("pattern", "capability__name")
     ordering = ("pattern",)
     autocomplete_fields = ("organization", "capability")
-    empty_message = "No binding yet. Tools have the capabilities they declare; bindings add to them."
+    empty_message = gettext_lazy(
+        "No binding yet. Tools have the capabilities they declare; bindings add to them."
+    )

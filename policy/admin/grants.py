@@ -8,6 +8,8 @@ from django.db.models.functions import Now
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import Grant, GrantUse
@@ -29,7 +31,9 @@ class GrantAdmin(TenantAdmin):
         "organization", "project", "tool", "arguments", "any_arguments", "reason", "expires_at", "max_uses"
     )  # fmt: skip
     actions = ("revoke",)
-    empty_message = "No standing approval yet. One spares people the same decision for the same arguments."
+    empty_message = gettext_lazy(
+        "No standing approval yet. One spares people the same decision for the same arguments."
+    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).annotate(uses_total=Count("uses"))
@@ -55,23 +59,28 @@ class GrantAdmin(TenantAdmin):
             obj.granted_by = request.user
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Revoke", permissions=["change"])
+    @admin.action(description=gettext_lazy("Revoke"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
         live = Grant.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
         count = live.update(revoked_at=Now())
-        self.message_user(request, f"Revoked: {count}. The next call is asked about again.", messages.SUCCESS)
+        self.message_user(
+            request,
+            _("Revoked: {count}. The next call is asked about again.").format(count=count),
+            messages.SUCCESS,
+        )
 
-    @admin.display(description="Used", ordering="uses_total")
+    @admin.display(description=gettext_lazy("Used"), ordering="uses_total")
     def use_count(self, grant: Any) -> int:
         return int(grant.uses_total)
 
-    @admin.display(description="State")
+    @admin.display(description=gettext_lazy("State"))
     def state(self, grant: Any) -> str:
         if grant.revoked_at:
-            return "Revoked"
+            return _("Revoked")
         if grant.expires_at and grant.expires_at <= timezone.now():
-            return "Expired"
-        return "Used up" if grant.max_uses is not None and grant.uses_total >= grant.max_uses else "Live"
+            return _("Expired")
+        spent = grant.max_uses is not None and grant.uses_total >= grant.max_uses
+        return _("Used up") if spent else _("Live")
 
 
 @admin.register(GrantUse)
@@ -81,4 +90,4 @@ class GrantUseAdmin(History, TenantAdmin):
     list_display = ("grant", "idempotency_key", "created_at")
     list_filter = (("grant", Related),)
     list_select_related = ("grant__project",)
-    empty_message = "No standing approval has been used yet."
+    empty_message = gettext_lazy("No standing approval has been used yet.")

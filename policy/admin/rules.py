@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import CapabilityRule, PolicyVersion
@@ -24,7 +25,9 @@ class CapabilityRuleAdmin(TenantAdmin):
     search_fields = ("name", "tool", "capability__name", "condition")
     ordering = ("-created_at",)
     autocomplete_fields = ("organization", "project", "group", "role", "capability")
-    empty_message = "No rule yet: what the roles allow, runs. Add one to ask for an approval, or to deny."
+    empty_message = gettext_lazy(
+        "No rule yet: what the roles allow, runs. Add one to ask for an approval, or to deny."
+    )
     fieldsets = (
         (None, {"fields": ("organization", "name", ("capability", "tool"), "effect", "condition")}),
         ("Where it holds", {"fields": ("project", "group", "role")}),
@@ -35,15 +38,15 @@ class CapabilityRuleAdmin(TenantAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"effect": Effect.REQUIRE_APPROVAL, **super().get_changeform_initial_data(request)}
 
-    @admin.display(description="Rule", ordering="name")
+    @admin.display(description=gettext_lazy("Rule"), ordering="name")
     def label(self, rule: CapabilityRule) -> str:
         return rule.name or f"{rule.capability or rule.tool}: {Effect(rule.effect).label}"
 
-    @admin.display(description="About")
+    @admin.display(description=gettext_lazy("About"))
     def about(self, rule: CapabilityRule) -> str:
         return f"capability {rule.capability}" if rule.capability else f"tool {rule.tool}"
 
-    @admin.display(description="Holds in")
+    @admin.display(description=gettext_lazy("Holds in"))
     def scope(self, rule: CapabilityRule) -> str:
         named = (("project", rule.project), ("group", rule.group), ("role", rule.role))
         return ", ".join(f"{kind} {thing}" for kind, thing in named if thing) or "the whole organization"
@@ -54,7 +57,7 @@ class PolicyVersionAdmin(History, TenantAdmin):
     fixed = ()
     list_display = ("organization", "version")
     list_select_related = ("organization",)
-    empty_message = "No policy has been changed yet."
+    empty_message = gettext_lazy("No policy has been changed yet.")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("organization", "version")

@@ -193,6 +193,24 @@ def create(new: NewRun, now: datetime) -> RunLog:
 
     `now` by the database's clock.
     """
+    log = begin(new, now)
+    log.append(
+        EventType.MESSAGE_CREATED,
+        {
+            "role": "user",
+            "author": new.author,
+            "message_type": MessageType.TASK.value,
+            "content": new.goal,
+        },
+    )
+    if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease
+        log.append(EventType.RUN_STARTED, {})
+        log.set(status=RunStatus.RUNNING.value, started_at=log.now)
+    return log
+
+
+def begin(new: NewRun, now: datetime) -> RunLog:
+    """The run with run.created alone, to be gone on with and flushed in this transaction."""
     run_id = ids.run_id()
     columns = {name: getattr(new, name) for name in _PLAIN} | {
         "id": run_id,
@@ -207,18 +225,6 @@ def create(new: NewRun, now: datetime) -> RunLog:
     }
     log = RunLog.make(now, columns)
     log.append(EventType.RUN_CREATED, _created(new))
-    log.append(
-        EventType.MESSAGE_CREATED,
-        {
-            "role": "user",
-            "author": new.author,
-            "message_type": MessageType.TASK.value,
-            "content": new.goal,
-        },
-    )
-    if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease
-        log.append(EventType.RUN_STARTED, {})
-        log.set(status=RunStatus.RUNNING.value, started_at=log.now)
     return log
 
 

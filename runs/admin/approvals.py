@@ -310,10 +310,7 @@ class ApprovalAdmin(History, TenantAdmin):
             "title": _("Approve these calls?") if decision == "approve" else _("Reject these calls?"),
             "decision": decision,
             "together": deciding.shown(together),
-            "single": [
-                (item, single[item.approval.pk])
-                for item in deciding.shown([a for a in found if a.pk in single])
-            ],
+            "single": [(item, single[item.approval.pk]) for item in deciding.shown(alone)],
             "checkbox": ACTION_CHECKBOX_NAME,
         }
         return TemplateResponse(request, "admin/runs/approval/several.html", context)
@@ -389,6 +386,6 @@ def asks_for_what_stands(request: HttpRequest, approval: Approval) -> bool:
     if decision not in ("approve_edited", "approve_fields") or approval.edited_arguments is None:
         return False
     try:
-        return _changed(request, approval, decision) == approval.edited_arguments
+        return bool(_changed(request, approval, decision) == approval.edited_arguments)
     except edit.NotReadable:
         return False

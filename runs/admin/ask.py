@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from groups.models import Membership, Project
@@ -19,20 +20,20 @@ class AskForm(forms.Form):
     )
     goal = forms.CharField(
         max_length=MAX_GOAL,
-        help_text="What is to be done. Your agent hands it to a group when it is beyond it.",
+        help_text=gettext_lazy("What is to be done. Your agent hands it to a group when it is beyond it."),
         widget=UnfoldAdminTextareaWidget({"rows": 4, "autofocus": True}),
     )
     context = forms.CharField(
         required=False,
         max_length=MAX_CONTEXT,
-        help_text="What the agent should know for this. Optional.",
+        help_text=gettext_lazy("What the agent should know for this. Optional."),
         widget=UnfoldAdminTextareaWidget({"rows": 4}),
     )
     session_key = forms.CharField(
         required=False,
         max_length=200,
-        label="Session",
-        help_text="Runs of one session remember each other. Optional: any name.",
+        label=gettext_lazy("Session"),
+        help_text=gettext_lazy("Runs of one session remember each other. Optional: any name."),
         widget=UnfoldAdminTextInputWidget(),
     )
 

@@ -1,19 +1,23 @@
 """The first page: what waits for me, what runs, what failed, what was learnt."""
 
-from datetime import timedelta
+from collections import Counter
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.exceptions import NotRegistered
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from common import times
-from runs.admin import words
+from runs.admin import charts, words
 from runs.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
 from runs.models import Approval, Run, Wait
 
@@ -43,83 +47,102 @@ def pending_badge(request: HttpRequest) -> int:
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Everything the first page shows; what somebody may not see has no figure."""
     now = timezone.now()
-    figures = [_waiting(request, now)]
-    lists: dict[str, Any] = {}
+    figures, drawn = [_waiting(request)], []
+    lists: dict[str, list[Any]] = {}
     if request.user.has_perm("runs.view_run"):
-        figures += [_running(request), _failed(request, now)]
+        figures += _runs(request, now)
         rows = mine(request, Run).select_related("user", "project", "group")
-        lists["active"] = [_row(run, now) for run in rows.filter(status__in=ACTIVE, depth=0)[:SHOWN]]
+        lists["active"] = [_row(run) for run in rows.filter(status__in=ACTIVE, depth=0)[:SHOWN]]
         lists["failed"] = [
-            _row(run, now)
+            _row(run)
             for run in rows.filter(status=RunStatus.FAILED, ended_at__gte=now - timedelta(days=1))[:SHOWN]
         ]
+        link = link_to("runs_run_changelist", level="root", asked="month")
+        drawn.append(charts.runs_by_day(mine(request, Run), link))
     figures += _learnt(request, now)
     if request.user.has_perm("runs.view_approval"):
-        rows = decidable(request).select_related("tool_call", "run__user").order_by("id")[:SHOWN]
-        lists["approvals"] = [
-            {
-                "approval": a,
-                "age": times.between(a.requested_at, now),
-                "left": times.between(now, a.expires_at),
-            }
-            for a in rows
-        ]
-    questions = _questions(request)
+        rows = decidable(request).select_related("tool_call", "run__user").order_by("id")
+        lists["approvals"] = list(rows[:SHOWN])
+        drawn.append(charts.decisions_by_day(mine(request, Approval), link_to("runs_approval_changelist")))
     return {
         **context,
-        "title": "Overview",
+        "title": _("Overview"),
         "figures": [figure for figure in figures if figure],
         "lists": lists,
-        "questions": questions,
+        "charts": drawn,
+        "questions": _questions(request),
         "may_ask": request.user.has_perm("runs.start_run"),
         "may_see_runs": request.user.has_perm("runs.view_run"),
     }
 
 
-def _link(name: str, **query: Any) -> str:
+def link_to(name: str, **query: Any) -> str:
     address = reverse(f"admin:{name}")
     return f"{address}?{urlencode(query)}" if query else address
 
 
-def _waiting(request: HttpRequest, now: Any) -> dict[str, Any]:
-    found = decidable(request).order_by().aggregate(oldest=Min("requested_at"))
-    count = decidable(request).count()
-    oldest = found["oldest"]
+def _waiting(request: HttpRequest) -> dict[str, Any]:
+    """How many wait for this person, since when, and for which capabilities; one query."""
+    waiting = decidable(request).order_by().values("capability", "tool_call__tool")
+    found: list[Any] = list(waiting.annotate(count=Count("pk"), oldest=Min("requested_at")))
+    oldest = min((row["oldest"] for row in found), default=None)
     return {
-        "label": "Waiting for me",
-        "count": count,
-        "note": f"oldest {times.between(oldest, now)}" if oldest else "nothing to decide",
-        "link": _link("runs_approval_changelist", status="pending"),
-        "tone": "warn" if count else "",
-        "icon": "approval_delegation",
+        "label": _("Waiting for me"),
+        "count": sum(row["count"] for row in found),
+        "note": format_html(_("oldest {}"), times.ago(oldest)) if oldest else _("nothing to decide"),
+        "link": link_to("runs_approval_changelist", status="pending"),
+        "tone": "warn" if found else "",
+        "kinds": _kinds(found),
     }
 
 
-def _running(request: HttpRequest) -> dict[str, Any]:
-    rows = mine(request, Run).filter(status__in=ACTIVE)
-    waiting = rows.filter(status=RunStatus.WAITING).count()
-    count = rows.count()
-    return {
-        "label": "Running",
-        "count": count,
-        "note": f"{waiting} of them wait" if waiting else "none waits" if count else "all is quiet",
-        "link": _link("runs_run_changelist", group="active"),
-        "tone": "info" if count else "",
-        "icon": "play_circle",
-    }
+def _kinds(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What waits, by capability, or by tool where a call has none; the most first."""
+    counts = Counter[str]()
+    for row in found:
+        counts[row["capability"] or row["tool_call__tool"]] += row["count"]
+    named = {row["capability"] for row in found}
+    return [
+        {
+            "name": name,
+            "count": count,
+            "link": link_to(
+                "runs_approval_changelist",
+                status="pending",
+                **({"capability": name} if name in named else {"q": name}),
+            ),
+        }
+        for name, count in counts.most_common(SHOWN)
+    ]
 
 
-def _failed(request: HttpRequest, now: Any) -> dict[str, Any]:
-    since = now - timedelta(days=1)
-    count = mine(request, Run).filter(status=RunStatus.FAILED, ended_at__gte=since).count()
-    return {
-        "label": "Failed in the last day",
-        "count": count,
-        "note": "see why" if count else "nothing failed",
-        "link": _link("runs_run_changelist", group="failed_today"),
-        "tone": "bad" if count else "",
-        "icon": "error",
-    }
+def _runs(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
+    """What runs, what of it waits, and what failed; one query."""
+    lately = Q(status=RunStatus.FAILED, ended_at__gte=now - timedelta(days=1))
+    rows = mine(request, Run).order_by().filter(Q(status__in=ACTIVE) | lately)
+    found = rows.aggregate(
+        active=Count("pk", filter=Q(status__in=ACTIVE)),
+        waiting=Count("pk", filter=Q(status=RunStatus.WAITING)),
+        failed=Count("pk", filter=lately),
+    )
+    active, waiting, failed = found["active"], found["waiting"], found["failed"]
+    waits = ngettext("{count} of them waits", "{count} of them wait", waiting).format(count=waiting)
+    return [
+        {
+            "label": _("Running"),
+            "count": active,
+            "note": waits if waiting else _("none waits") if active else _("all is quiet"),
+            "link": link_to("runs_run_changelist", group="active"),
+            "tone": "info" if active else "",
+        },
+        {
+            "label": _("Failed in the last day"),
+            "count": failed,
+            "note": _("see why") if failed else _("nothing failed"),
+            "link": link_to("runs_run_changelist", group="failed_today"),
+            "tone": "bad" if failed else "",
+        },
+    ]
 
 
 def _learnt(request: HttpRequest, now: Any) -> list[dict[str, Any]]:
@@ -137,12 +160,11 @@ def _learnt(request: HttpRequest, now: Any) -> list[dict[str, Any]]:
     )
     return [
         {
-            "label": "Learnt this week",
+            "label": _("Learnt this week"),
             "count": count,
-            "note": "what groups left behind" if count else "groups have left nothing yet",
-            "link": _link("memory_depositedknowledge_changelist"),
+            "note": _("what groups left behind") if count else _("groups have left nothing yet"),
+            "link": link_to("memory_depositedknowledge_changelist"),
             "tone": "good" if count else "",
-            "icon": "neurology",
         }
     ]
 
@@ -155,10 +177,5 @@ def _questions(request: HttpRequest) -> list[Run]:
     return list(mine(request, Run).filter(pk__in=asking.values("run_id"))[:SHOWN])
 
 
-def _row(run: Run, now: Any) -> dict[str, Any]:
-    return {
-        "run": run,
-        "tone": words.tone(run.status),
-        "age": times.between(run.created_at, now),
-        "error": (run.error or {}).get("message", ""),
-    }
+def _row(run: Run) -> dict[str, Any]:
+    return {"run": run, "tone": words.tone(run.status), "error": (run.error or {}).get("message", "")}

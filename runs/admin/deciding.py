@@ -101,10 +101,10 @@ def why(approval: Approval, rule: CapabilityRule | None) -> str:
     if rule is not None and rule.condition:
         about = _("a call where {condition}").format(condition=rule.condition)
     if rule is not None:
-        return f"{who}: {about}."
+        return _("{who}: {about}.").format(who=who, about=about)
     if approval.rule == "risk_default":
         return _("{who}: the tool is of high risk, and neither a role nor a rule allows it.").format(who=who)
-    return approval.explanation or f"{who}."
+    return approval.explanation or who
 
 
 def risk_of(approval: Approval) -> str:

@@ -5,17 +5,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from common import times
 from common.db import from_json, row, rows
 from runs.admin import words
-from runs.choices import ACTIVE
+from runs.choices import ACTIVE, RunKind, RunStatus
 
 SHOWN_CHILDREN = 20  # of one run, until somebody asks for more
 MOST = 2_000  # runs read at all
+LISTENERS = 50  # offered when somebody says something
 
 ROWS = """
 SELECT r.id, r.parent_run_id, r.kind, r.status, r.waiting_reason, left(r.goal, 200), g.name, o.name,
-       r.usage, coalesce(r.started_at, r.created_at), coalesce(r.ended_at, clock_timestamp()), r.ended_at
+       r.usage, coalesce(r.started_at, r.created_at), coalesce(r.ended_at, clock_timestamp()), r.ended_at,
+       r.last_seq
 FROM runs_run r
 LEFT JOIN groups_group g ON g.id = r.group_id
 LEFT JOIN groups_role o ON o.id = r.role_id
@@ -72,12 +76,17 @@ class Kin:
     duration: str
     is_active: bool
     tone: str
+    last_seq: int = 0
     waits: list[WaitingFor] = field(default_factory=list)
     children: list["Kin"] = field(default_factory=list)
 
     @property
     def who(self) -> str:
-        return self.group or self.role or self.kind
+        return self.group or self.role or str(RunKind(self.kind).label)
+
+    @property
+    def status_label(self) -> str:
+        return _(RunStatus(self.status).label)
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,16 @@ class Family:
     size: int
     active: int
     truncated: bool
+    here: list[Kin] = field(default_factory=list)  # the run looked at and all below it
+
+    @property
+    def listeners(self) -> list[Kin]:
+        """Those of them that somebody can still say something to."""
+        return [kin for kin in self.here if kin.is_active][:LISTENERS]
+
+    @property
+    def events(self) -> int:
+        return sum(kin.last_seq for kin in self.here)
 
 
 def stamp(root_id: str, organization_id: str) -> tuple[str, bool]:
@@ -129,11 +148,12 @@ def family(root_id: str, organization_id: str, current: str, shown: int = SHOWN_
     keep = _ancestry(found, current)
     root = found.get(root_id)
     branches = list(_print(root, current, keep, shown)) if root else []
-    return Family(branches, len(found), sum(kin.is_active for kin in found.values()), truncated)
+    here = list(_below(found[current])) if current in found else []
+    return Family(branches, len(found), sum(kin.is_active for kin in found.values()), truncated, here)
 
 
 def _kin(values: Any) -> Kin:
-    id, parent, kind, status, reason, goal, group, role, usage, began, until, ended = values
+    id, parent, kind, status, reason, goal, group, role, usage, began, until, ended, last = values
     return Kin(
         id=id,
         parent=parent,
@@ -147,7 +167,17 @@ def _kin(values: Any) -> Kin:
         duration=times.between(began, until),
         is_active=ended is None,
         tone=words.tone(status),
+        last_seq=last,
     )
+
+
+def _below(top: Kin) -> Iterator[Kin]:
+    """The run and all below it, without recursion."""
+    left = [top]
+    while left:
+        kin = left.pop()
+        yield kin
+        left += reversed(kin.children)
 
 
 def _ancestry(found: dict[str, Kin], current: str) -> set[str]:

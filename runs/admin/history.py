@@ -3,12 +3,18 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
 from groups.admin.tenancy import History, Related, TenantAdmin
+from runs.admin import health
 from runs.admin.policy_pages import PolicyPages
 from runs.models import (
     ApprovalDecision,
@@ -31,8 +37,8 @@ class RowsOfRuns(History, TenantAdmin):
     ordering: tuple[str, ...] = ("-pk",)
     list_select_related: tuple[str, ...] = ("run",)
     raw_id_fields: tuple[str, ...] = ("run",)
-    empty_message = "Nothing has happened yet. Ask an agent, and it shows here."
-    empty_link = ("admin:runs_run_ask", "Ask")
+    empty_message = gettext_lazy("Nothing has happened yet. Ask an agent, and it shows here.")
+    empty_link = ("admin:runs_run_ask", gettext_lazy("Ask"))
 
 
 @admin.register(RunEvent)
@@ -40,7 +46,7 @@ class RunEventAdmin(PolicyPages, RowsOfRuns):
     list_display = ("type", "seq", "run", "agent", "created_at")
     list_filter = (("type", ChoicesDropdownFilter),)
     search_fields = ("run__id__exact",)
-    search_help_text = "A run's id"
+    search_help_text = gettext_lazy("A run's id")
     ordering = ("-run_id", "-seq")  # the newest run's last event first, by the table's key
 
     def get_queryset(self, request: Any) -> Any:
@@ -52,7 +58,7 @@ class ToolCallAdmin(RowsOfRuns):
     list_display = ("tool", "status", "run", "created_at", "ended_at")
     list_filter = (("status", ChoicesDropdownFilter),)
     search_fields = ("tool", "run__id__exact", "id__exact")
-    search_help_text = "A tool's name, or an id"
+    search_help_text = gettext_lazy("A tool's name, or an id")
 
     def get_queryset(self, request: Any) -> Any:
         return super().get_queryset(request).defer("arguments", "effective_arguments", "result", "evidence")
@@ -67,7 +73,7 @@ class WaitAdmin(RowsOfRuns):
         ("resolved_at", admin.EmptyFieldListFilter),
     )
     search_fields = ("run__id__exact", "correlation_key")
-    search_help_text = "A run's id, or a correlation key"
+    search_help_text = gettext_lazy("A run's id, or a correlation key")
 
 
 @admin.register(ApprovalDecision)
@@ -78,11 +84,11 @@ class ApprovalDecisionAdmin(RowsOfRuns):
     list_filter = ("approved", ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")
-    search_help_text = "An approval's id, or a person"
-    empty_message = "Nobody has decided anything yet."
-    empty_link = ("admin:runs_approval_changelist", "Approvals")
+    search_help_text = gettext_lazy("An approval's id, or a person")
+    empty_message = gettext_lazy("Nobody has decided anything yet.")
+    empty_link = ("admin:runs_approval_changelist", gettext_lazy("Approvals"))
 
-    @admin.display(description="Reason")
+    @admin.display(description=gettext_lazy("Reason"))
     def reason_start(self, decision: ApprovalDecision) -> str:
         return decision.reason[:80]
 
@@ -95,9 +101,9 @@ class ApprovalNoticeAdmin(RowsOfRuns):
     list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")
-    search_help_text = "An approval's id, or a person"
-    empty_message = "Nobody has been told of an approval yet."
-    empty_link = ("admin:runs_approval_changelist", "Approvals")
+    search_help_text = gettext_lazy("An approval's id, or a person")
+    empty_message = gettext_lazy("Nobody has been told of an approval yet.")
+    empty_link = ("admin:runs_approval_changelist", gettext_lazy("Approvals"))
 
 
 @admin.register(IdempotencyRecord)
@@ -108,7 +114,7 @@ class IdempotencyRecordAdmin(History, TenantAdmin):
     list_select_related = ("user",)
     search_fields = ("key",)
     ordering = ("-pk",)
-    empty_message = "No program has sent an Idempotency-Key yet."
+    empty_message = gettext_lazy("No program has sent an Idempotency-Key yet.")
 
 
 class OfInstallation(History, ModelAdmin):
@@ -122,9 +128,20 @@ class OfInstallation(History, ModelAdmin):
 class QueueMessageAdmin(OfInstallation):
     list_display = ("queue", "run_id", "due_at", "holder")
     search_fields = ("run_id__exact",)
-    search_help_text = "A run's id"
+    search_help_text = gettext_lazy("A run's id")
     ordering = ("-pk",)
-    empty_message = "The queue is empty."
+    empty_message = gettext_lazy("The queue is empty.")
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.health_view)
+        return [path("health/", view, name="runs_health"), *super().get_urls()]
+
+    def health_view(self, request: HttpRequest) -> HttpResponse:
+        """Whether the queue is well, and what to do where it is not."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {**self.admin_site.each_context(request), "title": _("Queue"), "health": health.look()}
+        return TemplateResponse(request, "admin/runs/health.html", context)
 
 
 @admin.register(WorkerGroup)
@@ -133,4 +150,4 @@ class WorkerGroupAdmin(OfInstallation):
 
     list_display = ("name", "host", "workers", "busy", "started_at", "seen_at")
     ordering = ("host", "name")
-    empty_message = "No workers have started yet."
+    empty_message = gettext_lazy("No workers have started yet.")

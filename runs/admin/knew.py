@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from memory.models import DepositedKnowledge
 from runs.admin import words
@@ -14,13 +15,17 @@ from runs.choices import RunKind
 from runs.models import Run
 
 # what the tiers of a search are, for a person's own agent and for a group's member
-TIERS: dict[str, dict[int, str]] = {
-    RunKind.PERSONAL: {1: "the person's preference", 2: "knowledge", 3: "an earlier task"},
+TIERS: dict[str, dict[int, Any]] = {
+    RunKind.PERSONAL: {
+        1: gettext_lazy("the person's preference"),
+        2: gettext_lazy("knowledge"),
+        3: gettext_lazy("an earlier task"),
+    },
     RunKind.GROUP: {
-        1: "the group's blackboard",
-        2: "the project's core",
-        3: "the agent's own",
-        4: "knowledge",
+        1: gettext_lazy("the group's blackboard"),
+        2: gettext_lazy("the project's core"),
+        3: gettext_lazy("the agent's own"),
+        4: gettext_lazy("knowledge"),
     },
 }
 SHOWN = 120  # characters of a memory
@@ -63,4 +68,5 @@ def _known(run: Run, memory: Mapping[str, Any], texts: Mapping[str, str]) -> Kno
     id, tier = str(memory.get("id", "")), memory.get("tier")
     text = words.visible(texts.get(id, ""))
     short = text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-    return Known(id, TIERS.get(run.kind, {}).get(tier, f"tier {tier}"), short)  # type: ignore[arg-type]
+    said = TIERS.get(run.kind, {}).get(tier, f"tier {tier}")  # type: ignore[arg-type]
+    return Known(id, str(said), short)

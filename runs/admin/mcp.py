@@ -9,6 +9,8 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -32,8 +34,10 @@ class McpServerForm(OneOrganizationForm):
     headers = forms.CharField(
         required=False,
         widget=UnfoldAdminTextareaWidget({"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="One a line, Authorization: Bearer …; kept encrypted and never shown again. "
-        "What is entered replaces all of them, nothing leaves them as they are, a - removes them.",
+        help_text=gettext_lazy(
+            "One a line, Authorization: Bearer …; kept encrypted and never shown again. "
+            "What is entered replaces all of them, nothing leaves them as they are, a - removes them."
+        ),
     )
 
     def clean_headers(self) -> dict[str, str] | None:
@@ -46,7 +50,7 @@ class McpServerForm(OneOrganizationForm):
         for line in text.splitlines():
             name, colon, value = line.partition(":")
             if not colon:
-                raise forms.ValidationError("A header is written as Name: value, one a line.")
+                raise forms.ValidationError(_("A header is written as Name: value, one a line."))
             found[name.strip()] = value.strip()
         return found
 
@@ -73,7 +77,9 @@ class McpServerAdmin(TenantAdmin):
     autocomplete_fields = ("organization",)
     fields = ("organization", "name", "url", "headers", "timeout_seconds", "enabled")
     actions = ("refresh",)
-    empty_message = "No MCP server yet. Add one, accept its tools, and agents may be allowed to call them."
+    empty_message = gettext_lazy(
+        "No MCP server yet. Add one, accept its tools, and agents may be allowed to call them."
+    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         waiting = Count("tools", filter=Q(tools__state__in=ACCEPTABLE))
@@ -89,7 +95,7 @@ class McpServerAdmin(TenantAdmin):
             return (*(name for name in self.fields if name != "headers"), "header_names", "problem")
         return (*self.fields, "header_names", "checked_at", "problem") if obj else self.fields
 
-    @admin.display(description="Tools")
+    @admin.display(description=gettext_lazy("Tools"))
     def tools_shown(self, server: Any) -> str:
         waiting = f", {server.waiting_tools} to be looked at" if server.waiting_tools else ""
         return f"{server.accepted_tools} accepted{waiting}"
@@ -99,7 +105,7 @@ class McpServerAdmin(TenantAdmin):
         if obj.enabled and self.has_refresh_permission(request):
             transaction.on_commit(lambda: self._refresh(request, obj))
 
-    @admin.action(description="Refresh: list the tools again", permissions=["refresh"])
+    @admin.action(description=gettext_lazy("Refresh: list the tools again"), permissions=["refresh"])
     def refresh(self, request: HttpRequest, queryset: Any) -> None:
         for server in queryset:
             self._refresh(request, server)
@@ -113,10 +119,11 @@ class McpServerAdmin(TenantAdmin):
         if problem:
             self.message_user(request, problem, messages.ERROR)
         elif waiting:
-            said = f"{server}: {waiting} of its tools wait until somebody accepts them, under MCP tools."
-            self.message_user(request, said, messages.WARNING)
+            said = _("{server}: {count} of its tools wait until somebody accepts them, under MCP tools.")
+            self.message_user(request, said.format(server=server, count=waiting), messages.WARNING)
         else:
-            self.message_user(request, f"{server}: its tools are as they were accepted.", messages.SUCCESS)
+            said = _("{server}: its tools are as they were accepted.")
+            self.message_user(request, said.format(server=server), messages.SUCCESS)
 
 
 @admin.register(McpTool)
@@ -134,7 +141,7 @@ class McpToolAdmin(TenantAdmin):
     search_fields = ("name", "server__name")
     ordering = ("server__name", "name")
     actions = ("accept_selected",)
-    empty_message = "No tools yet. They show here when an MCP server has listed them."
+    empty_message = gettext_lazy("No tools yet. They show here when an MCP server has listed them.")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -142,23 +149,23 @@ class McpToolAdmin(TenantAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @admin.display(description="Tool", ordering="name")
+    @admin.display(description=gettext_lazy("Tool"), ordering="name")
     def call_name(self, tool: McpTool) -> str:
         return tool.call_name
 
-    @admin.display(description="State", ordering="state")
+    @admin.display(description=gettext_lazy("State"), ordering="state")
     def state_shown(self, tool: McpTool) -> str:
         return tool.problem or tool.get_state_display()
 
-    @admin.display(description="Risk")
+    @admin.display(description=gettext_lazy("Risk"))
     def risk(self, tool: McpTool) -> str:
         return "" if tool.state == ToolState.UNUSABLE else definitions.risk(tool.name, tool.definition)
 
-    @admin.display(description="It says")
+    @admin.display(description=gettext_lazy("It says"))
     def hints(self, tool: McpTool) -> str:
         return said_of_itself(tool)
 
-    @admin.display(description="Description")
+    @admin.display(description=gettext_lazy("Description"))
     def description(self, tool: McpTool) -> str:
         return str(tool.definition.get("description", ""))[:120]
 
@@ -168,19 +175,20 @@ class McpToolAdmin(TenantAdmin):
         tool = self.visible_or_404(request, object_id)
         return self._look(request, [tool], tool.call_name)
 
-    @admin.action(description="Look and accept…", permissions=["accept"])
+    @admin.action(description=gettext_lazy("Look and accept…"), permissions=["accept"])
     def accept_selected(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         """Show what would be accepted; accept what is confirmed, as it was shown."""
         if not self.has_accept_permission(request):
             raise PermissionDenied
         found = list(queryset.select_related("server").order_by("server__name", "name"))
         if not request.POST.get("confirmed"):
-            return self._look(request, found, "Accept these tools?")
+            return self._look(request, found, _("Accept these tools?"))
         for tool in found:
             tool.digest = request.POST.get(f"digest-{tool.pk}", "")
         accepted = mcp.accept(found, request.user)
         level = messages.SUCCESS if len(accepted) == len(found) else messages.WARNING
-        self.message_user(request, f"Accepted: {len(accepted)} of {len(found)}.", level)
+        said = _("Accepted: {count} of {all}.").format(count=len(accepted), all=len(found))
+        self.message_user(request, said, level)
         return None
 
     def has_accept_permission(self, request: HttpRequest) -> bool:

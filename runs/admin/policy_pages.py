@@ -11,6 +11,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from groups.admin.tenancy import sight
@@ -22,6 +24,13 @@ from runs.tools import toolbox
 ASK = "policy.view_capabilityrule"
 LOOK = "runs.view_runevent"
 PAGE = 100  # decisions
+# the fields' names, as the pages look them up
+LABELS = (
+    *(gettext_noop("User"), gettext_noop("Project"), gettext_noop("Group"), gettext_noop("Role")),
+    *(gettext_noop("Tool"), gettext_noop("Arguments"), gettext_noop("Organization"), gettext_noop("Run")),
+    *(gettext_noop("Effect"), gettext_noop("Rule"), gettext_noop("Since"), gettext_noop("Until")),
+    *(gettext_noop("Goal"), gettext_noop("Context"), gettext_noop("Session")),
+)
 TONES = {"allow": "good", "require_approval": "warn", "require_human": "warn", "deny": "bad"}
 
 
@@ -29,7 +38,9 @@ class WhatIfForm(forms.Form):
     """A call somebody's agent might make."""
 
     user = forms.CharField(
-        max_length=150, help_text="Whose agent, by username.", widget=UnfoldAdminTextInputWidget()
+        max_length=150,
+        help_text=gettext_lazy("Whose agent, by username."),
+        widget=UnfoldAdminTextInputWidget(),
     )
     project = forms.ModelChoiceField(
         Project.objects.none(), empty_label=None, widget=UnfoldAdminSelectWidget()
@@ -37,13 +48,13 @@ class WhatIfForm(forms.Form):
     group = forms.ModelChoiceField(
         Group.objects.none(),
         required=False,
-        help_text="Where the call is made by a group's member. Optional.",
+        help_text=gettext_lazy("Where the call is made by a group's member. Optional."),
         widget=UnfoldAdminSelectWidget(),
     )
     role = forms.ModelChoiceField(
         Role.objects.none(),
         required=False,
-        help_text="The role that makes it; empty: the user's own agent.",
+        help_text=gettext_lazy("The role that makes it; empty: the user's own agent."),
         widget=UnfoldAdminSelectWidget(),
     )
     tool = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
@@ -51,7 +62,7 @@ class WhatIfForm(forms.Form):
         initial="{}",
         max_length=100_000,
         strip=False,
-        help_text="As JSON.",
+        help_text=gettext_lazy("As JSON."),
         widget=UnfoldAdminTextareaWidget({"rows": 6, "spellcheck": "false"}),
     )
 
@@ -73,9 +84,9 @@ class WhatIfForm(forms.Form):
         try:
             found = json.loads(self.cleaned_data["arguments"])
         except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(f"This is not JSON: {error}") from None
+            raise forms.ValidationError(_("This is not JSON: {error}").format(error=error)) from None
         if not isinstance(found, dict):
-            raise forms.ValidationError('The arguments are a JSON object: {"name": value}.')
+            raise forms.ValidationError(_('The arguments are a JSON object: {"name": value}.'))
         return found
 
     def clean(self) -> dict[str, Any]:
@@ -86,7 +97,7 @@ class WhatIfForm(forms.Form):
             )
             member = members.first()
             if member is None:
-                self.add_error("user", "Nobody of this name is a member of the project's organization.")
+                self.add_error("user", _("Nobody of this name is a member of the project's organization."))
             else:
                 cleaned["member"] = member.user
         return cleaned
@@ -121,7 +132,7 @@ class DecisionsForm(forms.Form):
     run = forms.CharField(required=False, max_length=31, widget=UnfoldAdminTextInputWidget())
     tool = forms.CharField(required=False, max_length=64, widget=UnfoldAdminTextInputWidget())
     effect = forms.ChoiceField(
-        choices=[("", "any"), *((effect, effect) for effect in audit.EFFECTS)],
+        choices=[("", gettext_lazy("any")), *((effect, effect) for effect in audit.EFFECTS)],
         required=False,
         widget=UnfoldAdminSelectWidget(),
     )
@@ -181,7 +192,7 @@ class PolicyPages:
         initial = {"user": request.user.get_username(), **request.GET.dict()}
         form = WhatIfForm(request, request.POST or None, initial=initial)
         found = form.answer() if form.is_bound and form.is_valid() else None
-        context = {**self.admin_site.each_context(request), "title": "What would happen?", "form": form}
+        context = {**self.admin_site.each_context(request), "title": _("What would happen?"), "form": form}
         if found is not None:
             project = form.cleaned_data["project"]
             seen = sight(request)
@@ -201,7 +212,7 @@ class PolicyPages:
         query = {name: value for name, value in request.GET.items() if name != "before" and value}
         context = {
             **self.admin_site.each_context(request),
-            "title": "Decisions",
+            "title": _("Decisions"),
             "form": form,
             "rows": [(row, TONES.get(row.effect, "")) for row in rows],
             "query": urlencode(query),

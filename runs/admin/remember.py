@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from runs.actions.decide import Remember
 from runs.admin import words
@@ -20,14 +22,14 @@ class RememberForm(forms.Form):
     """
 
     same = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
-    any_arguments = forms.BooleanField(required=False, label="Whatever the arguments")
+    any_arguments = forms.BooleanField(required=False, label=gettext_lazy("Whatever the arguments"))
     until = forms.DateTimeField(
         required=False,
-        label="Until",
+        label=gettext_lazy("Until"),
         widget=forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M"),
     )
     uses = forms.IntegerField(
-        required=False, label="For this many further calls", min_value=1, max_value=MOST_USES
+        required=False, label=gettext_lazy("For this many further calls"), min_value=1, max_value=MOST_USES
     )
 
     def __init__(self, arguments: dict[str, Any], data: Any = None) -> None:
@@ -39,14 +41,14 @@ class RememberForm(forms.Form):
     def clean_until(self) -> Any:
         until = self.cleaned_data["until"]
         if until is not None and until <= timezone.now():
-            raise forms.ValidationError("This time is over.")
+            raise forms.ValidationError(_("This time is over."))
         return until
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("same") and cleaned.get("any_arguments"):
             raise forms.ValidationError(
-                "Choose arguments that stay the same, or whatever they are: one of the two."
+                _("Choose arguments that stay the same, or whatever they are: one of the two.")
             )
         return cleaned
 

@@ -7,18 +7,23 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.shortcuts import redirect
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.fork import fork, point
 from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused
@@ -28,7 +33,8 @@ from runs.admin.ask import AskForm
 from runs.admin.family import MOST, SHOWN_CHILDREN, family, stamp
 from runs.admin.family import path as path_to
 from runs.admin.sees import seen
-from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, timeline
+from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
+from runs.api import stream
 from runs.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 from runs.log import RunGone
 from runs.models import Approval, Run, ToolCall, Wait
@@ -37,15 +43,15 @@ PARTS = ("summary", "tree", "timeline")  # of a run's page, refreshed while it i
 
 
 class StateFilter(admin.SimpleListFilter):
-    title = "state"
+    title = gettext_lazy("state")
     parameter_name = "group"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
         return [
-            ("active", "Active"),
-            ("waiting_person", "Waiting for a person"),
-            ("failed_today", "Failed in the last day"),
-            ("ended", "Ended"),
+            ("active", _("Active")),
+            ("waiting_person", _("Waiting for a person")),
+            ("failed_today", _("Failed in the last day")),
+            ("ended", _("Ended")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
@@ -64,12 +70,17 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class AgeFilter(admin.SimpleListFilter):
-    title = "asked"
+    title = gettext_lazy("asked")
     parameter_name = "asked"
     HOURS = {"hour": 1, "day": 24, "week": 168, "month": 720}
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return [(name, f"In the last {name}") for name in self.HOURS]
+        return [
+            ("hour", _("In the last hour")),
+            ("day", _("In the last day")),
+            ("week", _("In the last week")),
+            ("month", _("In the last month")),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         hours = self.HOURS.get(self.value() or "")
@@ -79,11 +90,11 @@ class AgeFilter(admin.SimpleListFilter):
 
 
 class RootFilter(admin.SimpleListFilter):
-    title = "level"
+    title = gettext_lazy("level")
     parameter_name = "level"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return [("root", "Asked by people"), ("child", "Handed down")]
+        return [("root", _("Asked by people")), ("child", _("Handed down"))]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         if self.value() == "root":
@@ -116,11 +127,11 @@ class RunAdmin(History, TenantAdmin):
     )
     list_select_related = ("project", "user", "group")
     search_fields = ("goal", "id__exact")
-    search_help_text = "Words of the goal, or a run's id"
+    search_help_text = gettext_lazy("Words of the goal, or a run's id")
     ordering = ("-id",)
     list_before_template = "admin/runs/run/ask_link.html"
-    empty_message = "No run yet. Ask your agent something, and follow it here."
-    empty_link = ("admin:runs_run_ask", "Ask")
+    empty_message = gettext_lazy("No run yet. Ask your agent something, and follow it here.")
+    empty_link = ("admin:runs_run_ask", gettext_lazy("Ask"))
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request)
@@ -129,29 +140,29 @@ class RunAdmin(History, TenantAdmin):
             rows = rows.defer("context", "output", "delegated_permissions")
         return rows
 
-    @admin.display(description="Goal", ordering="goal")
+    @admin.display(description=gettext_lazy("Goal"), ordering="goal")
     def goal_start(self, run: Run) -> str:
         return run.goal[:90] + ("…" if len(run.goal) > 90 else "")
 
-    @admin.display(description="Status", ordering="status")
+    @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, run: Run) -> str:
         return render_to_string("admin/runs/badge.html", {"run": run, "tone": words.tone(run.status)})
 
-    @admin.display(description="Who", ordering="kind")
+    @admin.display(description=gettext_lazy("Who"), ordering="kind")
     def kind_and_group(self, run: Run) -> str:
-        return f"Group {run.group}" if run.group else run.get_kind_display()
+        return _("Group {name}").format(name=run.group) if run.group else str(run.get_kind_display())
 
-    @admin.display(description="Took")
+    @admin.display(description=gettext_lazy("Took"))
     def duration(self, run: Run) -> str:
         return times.between(run.started_at, run.ended_at or timezone.now())
 
-    @admin.display(description="Tokens")
+    @admin.display(description=pgettext_lazy("of a model", "Tokens"))
     def token_count(self, run: Run) -> int:
         return words.tokens(run.usage)
 
-    @admin.display(description="Age", ordering="id")
+    @admin.display(description=gettext_lazy("Asked"), ordering="id")
     def age(self, run: Run) -> str:
-        return times.between(run.created_at, timezone.now())
+        return times.ago(run.created_at)
 
     # Pages
 
@@ -164,6 +175,8 @@ class RunAdmin(History, TenantAdmin):
         return [
             path("ask/", wrap(self.ask_view), name="runs_run_ask"),
             path("<str:object_id>/live/", wrap(require_safe(self.live_view)), name="runs_run_live"),
+            path("<str:object_id>/stream/", wrap(require_safe(self.stream_view)), name="runs_run_stream"),
+            path("<str:object_id>/fork/<int:seq>/", wrap(self.fork_view), name="runs_run_fork"),
             path("<str:object_id>/cancel/", wrap(self.cancel_view), name="runs_run_cancel"),
             path("<str:object_id>/resolve/", post(self.resolve_view), name="runs_run_resolve"),
             path("<str:object_id>/say/", post(self.say_view), name="runs_run_say"),
@@ -179,7 +192,7 @@ class RunAdmin(History, TenantAdmin):
             **self.admin_site.each_context(request),
             **self._page(request, run),
             "seen": seen(request, run),
-            "title": "Run",
+            "title": _("Run"),
             "subtitle": None,
             "opts": self.opts,
             "may_cancel": request.user.has_perm("runs.cancel_run"),
@@ -189,18 +202,28 @@ class RunAdmin(History, TenantAdmin):
         return TemplateResponse(request, "admin/runs/run/page.html", context)
 
     def live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """The parts of a run's page that have changed since the stamp `v`: {stamp, active, parts}."""
+        """The parts of a run's page that have changed since the stamp `v`: {stamp, active, parts, last}."""
         run = self.visible_or_404(request, object_id)
         now, active = stamp(run.root_id, run.organization_id)
         answer: dict[str, Any] = {"stamp": now, "active": active, "parts": {}}
         if request.GET.get("v") != now:
             context = self._page(request, run)
+            answer["last"] = context["story"].last
             answer["parts"] = {
                 part: render_to_string(f"admin/runs/run/{part}.html", context, request) for part in PARTS
             }
         response = JsonResponse(answer)
         response["Cache-Control"] = "no-store"
         return response
+
+    def stream_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """What happens in the run and below it, as the API streams it; the page reads it as hints."""
+        run = self.visible_or_404(request, object_id)
+        if not connection.in_atomic_block:
+            connection.close()  # a stream holds none
+        events = stream.events(stream.TreeCursor(run.pk, run.root_id), request.GET.get("last_event_id", ""))
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
 
     def _page(self, request: HttpRequest, run: Run) -> dict[str, Any]:
         """What the run's page and its parts show; the number of queries does not grow with the run."""
@@ -213,7 +236,10 @@ class RunAdmin(History, TenantAdmin):
         )
         inputs = [wait for wait in waits if wait.kind == WaitKind.INPUT]
         reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
-        story = timeline(run, shown_events)
+        kin = family(run.root_id, run.organization_id, run.pk, shown_children)
+        below = [one.id for one in kin.here if one.id != run.pk]
+        asked = questions(run, [wait.correlation_key for wait in inputs])
+        story = timeline(run, below, kin.events, shown_events)
         knew.fill(request, run, story.entries)
         return {
             "run": run,
@@ -223,16 +249,17 @@ class RunAdmin(History, TenantAdmin):
             "path": path_to(run.pk),
             "stamp": now,
             "active": active,
-            "family": family(run.root_id, run.organization_id, run.pk, shown_children),
+            "family": kin,
             "shown_children": shown_children,
             "more_children": shown_children * 5,
             "story": story,
             "shown_events": shown_events,
             "more_events": shown_events * 5,
             "keep": _kept(request, "events", "children"),
-            "questions": [(wait, story.questions.get(wait.correlation_key, "")) for wait in inputs],
+            "questions": [(wait, asked.get(wait.correlation_key, "")) for wait in inputs],
             "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
             "may_resolve": request.user.has_perm("runs.resolve_review"),
+            "may_fork": self._may_fork(request, run),
             "approvals": list(approvals),
         }
 
@@ -245,13 +272,15 @@ class RunAdmin(History, TenantAdmin):
             try:
                 run_id = start(user=request.user, **form.cleaned_data)
             except CannotStart as refused:
-                form.add_error(None, refused.message)
+                form.add_error(None, _(refused.message))
             else:
                 if not request.user.has_perm("runs.view_run"):
-                    self.message_user(request, f"Your agent is at work: {run_id}.", messages.SUCCESS)
+                    self.message_user(
+                        request, _("Your agent is at work: {run}.").format(run=run_id), messages.SUCCESS
+                    )
                     return redirect("admin:index")
                 return redirect("admin:runs_run_change", run_id)
-        context = {**self.admin_site.each_context(request), "title": "Ask", "form": form}
+        context = {**self.admin_site.each_context(request), "title": _("Ask"), "form": form}
         return TemplateResponse(request, "admin/runs/run/ask.html", context)
 
     def say_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -261,14 +290,14 @@ class RunAdmin(History, TenantAdmin):
             raise PermissionDenied
         content = request.POST.get("content", "")
         key = request.POST.get("correlation_key", "")
+        to = self._spoken_to(request, run)
         try:
-            said = message(run.pk, content, str(request.user), key)
+            said = message(to.pk, content, str(request.user), key if to.pk == run.pk else "")
         except SignalRefused as refused:
-            self.message_user(request, refused.message, messages.ERROR)
+            self.message_user(request, _(refused.message), messages.ERROR)
         else:
-            heard = (
-                "The agent has its answer." if said.state == "delivered" else "The agent will read it next."
-            )
+            answered = said.state == "delivered"
+            heard = _("The agent has its answer.") if answered else _("The agent will read it next.")
             self.message_user(request, heard, messages.SUCCESS)
         return _to(run)
 
@@ -283,9 +312,9 @@ class RunAdmin(History, TenantAdmin):
         try:
             resolve(run.pk, call_id, outcome, request.user, result=result, message=said)
         except SignalRefused as refused:
-            self.message_user(request, refused.message, messages.ERROR)
+            self.message_user(request, _(refused.message), messages.ERROR)
         else:
-            self.message_user(request, "Kept; the run goes on.", messages.SUCCESS)
+            self.message_user(request, _("Kept; the run goes on."), messages.SUCCESS)
         return _to(run)
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -297,7 +326,7 @@ class RunAdmin(History, TenantAdmin):
             kin = family(run.root_id, run.organization_id, run.pk)
             context = {
                 **self.admin_site.each_context(request),
-                "title": "Cancel this run?",
+                "title": _("Cancel this run?"),
                 "run": run,
                 "tone": words.tone(run.status),
                 "active_kin": kin.active,
@@ -308,8 +337,44 @@ class RunAdmin(History, TenantAdmin):
         except (AlreadyEnded, RunGone) as refused:
             self.message_user(request, str(refused), messages.ERROR)
         else:
-            self.message_user(request, "Cancelled, with everything below it.", messages.SUCCESS)
+            self.message_user(request, _("Cancelled, with everything below it."), messages.SUCCESS)
         return _to(run)
+
+    def _spoken_to(self, request: HttpRequest, run: Run) -> Run:
+        """The run the words are for: this one, or one of its family. Raises Http404."""
+        to = request.POST.get("to") or run.pk
+        if to == run.pk:
+            return run
+        found: Run = get_object_or_404(self.get_queryset(request), pk=to, root_id=run.root_id)
+        return found
+
+    def fork_view(self, request: HttpRequest, object_id: str, seq: int) -> HttpResponse:
+        """Say what running again from an event means, then do it; the answer is the new run's page."""
+        run = self.visible_or_404(request, object_id)
+        if not self._may_fork(request, run):
+            raise PermissionDenied
+        problem = ""
+        try:
+            if request.method == "POST":
+                new = fork(run.pk, seq, request.user, request.POST.get("content", ""))
+                self.message_user(request, _("A new run goes on from there; the old one stays."))
+                return redirect("admin:runs_run_change", new)
+            point(run, seq, request.user)
+        except CannotStart as refused:
+            problem = _(refused.message)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Run again from here"),
+            "run": run,
+            "seq": seq,
+            "problem": problem,
+            "tone": words.tone(run.status),
+        }
+        return TemplateResponse(request, "admin/runs/run/fork.html", context)
+
+    def _may_fork(self, request: HttpRequest, run: Run) -> bool:
+        """Whoever may ask an agent, and only for a run that works for them."""
+        return bool(request.user.has_perm("runs.start_run") and run.user_id == request.user.pk)
 
     def _may_say(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("runs.start_run"))

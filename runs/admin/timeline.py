@@ -1,46 +1,59 @@
-"""A run's log as people read it: what was said, what was called, what it waited for."""
+"""What a run and all below it said, called and waited for: one story, a lane for each agent."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from common import times
+from runs.actions.fork import POINTS
 from runs.admin import words
 from runs.admin.words import Line
-from runs.choices import EventType, WaitKind
+from runs.choices import EventType, WaitKind, WaitOutcome
 from runs.models import Run, RunEvent, ToolCall
 
 SHOWN_EVENTS = 200
 MOST_EVENTS = 5_000
 LANES = 8  # colours
+BRIEF = 6  # lines of a result that is shown unfolded
 
 # what the plain events are called; {x} comes from the payload
 TITLES = {
-    EventType.RUN_CREATED: "Asked for",
-    EventType.RUN_STARTED: "Started",
-    EventType.RUN_WAITING: "Waits",
-    EventType.RUN_RESUMED: "Goes on",
-    EventType.RUN_COMPLETED: "Completed",
-    EventType.RUN_FAILED: "Failed",
-    EventType.RUN_CANCELLED: "Cancelled",
-    EventType.MODEL_RETRIED: "The model did not answer",
-    EventType.TOOL_CALLED: "Called",
-    EventType.TOOL_COMPLETED: "Returned",
-    EventType.TOOL_FAILED: "Failed",
-    EventType.TOOL_BLOCKED: "Denied by policy",
-    EventType.TOOL_WAITS: "Waits for an answer",
-    EventType.TOOL_REQUIRES_APPROVAL: "Needs an approval",
-    EventType.TOOL_APPROVED: "Approved",
-    EventType.TOOL_REJECTED: "Rejected",
-    EventType.TOOL_EXPIRED: "Nobody decided in time",
-    EventType.TOOL_OUTCOME_UNKNOWN: "Interrupted: somebody has to say what happened",
-    EventType.WAIT_COMPLETED: "The wait is over",
-    EventType.CHILD_CREATED: "Handed to a group",
-    EventType.MEMORY_WRITTEN: "Remembered",
-    EventType.MEMORY_DEPOSITED: "Left knowledge behind",
-    EventType.CONTEXT_CHANGED: "Changed its working memory",
+    EventType.RUN_CREATED: gettext_lazy("Asked for"),
+    EventType.RUN_STARTED: gettext_lazy("Started"),
+    EventType.RUN_WAITING: gettext_lazy("Waits"),
+    EventType.RUN_RESUMED: gettext_lazy("Goes on"),
+    EventType.RUN_COMPLETED: gettext_lazy("Completed"),
+    EventType.RUN_FAILED: gettext_lazy("Failed"),
+    EventType.RUN_CANCELLED: gettext_lazy("Cancelled"),
+    EventType.MODEL_RETRIED: gettext_lazy("The model did not answer"),
+    EventType.TOOL_CALLED: gettext_lazy("Called"),
+    EventType.TOOL_COMPLETED: gettext_lazy("Returned"),
+    EventType.TOOL_FAILED: gettext_lazy("Failed"),
+    EventType.TOOL_BLOCKED: gettext_lazy("Denied by policy"),
+    EventType.TOOL_WAITS: gettext_lazy("Waits for an answer"),
+    EventType.TOOL_REQUIRES_APPROVAL: gettext_lazy("Needs an approval"),
+    EventType.TOOL_APPROVED: gettext_lazy("Approved"),
+    EventType.TOOL_REJECTED: gettext_lazy("Rejected"),
+    EventType.TOOL_EXPIRED: gettext_lazy("Nobody decided in time"),
+    EventType.TOOL_OUTCOME_UNKNOWN: gettext_lazy("Interrupted: somebody has to say what happened"),
+    EventType.WAIT_COMPLETED: gettext_lazy("The wait is over"),
+    EventType.CHILD_CREATED: gettext_lazy("Handed to a group"),
+    EventType.MEMORY_WRITTEN: gettext_lazy("Remembered"),
+    EventType.MEMORY_DEPOSITED: gettext_lazy("Left knowledge behind"),
+    EventType.CONTEXT_CHANGED: gettext_lazy("Changed its working memory"),
 }
-REASONS = {kind.value: kind.label.lower() for kind in WaitKind}
+REASONS = {
+    WaitKind.CHILD: gettext_lazy("for a group's result"),
+    WaitKind.APPROVAL: gettext_lazy("for a decision"),
+    WaitKind.INPUT: gettext_lazy("for an answer"),
+    WaitKind.REVIEW: gettext_lazy("for word on what happened"),
+    WaitKind.TIMER: gettext_lazy("for a point in time"),
+}
+LEFT_OUT = gettext_lazy("Changed its working memory (not carried over)")
 BAD = {
     EventType.RUN_FAILED,
     EventType.TOOL_FAILED,
@@ -71,11 +84,17 @@ class Card:
     duration: str
     approval: str
 
+    @property
+    def brief(self) -> bool:
+        """Whether the result is small enough to stand there unfolded."""
+        return len(self.result) <= BRIEF
+
 
 @dataclass
 class Entry:
     """One event."""
 
+    run: str
     seq: int
     type: str
     title: str
@@ -83,6 +102,8 @@ class Entry:
     at: datetime
     lane: int
     who: str
+    own: bool = True  # of the page's run, not of one below it
+    again: bool = False  # whether the run may be gone on with from here
     agent: str = ""
     is_message: bool = False
     from_person: bool = False
@@ -95,63 +116,89 @@ class Entry:
     memories: list[dict[str, Any]] = field(default_factory=list)  # {id, tier}, as the prompt held them
     knew: list[Any] = field(default_factory=list)  # the same, for people: runs.admin.knew
 
+    @property
+    def long(self) -> bool:
+        return len(self.text) > words.FOLDED
+
 
 @dataclass(frozen=True)
 class Timeline:
-    """The last events of a run, oldest first."""
+    """The last events of a run and those below it, oldest first."""
 
     entries: list[Entry]
     earlier: int  # events before the first one shown
     lanes: list[tuple[int, str]]
-    questions: dict[str, str]  # correlation key -> the question an agent asks
+    last: str = ""  # `{run}:{seq}` of the last one, as the stream counts
 
 
-def timeline(run: Run, shown: int = SHOWN_EVENTS) -> Timeline:
-    """The run's last `shown` events and their calls: three queries."""
+Lanes = dict[str, tuple[str, int]]  # agent -> name, lane
+Call = tuple[str, str]  # run, call id
+
+
+def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = SHOWN_EVENTS) -> Timeline:
+    """The last `shown` of `total` events of the run and the runs `below` it: three queries."""
     shown = max(1, min(shown, MOST_EVENTS))
-    events = list(RunEvent.objects.filter(run=run).order_by("-seq")[:shown])[::-1]
+    latest = RunEvent.objects.filter(run_id__in=[run.pk, *below]).order_by("-created_at", "-run_id", "-seq")
+    events = list(latest[:shown])[::-1]
     if not events:
-        return Timeline([], 0, [], {})
-    names = _names(run, events)
-    call_ids = {event.payload["call_id"] for event in events if "call_id" in event.payload}
-    calls = {call.call_id: call for call in ToolCall.objects.filter(run=run, call_id__in=call_ids)}
-    facts = _facts(events)
+        return Timeline([], 0, [])
+    created = _created(events)
+    lanes, calls, facts = _lanes(events, created), _calls(events), _facts(events)
     entries, carded = [], set()
     for event in events:
-        entry = _entry(event, names)
-        call = calls.get(event.payload.get("call_id", ""))
-        if call and call.call_id not in carded:
-            carded.add(call.call_id)
-            entry.card = _card(call, facts.get(call.call_id, {}))
+        entry = _entry(event, lanes)
+        entry.own = event.run_id == run.pk
+        entry.who = entry.who or ("" if entry.own else str(created.get(event.run_id, {}).get("group", "")))
+        key = (event.run_id, event.payload.get("call_id", ""))
+        call = calls.get(key)
+        if call and key not in carded:
+            carded.add(key)
+            entry.card = _card(call, facts.get(key, {}))
             entry.detail = ""
         elif call:
             entry.detail = entry.detail or call.tool
         entries.append(entry)
-    lanes = [(lane, name) for name, lane in dict(names.values()).items()]
-    return Timeline(entries, events[0].seq - 1, lanes, _questions(events))
+    legend = sorted({(lane, name) for name, lane in lanes.values()})
+    last = f"{events[-1].run_id}:{events[-1].seq}"
+    return Timeline(entries, max(total - len(events), 0), legend, last)
 
 
-def _names(run: Run, events: list[RunEvent]) -> dict[str, tuple[str, int]]:
-    """Who an event's agent is, as the log itself says, and the agent's lane."""
-    first = events[0]
-    if first.type != EventType.RUN_CREATED:
-        first = RunEvent.objects.filter(run=run, seq=1).first() or first
-    members = first.payload.get("members", []) if first.type == EventType.RUN_CREATED else []
-    names = {m["agent"]: (str(m["role"]), 1 + i % (LANES - 1)) for i, m in enumerate(members)}
+def _created(events: list[RunEvent]) -> dict[str, dict[str, Any]]:
+    """What the first event of each of their runs says, by run."""
+    ids = {event.run_id for event in events}
+    firsts = RunEvent.objects.filter(run_id__in=ids, seq=1).order_by("run_id")
+    return dict(firsts.values_list("run_id", "payload"))
+
+
+def _lanes(events: list[RunEvent], created: dict[str, dict[str, Any]]) -> Lanes:
+    """Who speaks, as the runs' first events say, and in which lane; a lane is an agent's in all its runs."""
+    lanes: Lanes = {}
+    for first in created.values():
+        for member in first.get("members", []):
+            name = f"{first['group']}: {member['role']}" if first.get("group") else str(member["role"])
+            lanes.setdefault(member["agent"], (name, 1 + len(lanes) % (LANES - 1)))
     for event in events:
-        if event.agent and event.agent not in names:
-            names[event.agent] = (event.agent, 1 + len(names) % (LANES - 1))
-    return names
+        if event.agent:
+            lanes.setdefault(event.agent, (event.agent, 1 + len(lanes) % (LANES - 1)))
+    spoke = {event.agent for event in events}
+    return {agent: lane for agent, lane in lanes.items() if agent in spoke}
 
 
-def _facts(events: list[RunEvent]) -> dict[str, dict[str, Any]]:
+def _calls(events: list[RunEvent]) -> dict[Call, ToolCall]:
+    """The ledger's rows of the calls these events speak of."""
+    keys = {(event.run_id, event.payload["call_id"]) for event in events if "call_id" in event.payload}
+    found = ToolCall.objects.filter(run_id__in={key[0] for key in keys}, call_id__in={key[1] for key in keys})
+    return {(call.run_id, call.call_id): call for call in found}
+
+
+def _facts(events: list[RunEvent]) -> dict[Call, dict[str, Any]]:
     """What the log says of each call beside its row: policy's decision, the approval, the refusal."""
-    facts: dict[str, dict[str, Any]] = {}
+    facts: dict[Call, dict[str, Any]] = {}
     for event in events:
         call_id = event.payload.get("call_id")
         if not call_id:
             continue
-        known = facts.setdefault(call_id, {})
+        known = facts.setdefault((event.run_id, call_id), {})
         if event.type == EventType.TOOL_CALLED:
             known["decision"] = event.payload.get("decision") or {}
         elif event.type == EventType.TOOL_REQUIRES_APPROVAL:
@@ -161,13 +208,15 @@ def _facts(events: list[RunEvent]) -> dict[str, dict[str, Any]]:
     return facts
 
 
-def _entry(event: RunEvent, names: dict[str, tuple[str, int]]) -> Entry:
+def _entry(event: RunEvent, lanes: Lanes) -> Entry:
     type, payload = EventType(event.type), event.payload
-    who, lane = names.get(event.agent, ("", 0))
+    who, lane = lanes.get(event.agent, ("", 0))
+    title = LEFT_OUT if "left_out" in payload else TITLES.get(type, event.type)
     entry = Entry(
+        run=event.run_id,
         seq=event.seq,
         type=event.type,
-        title=TITLES.get(type, event.type),
+        title=str(title),
         tone="bad" if type in BAD else "warn" if type in WARN else "good" if type in GOOD else "",
         at=event.created_at,
         lane=lane,
@@ -177,13 +226,14 @@ def _entry(event: RunEvent, names: dict[str, tuple[str, int]]) -> Entry:
     if type == EventType.MESSAGE_CREATED:
         entry.is_message = True
         entry.from_person = payload.get("role") == "user"
-        entry.who = str(payload.get("author") or "Somebody") if entry.from_person else who
+        entry.who = str(payload.get("author") or _("Somebody")) if entry.from_person else who
         entry.tag = str(payload.get("message_type", ""))
         entry.text = str(payload.get("content", ""))
         entry.requests = [str(request.get("name")) for request in payload.get("tool_calls", [])]
         entry.memories = payload.get("memories") or []
     entry.detail = _detail(type, payload)
     entry.child = str(payload.get("child_run", ""))
+    entry.again = type in POINTS and not payload.get("tool_calls")
     return entry
 
 
@@ -194,20 +244,25 @@ def _detail(type: EventType, payload: dict[str, Any]) -> str:
         return f"{error.get('message', '')} ({error.get('code', '')})"
     if type == EventType.RUN_WAITING:
         reason = payload.get("reason", "")
-        return f"for {REASONS.get(reason, reason)}"
+        return str(REASONS.get(reason, reason))
+    if type == EventType.RUN_CREATED:
+        origin = payload.get("forked_from")
+        return _("from event {seq} of {run}").format(**origin) if origin else ""
     if type == EventType.TOOL_WAITS:
         return str(payload.get("question", ""))
     if type == EventType.TOOL_REQUIRES_APPROVAL:
         return str(payload.get("message", ""))
     if type == EventType.TOOL_APPROVED:
-        return f"by {payload['by']}" if payload.get("by") else ""
+        return _("by {who}").format(who=payload["by"]) if payload.get("by") else ""
     if type == EventType.WAIT_COMPLETED:
-        return str(payload.get("outcome", ""))
+        outcome = payload.get("outcome", "")
+        return str(OUTCOMES.get(outcome, outcome))
     if type == EventType.MODEL_RETRIED:
         return f"{payload.get('message', '')} ({payload.get('code', '')})"
     if type == EventType.MEMORY_DEPOSITED:
         count = len(payload.get("memories", []))
-        return f"{count} entries" + (", waiting for review" if payload.get("review") else "")
+        said = ngettext("{count} entry", "{count} entries", count).format(count=count)
+        return f"{said}, {_('waiting for review')}" if payload.get("review") else said
     return ""
 
 
@@ -216,16 +271,16 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
     asked = facts.get("asked") or {}
     blocked = facts.get("blocked") or {}
     if blocked:
-        said = str((blocked.get("error") or {}).get("message", "Denied"))
+        said = str((blocked.get("error") or {}).get("message", _("Denied")))
     elif asked:
-        said = str(asked.get("message", "")) or "Needs an approval"
+        said = str(asked.get("message", "")) or _("Needs an approval")
     else:
-        said = EFFECTS.get(str(decision.get("effect")), "")
+        said = str(EFFECTS.get(str(decision.get("effect")), ""))
     changed = call.arguments != call.effective_arguments
     return Card(
         tool=call.tool,
         status=call.status,
-        status_label=call.get_status_display(),
+        status_label=str(call.get_status_display()),
         tone=words.tone(call.status),
         arguments=words.readable(call.effective_arguments),
         asked=words.readable(call.arguments) if changed else [],
@@ -238,12 +293,22 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
     )
 
 
-EFFECTS = {"allow": "Allowed", "deny": "Denied"}
+EFFECTS = {"allow": gettext_lazy("Allowed"), "deny": gettext_lazy("Denied")}
+OUTCOMES = {
+    WaitOutcome.COMPLETED: gettext_lazy("completed"),
+    WaitOutcome.APPROVED: gettext_lazy("approved"),
+    WaitOutcome.REJECTED: gettext_lazy("rejected"),
+    WaitOutcome.FAILED: gettext_lazy("failed"),
+    WaitOutcome.CANCELLED: gettext_lazy("cancelled"),
+    WaitOutcome.EXPIRED: gettext_lazy("expired"),
+    WaitOutcome.SUPERSEDED: gettext_lazy("superseded"),
+}
 
 
-def _questions(events: list[RunEvent]) -> dict[str, str]:
-    return {
-        str(event.payload["correlation_key"]): str(event.payload.get("question", ""))
-        for event in events
-        if event.type == EventType.TOOL_WAITS and event.payload.get("kind") == "input"
-    }
+def questions(run: Run, keys: Sequence[str]) -> dict[str, str]:
+    """What the run asks, by correlation key; no query where it asks nothing."""
+    if not keys:
+        return {}
+    asked = RunEvent.objects.filter(run=run, type=EventType.TOOL_WAITS, payload__correlation_key__in=keys)
+    payloads = asked.order_by("seq").values_list("payload", flat=True)
+    return {str(said["correlation_key"]): str(said.get("question", "")) for said in payloads}

@@ -16,6 +16,7 @@ FIELDS = {
     "GOAL_EMPTY": "/goal",
     "GOAL_TOO_LONG": "/goal",
     "CONTEXT_TOO_LONG": "/context",
+    "CONTENT_TOO_LONG": "/content",
     "EMPTY": "/content",
     "TOO_LONG": "/content",
     "RESERVED_KEY": "/correlation_key",
@@ -27,6 +28,7 @@ FIELDS = {
 }
 STATUSES = {
     "NOT_A_MEMBER": 403,
+    "NOT_YOURS": 403,
     "NOT_ENTITLED": 403,
     "HUMAN_ONLY": 403,
     "OWN_RUN": 403,

@@ -20,6 +20,7 @@ from config.api.schema import documented
 from config.api.views import ApiView, accepted, only
 from groups.api.views import NO_PROJECT, project_named
 from runs.actions.cancel import cancel
+from runs.actions.fork import fork
 from runs.actions.message import message
 from runs.actions.start import start
 from runs.api import access, signals, stream
@@ -27,8 +28,10 @@ from runs.api.context_views import ContextActions
 from runs.api.filters import RunFilter
 from runs.api.refusals import as_problems
 from runs.api.serializers import (
+    MAX_SEQ,
     EventPageSerializer,
     EventSerializer,
+    ForkSerializer,
     MessageSerializer,
     MessageTakenSerializer,
     ReasonSerializer,
@@ -40,8 +43,6 @@ from runs.api.serializers import (
     StartSerializer,
 )
 from runs.models import Run, RunEvent
-
-MAX_SEQ = 2**31 - 1
 
 EVENT_STREAM = {(200, "text/event-stream"): OpenApiTypes.STR, 204: None}
 LAST = OpenApiParameter(
@@ -169,6 +170,41 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         with as_problems():
             cancel(run.pk, by=request.user.get_username(), reason=asked["reason"])
         return Response(self._shown(run.pk))
+
+    @documented(
+        "Run again from an event",
+        RunSerializer,
+        status=202,
+        request=ForkSerializer,
+        parameters=[KEYED],
+        refusals={
+            **REUSED,
+            403: {"NOT_YOURS": "Only the person a run works for can run it again."},
+            409: {
+                "NOT_A_POINT": "A call was open at this event, or nothing was left to be done.",
+                "NO_SUCH_EVENT": "The run has no such event.",
+                "EXTERNAL_RUN": "An outside agent drives the run.",
+                "AGENT_CHANGED": "The person has another agent now.",
+            },
+        },
+        description=(
+            "A new run that knows what this one knew after the event `seq`, a message or a call's result, "
+            "and goes on from there with today's rights and budgets. This run is not touched, and what was "
+            "done up to there is not done again. Its `run.created` says `forked_from`."
+        ),
+    )
+    @action(detail=True, methods=["post"])
+    def fork(self, request: Any, pk: str) -> Response:
+        asked = accepted(ForkSerializer, request)
+        run = self._found(pk)
+
+        def act() -> Response:
+            with as_problems():
+                run_id = fork(run.pk, asked["seq"], request.user, asked["content"])
+            location = reverse("api-run-detail", [run_id], request=request)
+            return Response(self._shown(run_id), status=202, headers={"Location": location})
+
+        return once(request, act)
 
     @documented(
         "Say something to a run",

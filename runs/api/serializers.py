@@ -15,6 +15,7 @@ from runs.choices import Driver
 from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
 
 MAX_REASON = 5_000
+MAX_SEQ = 2**31 - 1
 
 SOURCES = ("user", "organization", "outside", "unknown")
 
@@ -258,6 +259,17 @@ class StartSerializer(StrictSerializer):
         help_text="Runs of one user and project with the same key continue one conversation.",
     )
     driver = serializers.ChoiceField(Driver.choices, required=False, default=Driver.INTERNAL.value)
+
+
+class ForkSerializer(StrictSerializer):
+    seq = serializers.IntegerField(min_value=1, max_value=MAX_SEQ, help_text="The event to go on from.")
+    content = TextField(
+        max_length=MAX_CONTEXT,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="A further word to the agent, after that event.",
+    )
 
 
 class ReasonSerializer(StrictSerializer):

@@ -86,7 +86,7 @@ def check_robot_cannot_decide(web, demo, approval):
             "decision": "approve",
         }
         said = browser.post(page_of(approval), data=form)
-        assert f"send_email: {ROBOT_REFUSED}" in said.text
+        assert f"</a>: {ROBOT_REFUSED}" in said.text  # after what it is about
     approval.refresh_from_db()
     assert (approval.status, approval.decisions.count()) == ("pending", 0)
 

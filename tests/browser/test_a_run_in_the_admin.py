@@ -1,94 +1,134 @@
-"""What a person does with Deputy, in a real browser: ask, look, approve, and read the result."""
+"""What people do with Deputy, in a real browser: ask, look, change, approve, read, keep."""
 
 from typing import Any
 
 import pytest
 from django.core import mail
+from playwright.sync_api import expect
 
+from memory.models import DepositedKnowledge
 from runs import executor
-from runs.models import Run
-from tests.admin_world import PASSWORD, person
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
-from tests.scripted import Scripted, by_role, call, say
+from runs.models import Approval, Run
+from tests.scripted import Scripted
+
+from .world import ASKS, CURATES, DECIDES, GOAL, acme, member, plays, sign_in, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-GOAL = "Find out what our competitors charge and write to Ada about it"
 
-
-@pytest.fixture
-def ada() -> Any:
-    """Somebody who may ask, look and decide, in a project with a group."""
-    project = ProjectFactory(name="Atlas", organization__name="Acme")
-    group = GroupFactory(project=project, name="Market research", description="Competitors and prices")
-    for ordinal, role in enumerate(("researcher", "analyst", "lead")):
-        MemberFactory(group=group, role__name=role, ordinal=ordinal, is_lead=role == "lead")
-    rights = (
-        "runs.view_run",
-        "runs.start_run",
-        "runs.cancel_run",
-        "runs.view_approval",
-        "runs.decide_approval",
-    )
-    user = person(None, "ada", *rights, is_staff=True)
-    MembershipFactory(organization=project.organization, user=user)
-    return user
-
-
-def plays() -> Any:
-    letter = {
-        "to": ["ada@example.org"],
-        "subject": "What our competitors charge",
-        "body": "Dear Ada,\n\nRival A charges 5 euros a seat, Rival B 7.\nWe suggest 6.\n\nYour agent",
-    }
-    return by_role(
-        Personal_agent=[
-            call(("escalate_to_group", {"goal": "Compare the prices of Rival A and Rival B"})),
-            call(("send_email", letter), content="The group has decided. I write to Ada now."),
-            say("Ada has been told: 6 euros a seat."),
-        ],
-        researcher=[say("EVIDENCE: Rival A charges 5 euros a seat, Rival B charges 7.")],
-        analyst=[say("PROPOSAL: Charge 6 euros, between the two.")],
-        lead=[say("DECISION: Charge 6 euros a seat.")],
-    )
-
-
-def sign_in(page: Any, address: str, user: Any) -> None:
-    page.goto(f"{address}/admin/")
-    page.fill("input[name=username]", user.username)
-    page.fill("input[name=password]", PASSWORD)
-    page.click("button[type=submit]")
-    page.wait_for_url("**/admin/")
-
-
-def test_ask_look_approve_and_read_the_result(page: Any, live_server: Any, ada: Any) -> None:
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
+def test_from_the_question_to_knowledge_that_everybody_finds(open_page: Any) -> None:
+    made = acme()
+    ada = member(made, "ada", *ASKS, *DECIDES, *CURATES)
     Scripted.play = staticmethod(plays())
-    sign_in(page, live_server.url, ada)
+    page = open_page()
+    sign_in(page, ada)
 
     page.click("text=Ask an agent")
     page.fill("textarea[name=goal]", GOAL)
     page.click("button:text-is('Ask')")
-    page.wait_for_selector("text=Pending")
+    page.wait_for_selector(".dp-run[data-following=yes]")  # the stream is open
     run = Run.objects.get(depth=0)
     executor.run(run.pk)
 
-    page.wait_for_selector("text=a decision on send_email")  # the page has followed by itself
+    page.wait_for_selector("text=waits for a decision on send_email")  # without anybody's reload
     assert page.locator(".dp-tree .dp-kin").count() == 2
-    assert page.locator(".dp-tree").get_by_text("Market research").count() == 1
-    assert "DECISION: Charge 6 euros a seat." in page.locator("[data-part=timeline]").inner_text()
+    story = page.locator("[data-part=timeline]")
+    assert "DECISION: Charge 6 euros a seat." in story.inner_text()  # the group's words, in the same story
+    assert story.locator(".dp-legend span").all_inner_texts() == [
+        "Personal agent",
+        "Market research: researcher",
+        "Market research: analyst",
+        "Market research: lead",
+    ]
 
     page.click("text=Look and decide")
-    assert "ada@example.org" in page.locator(".dp-lines").first.inner_text()
+    assert "The group has decided. I write to Ada now." in page.locator(".dp-says").inner_text()
+    page.keyboard.press("e")
+    page.keyboard.press("Escape")
+    page.get_by_label("subject", exact=True).fill("Prices")
     assert mail.outbox == []
-    page.click("button:text-is('Approve')")
+    page.click("text=Approve with these arguments")
     page.wait_for_selector("text=Approved; the call runs now.")
+    assert Approval.objects.get().edited_arguments["subject"] == "Prices"
 
-    page.goto(f"{live_server.url}/admin/runs/run/{run.pk}/change/")
+    page.goto(f"/admin/runs/run/{run.pk}/change/")
+    page.wait_for_selector(".dp-run[data-following=yes]")
     executor.run(run.pk)
     page.wait_for_selector(".dp-output")
     assert "Ada has been told" in page.locator(".dp-output").inner_text()
-    assert [sent.subject for sent in mail.outbox] == ["What our competitors charge"]
-    assert Run.objects.get(pk=run.pk).status == "completed"
-    assert problems == []
+    assert [sent.subject for sent in mail.outbox] == ["Prices"]
+    assert mail.outbox[0].body.startswith("Dear Ada,\n\nRival A")  # what was left alone is as it was
+
+    page.goto("/admin/memory/depositedknowledge/?q=Charge")
+    row = page.locator("tbody tr", has_text="Group Run Result")
+    row.locator("input[type=checkbox]").first.check()
+    page.select_option("select[name=action]", "promote")
+    page.click("button:has-text('Run'), button[title*='Run']")
+    page.wait_for_selector("text=1 promoted.")
+    promoted = DepositedKnowledge.objects.get(content__startswith="Group Run Result", project=None)
+    assert "Charge 6 euros" in promoted.content
+
+
+def test_keys_bring_the_focus_and_the_next_approval_opens(open_page: Any) -> None:
+    made = acme()
+    ines = member(made, "ines", *DECIDES)
+    first, second = (waiting(made, f"mia{n}") for n in (1, 2))
+    page = open_page(ines)
+
+    page.goto("/admin/runs/approval/next/")
+    page.keyboard.press("?")
+    expect(page.locator("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/{second.pk}/change/")
+    page.keyboard.press("k")
+    page.wait_for_url(f"**/{first.pk}/change/")
+    page.keyboard.press("a")
+    expect(page.locator("button[data-key=a]")).to_be_focused()
+    assert Approval.objects.get(pk=first.pk).status == "pending"  # a key alone decides nothing
+    page.keyboard.press("Enter")
+
+    page.wait_for_url(f"**/{second.pk}/change/")
+    assert "Approved; the call runs now." in page.locator("body").inner_text()
+    assert Approval.objects.get(pk=first.pk).status == "approved"
+    page.keyboard.press("r")
+    page.keyboard.type("Not on a Friday, please")  # letters are words here, and no keys
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Rejected; the agent is told why.")
+    assert Approval.objects.get(pk=second.pk).reason == "Not on a Friday, please"
+
+
+def test_a_decision_made_elsewhere_is_said_and_what_was_written_stays(open_page: Any) -> None:
+    made = acme()
+    ines, omar = member(made, "ines", *DECIDES), member(made, "omar", *DECIDES)
+    approval = waiting(made, "mia")
+    page, other = open_page(ines), open_page(omar)
+    for each in (page, other):
+        each.goto(f"/admin/runs/approval/{approval.pk}/change/")
+    page.fill("#reason", "Let me think")
+
+    other.fill("#reason", "Too early")
+    other.click("button[data-key=r]")
+    other.wait_for_selector("text=Rejected; the agent is told why.")
+
+    page.wait_for_selector("text=Decided meanwhile: Rejected by omar")
+    assert page.input_value("#reason") == "Let me think"
+    assert page.locator("button[data-key=a]").is_disabled()
+
+
+def test_somebody_without_rights_sees_and_cannot_decide(open_page: Any) -> None:
+    made = acme()
+    lou = member(made, "lou", "runs.view_run", "runs.view_approval")
+    approval = waiting(made, "mia")
+    page = open_page(lou)
+
+    page.goto("/admin/")
+    assert "Waiting for me\n0" in page.locator(".dp-figures").inner_text()
+    assert page.locator("nav >> text=Rules").count() == 0
+    page.goto(f"/admin/runs/approval/{approval.pk}/change/")
+    body = page.locator("body").inner_text()
+    assert "You may not decide approvals of this project." in body and "ada@example.org" in body
+    assert page.locator("button[name=decision]").count() == 0
+    page.goto(f"/admin/runs/run/{approval.run_id}/change/")
+    assert page.locator(".dp-say, .dp-danger, .dp-again").count() == 0

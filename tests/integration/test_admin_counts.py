@@ -1,4 +1,4 @@
-"""Pages cost as many queries for a hundred rows as for ten."""
+"""Pages cost as many queries for a thousand rows as for ten."""
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -164,8 +164,11 @@ def queries(client, address):
     return len(asked)
 
 
+MANY = {"runs_run": 990, "runs_approval": 990, "runs_runevent": 990, "runs_toolcall": 990, "runs_wait": 990}
+
+
 @pytest.mark.parametrize("stem", registered())
-def test_a_list_of_a_hundred_costs_what_a_list_of_ten_costs(stem):
+def test_a_long_list_costs_what_a_list_of_ten_costs(stem):
     made = tenant()
     client = client_of(superuser(made))
     address = url(f"{stem}_changelist")
@@ -173,7 +176,7 @@ def test_a_list_of_a_hundred_costs_what_a_list_of_ten_costs(stem):
     client.get(address)
     few = queries(client, address)
 
-    more(stem, made, 1000, 90)
+    more(stem, made, 1000, MANY.get(stem, 90))  # a page has 50 rows
 
     assert queries(client, address) == few
     assert few <= 12
@@ -196,6 +199,7 @@ def grow(made, children, events):
         )
         for n in range(1, events + 1)
     )  # fmt: skip
+    Run.objects.filter(pk=made.run.pk).update(last_seq=last + events)
 
 
 def test_a_run_with_a_thousand_below_it_costs_what_one_with_ten_costs():
@@ -209,7 +213,7 @@ def test_a_run_with_a_thousand_below_it_costs_what_one_with_ten_costs():
     with CaptureQueriesContext(connection) as asked:
         page = client.get(address).content.decode()
 
-    assert len(asked) == few <= 20
+    assert len(asked) <= few <= 20
     assert "1012 runs" in page
     assert page.count('class="dp-kin') <= 22  # the rest behind "show more"
     assert "Show more" in page and "Show earlier events" in page
@@ -225,6 +229,33 @@ def test_the_dashboard_costs_the_same_however_much_waits():
     more("runs_approval", made, 0, 10)
     few = queries(client, url("index"))
 
-    more("runs_approval", made, 1000, 90)
+    more("runs_approval", made, 1000, 990)
 
-    assert queries(client, url("index")) == few
+    assert queries(client, url("index")) == few <= 20
+
+
+@pytest.mark.parametrize("name", ["runs_decisions", "runs_what_if", "runs_health", "runs_run_ask"])
+def test_the_other_pages_cost_the_same_however_much_there_is(name):
+    made = tenant()
+    client = client_of(superuser(made))
+    more("runs_runevent", made, 0, 10)
+    client.get(url(name))
+    few = queries(client, url(name))
+
+    more("runs_runevent", made, 1000, 990)
+    more("runs_approval", made, 1000, 990)
+
+    assert queries(client, url(name)) == few <= 20
+
+
+def test_an_approvals_page_costs_the_same_however_many_wait():
+    made = tenant()
+    client = client_of(superuser(made))
+    address = url("runs_approval_change", made.approval.pk)
+    client.get(address)
+    more("runs_approval", made, 0, 10)
+    few = queries(client, address)
+
+    more("runs_approval", made, 1000, 990)
+
+    assert queries(client, address) == few <= 25

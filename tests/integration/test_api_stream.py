@@ -2,15 +2,11 @@
 
 import asyncio
 import json
-import socket
-import threading
 import time
 from contextlib import contextmanager
 
 import httpx
 import pytest
-import uvicorn
-from django.core.asgi import get_asgi_application
 from django.db import connection, transaction
 
 from common.db import own_connection
@@ -24,6 +20,7 @@ from runs.log import RunLog
 from runs.models import Run
 from tests.integration.api_client import Api
 from tests.scripted import by_role, call, in_order, say
+from tests.server import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,16 +30,8 @@ QUESTION = call(("ask_user", {"question": "Which year?"}))
 @pytest.fixture(scope="module")
 def server():
     """The address of an ASGI server in a thread of this process."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        get_asgi_application(), log_level="error", lifespan="off", timeout_graceful_shutdown=1
-    )
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    running.should_exit = True
-    thread.join(5)
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture

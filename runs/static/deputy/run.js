@@ -1,12 +1,18 @@
-// Keeps a run's page up to date while any run of its family is active. Parts come from the server,
-// escaped there; opened and closed details stay as the reader left them.
+// Keeps a run's page up to date while any run of its family is active. The stream says that something has
+// happened; the parts come from the server, escaped there. Opened and closed details stay as the reader left
+// them. Where there is no stream the page asks by itself.
 (() => {
   "use strict";
   const page = document.querySelector("[data-live]");
   if (!page) return;
-  const QUICK = 1500;
-  const SLOW = 15000;
+  const QUICK = 1500; // without a stream
+  const SLOW = 15000; // with one: what a lost hint may cost
+  const GATHER = 120; // hints that come together are one
   let failures = 0;
+  let timer = 0;
+  let source = null;
+  let busy = false;
+  let again = false;
 
   const folded = (part) =>
     new Map([...part.querySelectorAll("details[id]")].map((d) => [d.id, d.open]));
@@ -32,10 +38,24 @@
     const answer = await response.json();
     const shown = Object.entries(answer.parts).map(([name, html]) => show(name, html));
     if (shown.every(Boolean)) page.dataset.stamp = answer.stamp;
+    if (answer.last) page.dataset.last = answer.last;
     page.dataset.active = answer.active ? "yes" : "no";
   };
 
+  const streaming = () => source !== null && source.readyState === EventSource.OPEN;
+
+  const wait = (milliseconds) => {
+    clearTimeout(timer);
+    timer = setTimeout(tick, milliseconds);
+  };
+
   const tick = async () => {
+    if (busy) {
+      again = true;
+      return;
+    }
+    busy = true;
+    again = false;
     if (!document.hidden) {
       try {
         await refresh();
@@ -44,9 +64,40 @@
         failures += 1;
       }
     }
-    if (page.dataset.active === "yes") setTimeout(tick, Math.min(QUICK * 2 ** failures, SLOW));
-    else page.querySelectorAll("[data-while-active]").forEach((element) => element.remove());
+    busy = false;
+    if (page.dataset.active !== "yes") finish();
+    else if (again) wait(GATHER);
+    else wait(streaming() ? SLOW : Math.min(QUICK * 2 ** failures, SLOW));
   };
 
-  if (page.dataset.active === "yes") setTimeout(tick, QUICK);
+  const finish = () => {
+    source?.close();
+    page.querySelectorAll("[data-while-active]").forEach((element) => element.remove());
+  };
+
+  const follow = () => {
+    const address = new URL(page.dataset.stream, location.href);
+    address.searchParams.set("last_event_id", page.dataset.last);
+    source = new EventSource(address);
+    const hint = () => wait(GATHER);
+    source.addEventListener("message", hint);
+    source.addEventListener("open", () => (page.dataset.following = "yes"));
+    source.addEventListener("end", () => {
+      source.close();
+      hint();
+    });
+  };
+
+  // A browser has few connections to one host: a page that nobody sees lets go of its own.
+  document.addEventListener("visibilitychange", () => {
+    if (page.dataset.active !== "yes") return;
+    source?.close();
+    if (document.hidden) return;
+    follow();
+    wait(0);
+  });
+  if (page.dataset.active === "yes") {
+    follow();
+    wait(QUICK);
+  }
 })();

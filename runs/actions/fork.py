@@ -1,0 +1,198 @@
+"""Run again from here: a new run that knows what the old one knew at an event, and goes on from there.
+
+The old run is not touched. The new log starts with a run.created of its own, which names where it comes
+from, and has the events up to there, chained anew. What they did has been done and is not done again: a
+point is an event at which no call is open. Rights and budgets are today's; what the copied events have used
+does not count.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from common import ids
+from common.canonical import digest
+from common.db import execute, row
+from policy.book import standing
+from policy.delegation import delegate
+from policy.terms import DelegatedPermissions
+from runs import log as run_log
+from runs import queue
+from runs.actions.start import (
+    MAX_CONTEXT,
+    CannotStart,
+    NewRun,
+    begin,
+    check_queue,
+    default_budgets,
+    personal_agent,
+)
+from runs.choices import Driver, EventType, MessageType, RunKind
+from runs.log import Event, RunGone
+from runs.models import Run
+from runs.state import State, fold
+
+Members = tuple[dict[str, Any], ...]
+
+# A run can be gone on with after a message, and after what became of a call.
+POINTS = frozenset(
+    {
+        EventType.MESSAGE_CREATED.value,
+        EventType.TOOL_COMPLETED.value,
+        EventType.TOOL_FAILED.value,
+        EventType.TOOL_BLOCKED.value,
+        EventType.TOOL_REJECTED.value,
+        EventType.TOOL_EXPIRED.value,
+    }
+)
+# The working memory stays the old run's; its changes leave their places in the log, and nothing else.
+LEFT_OUT = EventType.RUN_RESUMED
+
+AT = "SELECT digest FROM runs_runevent WHERE run_id = %s AND seq = %s"
+COPY_CALLS = """
+INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, tool, arguments, effective_arguments,
+    request_digest, idempotency_key, status, attempt, result, error, ended_at, created_at)
+SELECT made.id, c.organization_id, %s, c.call_id, c.agent, c.tool, c.arguments, c.effective_arguments,
+    c.request_digest, made.key, c.status, 0, c.result, c.error, c.ended_at, c.created_at
+FROM unnest(%s::text[], %s::text[], %s::text[]) AS made(id, call_id, key)
+JOIN runs_toolcall c ON c.run_id = %s AND c.call_id = made.call_id
+"""
+
+
+def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
+    """Start a run that goes on from the event `seq` of another, with a further word if there is one.
+
+    It works for the same user, who alone may ask for it. Returns its id. Raises RunGone and CannotStart:
+    NOT_YOURS, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does
+    NOT_A_MEMBER and QUEUE_FULL.
+    """
+    if len(content) > MAX_CONTEXT:
+        raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")
+    old = Run.objects.select_related("project", "user").filter(pk=run_id).first()
+    if old is None:
+        raise RunGone(run_id)
+    events, state = point(old, seq, by)
+    check_queue(old.organization_id)
+    with transaction.atomic():
+        agent, now = personal_agent(old.user, old.project)  # refuses who is no member now
+        members = _members(old, events[0].payload, agent)
+        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members), now)
+        for event in events[1:]:
+            log.append(*_copied(event))
+        if content.strip():
+            log.append(EventType.MESSAGE_CREATED, _said(by, content.strip()))
+        log.flush()
+        _copy_calls(old.pk, log.id, state)
+        queue.enqueue(log.id)
+    return log.id
+
+
+def point(run: Run, seq: int, by: Any) -> tuple[list[Event], State]:
+    """The events up to `seq` and what they add up to. Raises CannotStart where it cannot be gone on."""
+    if run.user_id != by.pk:
+        raise CannotStart("NOT_YOURS", "Only the person a run works for can run it again.")
+    if run.driver == Driver.EXTERNAL:
+        raise CannotStart("EXTERNAL_RUN", "An outside agent drives this run; Deputy cannot run it again.")
+    events = [event for event in run_log.read(run.pk) if event.seq <= seq]
+    if seq < 1 or len(events) < seq:
+        raise CannotStart("NO_SUCH_EVENT", f"The run has no event {seq}.")
+    state = fold(events)
+    problem = _unsettled(events[-1], state)
+    if problem:
+        raise CannotStart("NOT_A_POINT", problem)
+    return events, state
+
+
+def _unsettled(event: Event, state: State) -> str:
+    if event.type not in POINTS:
+        return "A run can be gone on with after a message or after the result of a call."
+    if state.open_calls:
+        return "A call was still open at this event: choose the result of the last one."
+    if state.finished or state.gave_up or state.ended:
+        return "Nothing was left to be done after this event: choose an earlier one."
+    return ""
+
+
+def _origin(old: Run, seq: int) -> dict[str, Any]:
+    """Which event the new run goes on from; the digest stands for all before it."""
+    (chained,) = row(AT, [old.pk, seq])
+    return {"run": old.pk, "seq": seq, "digest": chained}
+
+
+def _new(
+    old: Run,
+    state: State,
+    origin: dict[str, Any],
+    created: dict[str, Any],
+    members: tuple[dict[str, Any], ...],
+) -> NewRun:
+    """The run's row and run.created, with today's rights, agent, model and budgets."""
+    kept: dict[str, Any] = {
+        name: created[name] for name in ("escalate_to", "group", "routing", "inherited") if name in created
+    }
+    return NewRun(
+        organization_id=old.organization_id,
+        project_id=old.project_id,
+        user_id=old.user_id,
+        kind=old.kind,
+        goal=old.goal,
+        context=old.context,
+        members=members,
+        budgets=_budgets(state),
+        deadline=None,
+        group_id=old.group_id,
+        agent_instance_id=old.agent_instance_id,
+        role_id=old.role_id,
+        delegated_permissions=_delegated(old),
+        max_rounds=state.max_rounds,
+        snapshot={**kept, "forked_from": origin},
+    )
+
+
+def _members(old: Run, created: dict[str, Any], agent: dict[str, Any]) -> Members:
+    """Who speaks: a group's members as they were, a person's own agent in the role it has today."""
+    if old.kind == RunKind.GROUP:
+        return tuple(created["members"])
+    if agent["agent"] != created["members"][0]["agent"]:
+        raise CannotStart("AGENT_CHANGED", "You have another agent now; it does not know what this one said.")
+    return (agent,)
+
+
+def _budgets(state: State) -> dict[str, int]:
+    """Today's limits for what is still to be done: what the copied events have used does not count."""
+    used = {"steps": state.steps, "tokens": state.tokens, "children": state.children}
+    return {name: limit + used.get(name, 0) for name, limit in default_budgets().items()}
+
+
+def _delegated(old: Run) -> dict[str, Any] | None:
+    """What a group's run was given, as far as its user's boundary allows it today."""
+    if old.delegated_permissions is None:
+        return None
+    given = DelegatedPermissions.from_json(old.delegated_permissions)
+    today = standing(old.organization_id, old.user_id, old.project_id).boundary
+    return delegate(given, today).to_json()
+
+
+def _copied(event: Event) -> tuple[EventType, dict[str, Any], str]:
+    """The event as the new log has it: without the old run's working memory."""
+    if event.type == EventType.CONTEXT_CHANGED:
+        return LEFT_OUT, {"left_out": event.type}, event.agent
+    payload = {name: value for name, value in event.payload.items() if name != "context"}
+    return EventType(event.type), payload, event.agent
+
+
+def _said(by: Any, content: str) -> dict[str, Any]:
+    return {
+        "role": "user",
+        "author": by.get_username(),
+        "message_type": MessageType.STATUS.value,
+        "content": content,
+    }
+
+
+def _copy_calls(old: str, new: str, state: State) -> None:
+    """The ledger of what has been done, for its results. The keys are the new run's: no effect follows."""
+    call_ids: Iterable[str] = list(state.calls)
+    keys = [digest("forked", new, call_id) for call_id in call_ids]
+    execute(COPY_CALLS, [new, [ids.call_id() for _ in keys], list(call_ids), keys, old])

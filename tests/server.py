@@ -1,0 +1,30 @@
+"""An ASGI server in a thread of the tests' process, on the tests' database."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from django.core.asgi import get_asgi_application
+from django.db import connections
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The server's address. It keeps no connection between requests, so that the database can go."""
+    kept = connections.settings["default"]["CONN_MAX_AGE"]
+    connections.settings["default"]["CONN_MAX_AGE"] = 0
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        get_asgi_application(), log_level="error", lifespan="off", timeout_graceful_shutdown=1
+    )
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        thread.join(5)
+        connections.settings["default"]["CONN_MAX_AGE"] = kept
