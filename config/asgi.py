@@ -2,11 +2,15 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 from launch import errors, postgres
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 with errors.one_line():
     postgres.ensure()
-    application = get_asgi_application()
+    django.setup(set_prefix=False)
+
+    from config.web import Application  # what it imports reads the settings
+
+    application = Application()
