@@ -2,14 +2,16 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 from launch import errors, postgres
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 with errors.one_line():
     postgres.ensure()
-    django = get_asgi_application()
-    from runs.mcp.app import with_mcp  # needs the applications to be there
+    django.setup(set_prefix=False)
 
-    application = with_mcp(django)
+    from config.web import Application  # what it imports reads the settings
+    from runs.mcp.app import with_mcp
+
+    application = with_mcp(Application())

@@ -71,7 +71,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.static.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -116,6 +116,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on
 # Redis, where messages for runs are sent after the commit and may be lost (docs/operating.md)
 
+WEB_THREADS = env.whole_number("WEB_THREADS", 12, most=64)  # of one web process, each with a connection
 WORKERS = env.whole_number("WORKERS", 2, most=64)
 BROKERS = {"postgres": "runs.broker.PostgresBroker", "redis": "runs.redis_broker.RedisBroker"}
 Q_BROKER = env.choice("Q_BROKER", "postgres", tuple(BROKERS))

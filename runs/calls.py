@@ -1,22 +1,12 @@
-"""Look at a call of an outside agent, and wait until there is something new to see."""
+"""A call of an outside agent as it stands."""
 
-import time
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from common.db import row
 from runs.choices import ApprovalStatus, CallStatus, EventType, WaitKind
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 
-FIRST_LOOK, LONGEST_LOOK = 0.02, 0.25  # seconds between two looks, growing
-
-MOVED = """
-SELECT c.ended_at IS NOT NULL OR r.ended_at IS NOT NULL,
-       EXISTS (SELECT FROM runs_wait w
-               WHERE w.run_id = r.id AND w.tool_call_id = c.id AND w.resolved_at IS NULL)
-FROM runs_toolcall c JOIN runs_run r ON r.id = c.run_id WHERE c.run_id = %s AND c.call_id = %s
-"""
 LOST = {
     "code": "RUN_ENDED",
     "message": "The run ended while the call was under way; what it did is not known.",
@@ -92,18 +82,3 @@ def _question(wait: Wait) -> str | None:
         run_id=wait.run_id, type=EventType.TOOL_WAITS, payload__correlation_key=wait.correlation_key
     )
     return asked.values_list("payload__question", flat=True).last()
-
-
-def wait_until_ended(run_id: str, call_id: str, seconds: float, or_parked: bool = False) -> None:
-    """Return when the call has ended, or waits for somebody with `or_parked`; after `seconds` at the latest.
-
-    Looks again and again: outside any transaction.
-    """
-    until, pause = time.monotonic() + seconds, FIRST_LOOK
-    while True:
-        ended, parked = row(MOVED, [run_id, call_id]) or (True, False)
-        left = until - time.monotonic()
-        if ended or (or_parked and parked) or left <= 0:
-            return
-        time.sleep(min(pause, left))
-        pause = min(pause * 1.5, LONGEST_LOOK)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from django.core.asgi import get_asgi_application
 from django.db import connections
+
+from config.web import Application
 
 
 @contextmanager
@@ -16,9 +17,8 @@ def serving() -> Iterator[str]:
     kept = connections.settings["default"]["CONN_MAX_AGE"]
     connections.settings["default"]["CONN_MAX_AGE"] = 0
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        get_asgi_application(), log_level="error", lifespan="off", timeout_graceful_shutdown=1
-    )
+    application = Application()
+    config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -27,4 +27,7 @@ def serving() -> Iterator[str]:
     finally:
         running.should_exit = True
         thread.join(5)
+        for lent in application.threads.free:
+            lent.submit(connections.close_all).result()
+            lent.shutdown()
         connections.settings["default"]["CONN_MAX_AGE"] = kept

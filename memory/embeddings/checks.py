@@ -26,4 +26,6 @@ def server_has_pgvector(databases: Any = None, **_: Any) -> list[CheckMessage]:
     from memory.embeddings.store import problem
 
     lacking = problem()
-    return [Warning(lacking, hint="Until then search goes by words alone.", id="memory.W001")] if lacking else []
+    return (
+        [Warning(lacking, hint="Until then search goes by words alone.", id="memory.W001")] if lacking else []
+    )

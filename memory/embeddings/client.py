@@ -49,7 +49,9 @@ def embed(model: EmbeddingModel, texts: Sequence[str], timeout: float) -> list[V
             allow_private={model.server},
         )
     except OutboundError as error:
-        raise EmbeddingFailed(f"The embedding server gave no answer: {error.message}.", retryable=True) from None
+        raise EmbeddingFailed(
+            f"The embedding server gave no answer: {error.message}.", retryable=True
+        ) from None
     if answer.status != 200:
         raise _refusal(model, answer)
     return _vectors(answer.text, len(texts))

@@ -23,6 +23,7 @@ from runs.api.external_serializers import (
     FailSerializer,
     WordOnCallSerializer,
 )
+from runs.api.patience import Awaited
 from runs.api.refusals import as_problems, wrong_arguments
 from runs.api.serializers import RunSerializer
 from runs.models import Run, ToolCall
@@ -99,9 +100,12 @@ class OutsideView(ApiView):
         run = self._driven(pk)
         with as_problems():
             external.request_call(run.pk, **asked)
-        call_id = asked["call_id"]
-        calls.wait_until_ended(run.pk, call_id, PATIENCE if wait < 0 else wait, or_parked=wait < 0)
-        found = calls.look(run, call_id)
+        answer = self.answered(request, pk, asked["call_id"])
+        return awaiting(answer, run, asked["call_id"], PATIENCE if wait < 0 else wait, or_parked=wait < 0)
+
+    def answered(self, request: Any, pk: str, call_id: str) -> Response:
+        """To a call that has been asked for: also once it has been waited for."""
+        found = calls.look(self._found(pk), call_id)
         refuse(found)
         return shown(request, found)
 
@@ -114,8 +118,11 @@ class OutsideView(ApiView):
     def retrieve(self, request: Any, pk: str, call_id: str) -> Response:
         only(request, "wait")
         wait = whole_number(request, "wait", 0, least=0, most=LONGEST_WAIT)
+        return awaiting(self.seen(request, pk, call_id), self._found(pk), call_id, wait)
+
+    def seen(self, request: Any, pk: str, call_id: str) -> Response:
+        """A call as it stands: also once it has been waited for."""
         run, _ = self._call(pk, call_id)
-        calls.wait_until_ended(run.pk, call_id, wait)
         return shown(request, calls.look(run, call_id))
 
     @documented(
@@ -192,6 +199,13 @@ def refuse(found: calls.Look) -> None:
         raise Problem(403, code, message, call_id=found.call_id, unlockable=error.get("unlockable", False))
     if code in ("INVALID_ARGUMENTS", "UNKNOWN_TOOL"):
         raise Problem(422, code, message, wrong_arguments(error), call_id=found.call_id)
+
+
+def awaiting(answer: Response, run: Run, call_id: str, seconds: float, or_parked: bool = False) -> Response:
+    """The answer; where the call's own is to come, `patient` waits for it."""
+    if answer.status_code == 202:
+        answer.awaited = Awaited(run.pk, run.root_id, call_id, seconds, or_parked)
+    return answer
 
 
 def shown(request: Any, found: calls.Look) -> Response:

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from typing import Any
 
-from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -285,8 +284,6 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         only(self.request, "last_event_id")
         run = self._found(pk)
         last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
-        if not connection.in_atomic_block:
-            connection.close()  # a stream holds none
         told_all = cursor is stream.RunCursor and last == f"{run.pk}:{run.last_seq}"
         if told_all and not run.is_active:
             return HttpResponse(status=204)  # tells a browser not to come again

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 from rest_framework.renderers import JSONRenderer
 
+from config.web import let_go
 from runs.api.feed import Feed, feed
 from runs.choices import TERMINAL
 
@@ -164,6 +165,7 @@ def below(tree: list[Row], run_id: str) -> dict[str, tuple[str, int]]:
 
 async def events(cursor: RunCursor | TreeCursor, last_event_id: str) -> AsyncIterator[bytes]:
     """The stream's bytes, until what it follows has ended or LONGEST_SECONDS are over."""
+    let_go()
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
     yield b"retry: 2000\n\n"

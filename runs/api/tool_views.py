@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.response import Response
@@ -22,7 +23,7 @@ class ToolView(ApiView):
 
     @documented(
         "Tools",
-        ToolListSerializer,
+        forced_singular_serializer(ToolListSerializer),
         parameters=[
             OpenApiParameter("run", OpenApiTypes.STR, description="Adds what policy would say in this run.")
         ],

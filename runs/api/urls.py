@@ -3,6 +3,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.api.approval_views import ApprovalView
 from runs.api.external_views import OutsideView
+from runs.api.patience import patient
 from runs.api.policy_views import PolicyView
 from runs.api.run_views import RunView
 from runs.api.tool_views import ToolView
@@ -15,17 +16,22 @@ router.register("policy", PolicyView, basename="api-policy")
 
 RUN = r"^runs/(?P<pk>run_[0-9a-z]{26})"
 CALL = RUN + r"/tool-calls/(?P<call_id>[!-~]{1,64}?)"
+# The second half of a long poll; its first has been counted.
+ANSWERED = OutsideView.as_view({"post": "answered"}, throttle_classes=())
+SEEN = OutsideView.as_view({"get": "seen"}, throttle_classes=())
 outside = [
     re_path(rf"{RUN}/complete/$", OutsideView.as_view({"post": "complete"}), name="api-run-complete"),
     re_path(rf"{RUN}/fail/$", OutsideView.as_view({"post": "fail"}), name="api-run-fail"),
     re_path(
-        rf"{RUN}/tool-calls/$", OutsideView.as_view({"get": "list", "post": "create"}), name="api-run-calls"
+        rf"{RUN}/tool-calls/$",
+        patient(OutsideView.as_view({"get": "list", "post": "create"}), ANSWERED),
+        name="api-run-calls",
     ),
     re_path(
         rf"{CALL}/resolve/$",
         OutsideView.as_view({"post": "resolve"}, scope="approvals:decide"),
         name="api-call-resolve",
     ),
-    re_path(rf"{CALL}/$", OutsideView.as_view({"get": "retrieve"}), name="api-call-detail"),
+    re_path(rf"{CALL}/$", patient(OutsideView.as_view({"get": "retrieve"}), SEEN), name="api-call-detail"),
 ]
 urlpatterns = [*router.urls, *outside]

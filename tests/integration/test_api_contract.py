@@ -1,0 +1,191 @@
+"""The API keeps to its own description, whoever asks and whatever they send.
+
+schemathesis makes requests from the OpenAPI document, such as fit it and such as do not, and holds each
+answer against it: no 5xx, no status, header, type or shape that is not described.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import Permission
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, transaction
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
+from groups.routing import learn
+from memory.models import Memory
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding
+from runs.actions.start import start
+from runs.models import Approval, Run
+from tests.factories import MembershipFactory
+from tests.integration.api_client import Api
+from tests.scripted import call, in_order, say
+
+pytestmark = [pytest.mark.django_db, pytest.mark.filterwarnings("ignore")]
+
+DOCUMENT = Path(__file__).parents[1] / "data" / "openapi.yaml"
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+ROLES = ("admin", "approver", "member", "robot", "nobody")
+MAIL = {"to": ["ines@example.org"], "subject": "x", "body": "x"}
+
+
+@pytest.fixture(scope="module")
+def operations() -> list[Any]:
+    document = schemathesis.openapi.from_path(DOCUMENT)
+    document.app = get_wsgi_application()
+    return [found.ok() for found in document.get_all_operations()]
+
+
+@pytest.fixture
+def headers(world: SimpleNamespace) -> dict[str, dict[str, str]]:
+    """Each role's, as the demo makes them."""
+    org = world.organization
+    people = {role: MembershipFactory(organization=org).user for role in ROLES[:4] if role != "member"}
+    people["member"] = world.user
+    people["admin"].is_superuser = True
+    people["admin"].save()
+    decides = Permission.objects.filter(codename__in=["decide_approval", "cancel_run", "resolve_review"])
+    people["approver"].user_permissions.set(decides)
+    people["robot"].user_permissions.set(decides)
+    people["robot"].memberships.update(kind="service")
+    return {"nobody": {}} | {role: Api(user, org).headers for role, user in people.items()}
+
+
+@pytest.fixture
+def known(world: SimpleNamespace, ask: Any) -> dict[str, Any]:
+    """What there is, by the name of the field or the part of the path that leads to it."""
+    mine = {"organization": world.organization}
+    capability = Capability.objects.create(**mine, name="send_email")
+    CapabilityRule.objects.create(**mine, capability=capability, effect="require_approval")
+    ToolBinding.objects.create(**mine, capability=capability, pattern="mail_*")
+    ask(in_order(call(("send_email", MAIL)), say("Sent.")))
+    driven = start(user=world.user, project=world.project, goal="x", driver="external")
+    granted = {"project": world.project, "granted_by": world.user, "max_uses": 1}
+    Grant.objects.create(**mine, **granted, tool="http_get", any_arguments=True)
+    Token.objects.issue(world.organization, world.user)
+    learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
+    Memory.objects.create(**mine, project=world.project, type="archival", content="Prices are 5.")
+    first = {
+        part: [model.objects.filter(**mine).latest("pk").pk]
+        for part, model in {
+            "approvals": Approval, "bindings": ToolBinding, "capabilities": Capability, "grants": Grant,
+            "rules": CapabilityRule, "groups": Group, "members": GroupMember, "examples": RoutingExample,
+            "memories": Memory, "projects": Project, "roles": Role, "tokens": Token,
+        }.items()
+    }  # fmt: skip
+    runs = [Run.objects.exclude(pk=driven).get().pk, driven]
+    fields = {
+        "project": [world.project.slug], "group": first["groups"], "role": first["roles"],
+        "capability": ["send_email"], "tool": ["send_email"], "name": ["send_email", "x"], "call_id": ["4.0"],
+        "run": runs, "query": ["prices"], "id": ["mia", world.project.pk], "memories": [first["memories"]],
+    }  # fmt: skip
+    return {**first, "runs": runs, "fields": fields}
+
+
+@pytest.fixture(autouse=True)
+def one_connection() -> Iterator[None]:
+    """The test's own transaction outlives each request."""
+    ends = (request_started, request_finished)
+    for signal in ends:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in ends:
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is awaited and nothing refused for being much."""
+    monkeypatch.setattr("runs.api.external_views.PATIENCE", 0)
+    monkeypatch.setattr("runs.api.patience.Awaited.come", come_at_once)
+    monkeypatch.setattr("runs.api.stream.LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr("django.conf.settings.API_PER_MINUTE", 0)
+    monkeypatch.setattr("django.conf.settings.API_PER_MINUTE_UNKNOWN", 0)
+
+
+async def come_at_once(awaited: Any) -> None:
+    """Nothing works off what waits."""
+
+
+def filled(value: Any, fields: dict[str, list[Any]], choose: Any) -> Any:
+    """The generated value with things that exist where it names any."""
+    if isinstance(value, dict):
+        return {
+            name: choose(fields[name]) if name in fields else filled(inner, fields, choose)
+            for name, inner in value.items()
+        }
+    return value
+
+
+def made_real(case: Any, known: dict[str, Any], choose: Any) -> None:
+    parts = [part for part in case.operation.path.split("/") if part]
+    for name in case.path_parameters or {}:
+        before = parts[parts.index(f"{{{name}}}") - 1]
+        case.path_parameters[name] = choose(known.get(before) or known["fields"].get(name))
+    case.body = filled(case.body, known["fields"], choose)
+    case.query = filled(case.query, known["fields"], choose)
+
+
+def broken(operation: Any, headers: dict[str, dict[str, str]], known: Any, examples: int) -> Iterator[str]:
+    """What goes wrong with an operation, the first time it does."""
+    both = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
+
+    @settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.one_of(*both), st.sampled_from([True, True, False]), st.data())
+    def holds(case: Any, real: bool, data: Any) -> None:
+        if real:
+            made_real(case, known, lambda several: data.draw(st.sampled_from(several)))
+        given_headers = dict(case.headers or {})
+        for role in ROLES:
+            case.headers = given_headers | headers[role]
+            with transaction.atomic():
+                case.call_and_validate(checks=CHECKS)
+                transaction.set_rollback(True)
+
+    try:
+        holds()
+    except (Exception, FailureGroup) as error:
+        yield f"{operation.method.upper()} {operation.path}\n{error}"
+
+
+def check(operations: list[Any], headers: Any, known: dict[str, Any], examples: int) -> None:
+    found = [words for operation in operations for words in broken(operation, headers, known, examples)]
+    assert not found, "\n\n".join(found)
+
+
+def test_every_answer_to_every_role_is_one_that_is_described(operations, headers, known):
+    check(operations, headers, known, examples=2)
+
+
+@pytest.mark.slow
+def test_every_answer_to_many_requests_is_one_that_is_described(operations, headers, known):
+    check(operations, headers, known, examples=20)
