@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import CHROMIUM, FLAGS, PHONE
+from tests.browser.chromium import CHROMIUM, FLAGS, PHONE
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = PROJECT / "docs" / "images"
