@@ -1,7 +1,6 @@
 """Debian's Chromium, driven by Playwright; the tests are skipped where there is none."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,17 +9,7 @@ from django.test import Client
 from tests.integration.conftest import no_hints_left  # noqa: F401  (browser tests commit too)
 from tests.server import serving
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-WIDE, PHONE = (1280, 900), (390, 844)
+from .chromium import CHROMIUM, FLAGS, WIDE
 
 
 @pytest.fixture(scope="package")

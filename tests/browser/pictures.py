@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import CHROMIUM, FLAGS, PHONE
+from tests.browser.chromium import CHROMIUM, FLAGS, PHONE
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = PROJECT / "docs" / "images"
@@ -93,13 +93,15 @@ class Visitor:
         self.page.goto(address)
         self.page.wait_for_load_state("load")
 
-    def take(self, name: str, at: str = "") -> None:
-        """Keep what is on the screen, from the element `at` on."""
+    def take(self, name: str, at: str = "", height: int = 0) -> None:
+        """Keep what is on the screen, from the element `at` on; `height` of it, where not all."""
         self.page.wait_for_timeout(400)
         if at:
             self.page.locator(at).first.evaluate("one => one.scrollIntoView({block: 'start'})")
         path = IMAGES / f"{name}.png"
-        self.page.screenshot(path=path)
+        size = self.page.viewport_size
+        part = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
+        self.page.screenshot(path=path, clip=part)
         if path.stat().st_size > MOST_BYTES:
             print(f"{path.name} has {path.stat().st_size} bytes")
 
@@ -109,7 +111,7 @@ def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
     approver.go("/admin/runs/approval/next/")
     approver.page.click("button[data-key=a]")  # something to compare the others with
     approver.page.wait_for_selector(".dp-mark")
-    approver.take("approval")
+    approver.take("approval", height=840)
     approver.page.keyboard.press("e")
     approver.take("edit", at="details[data-key=e]")
     approver.go("/admin/")
@@ -121,12 +123,12 @@ def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
     admin.go("/admin/runs/run/?level=root&q=competitors")
     admin.page.click("tbody a >> nth=0")
     admin.page.wait_for_selector(".dp-timeline")
-    admin.take("run")
-    admin.take("timeline", at=".dp-timeline li:nth-child(6)")
+    admin.take("run", height=840)
+    admin.take("timeline", at=".dp-timeline li:nth-child(6)", height=640)
     admin.go(admin.page.url.partition("?")[0] + "?at=last")
-    admin.take("sees", at="#sees")
+    admin.take("sees", at="#sees", height=700)
     admin.go("/admin/memory/depositedknowledge/")
-    admin.take("knowledge")
+    admin.take("knowledge", height=480)
     admin.go("/admin/groups/group/where/?goal=What+do+our+competitors+charge%3F")
     admin.take("where")
     chinese = Visitor(browser, address, "admin", passwords["admin"], locale="zh-CN", color_scheme="dark")

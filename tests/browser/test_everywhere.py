@@ -8,7 +8,7 @@ import pytest
 
 from tests.admin_world import objects_of, registered, superuser, tenant, url
 
-from .conftest import PHONE
+from .chromium import PHONE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -102,15 +102,13 @@ def test_calls_of_other_projects_and_rejected_ones_are_not_compared_with(made, a
 
     page = text(client_of(approver).get(url("runs_approval_change", another(made).pk)))
 
-    assert "dp-mark" not in page.split("</style>")[-1].replace("deputy", "")
+    assert "dp-mark" not in page
 
 
 def test_the_agents_own_words_are_labelled_as_such(made, approver):
     page = text(client_of(approver).get(url("runs_approval_change", another(made).pk)))
 
-    before, words = page.split(
-        "The agent&#x27;s own words" if "agent&#x27;s own" in page else "The agent's own words"
-    )
+    before, words = page.split("The agent's own words")
     assert "nobody has checked it" in words
     assert "I promise it is harmless" in words and "I promise it is harmless" not in before
 

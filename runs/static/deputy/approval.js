@@ -47,6 +47,12 @@
   });
   desk.querySelector("[data-help]").addEventListener("click", () => keys.showModal());
 
+  // A rejection needs a reason: the browser asks for it before anything is sent.
+  desk.querySelector(".dp-decide")?.addEventListener("click", (event) => {
+    const pressed = event.target.closest("button[name=decision]");
+    if (pressed) reason.required = pressed.value === "reject";
+  });
+
   // One form, one decision: a second press does nothing while the first is on its way.
   desk.querySelector(".dp-decide")?.addEventListener("submit", (event) => {
     const form = event.target;
