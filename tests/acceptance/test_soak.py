@@ -30,7 +30,7 @@ from runs.actions.signal import SignalRefused, signal
 from runs.actions.start import start
 from runs.choices import ACTIVE
 from runs.models import Approval, Run, ToolCall, Wait
-from tests.acceptance.house import MODEL, until
+from tests.acceptance.house import MODEL, cluster_process, until
 from tests.auditor import audit, audit_effects, counts, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.plays import LETTER
@@ -42,6 +42,8 @@ SEED = int(os.environ.get("SOAK_SEED") or random.randrange(10**6))
 FOUND: tuple[int, ...] = ()  # seeds that once found something
 OPEN = 40  # runs of the tree's top that are active at a time
 KILL_EVERY = 4.0  # seconds, on average
+PAUSE = 3.0  # seconds a worker is stopped for: longer than its lease
+HONEST = 6.0  # seconds after which no worker is still at a call that nobody knows the outcome of
 POSTGRES_EVERY = 30.0
 REPEATABLE = {"keyed_effect", "nap"}
 TROUBLE = (Error, DecisionRefused, SignalRefused, OutsideRefused, AlreadyEnded)
@@ -172,7 +174,7 @@ class Load:
 
     def underway(self, call):
         """Whether a worker that lost the run may still be at it: an effect takes it a moment."""
-        return time.monotonic() - self.seen_unknown.setdefault(call.pk, time.monotonic()) < 3
+        return time.monotonic() - self.seen_unknown.setdefault(call.pk, time.monotonic()) < HONEST
 
     def happened(self, call):
         if call.tool == "send_email":
@@ -209,9 +211,11 @@ class Killer:
         self.done = Counter()
         now = time.monotonic()
         self.next_kill, self.next_postgres = now + KILL_EVERY, now + POSTGRES_EVERY
+        self.paused = {}
 
     def look(self):
         now = time.monotonic()
+        self.resume(before=now)
         if now >= self.next_postgres:
             self.next_postgres = now + self.chance.uniform(0.5, 1.5) * POSTGRES_EVERY
             self.postgres()
@@ -226,21 +230,37 @@ class Killer:
 
     def somebody(self):
         cluster = self.chance.choice(self.house.clusters)
-        kind = self.chance.choice(["worker"] * 6 + ["inner", "inner", "sentinel", "parent", "cluster"])
+        kinds = ["worker"] * 6 + ["pause"] * 3 + ["inner", "inner", "sentinel", "parent", "cluster"]
+        kind = self.chance.choice(kinds)
         inner = cluster.inner()
         if not inner or cluster.group is None:
             return
-        victims = {"worker": inner[: cluster.count], "inner": inner, "sentinel": [cluster.sentinel()]}
+        workers = inner[: cluster.count]
+        victims = {"worker": workers, "pause": workers, "inner": inner, "sentinel": [cluster.sentinel()]}
         victim = self.chance.choice(victims.get(kind) or [cluster.group])
         if kind == "cluster":
             cluster.kill(cluster.process.pid)
             cluster.process.wait()
             self.house.clusters.remove(cluster)
             self.house.cluster()
+        elif kind == "pause":
+            self.pause(victim)
         elif victim is not None:
             with contextlib.suppress(ProcessLookupError):
                 cluster.kill(victim)
         self.done[kind] += 1
+
+    def pause(self, worker):
+        """It loses its run, and goes on later as if nothing had been."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signals.SIGSTOP)
+            self.paused[worker] = time.monotonic() + PAUSE
+
+    def resume(self, before=float("inf")):
+        for worker in [pid for pid, due in self.paused.items() if due <= before]:
+            del self.paused[worker]
+            if cluster_process(worker):
+                os.kill(worker, signals.SIGCONT)
 
 
 def letters(load):
@@ -316,6 +336,7 @@ def test_a_mixed_load_survives_kills_by_a_seeded_schedule(house, seed):
             killer.look()
             load.something()
             time.sleep(chance.uniform(0, 0.08))
+        killer.resume()
         until(house.answers)
         settle(load)
     print(f"done: {dict(load.done)}\nkilled: {dict(killer.done)}\nthere: {counts(load.organization)}")
