@@ -97,7 +97,7 @@ RULES = {
 }
 
 NARROWED = ", ".join(
-    f"{table} AS (SELECT * FROM public.{table} WHERE organization_id = %(organization)s)"
+    f"{table} AS NOT MATERIALIZED (SELECT * FROM public.{table} WHERE organization_id = %(organization)s)"
     for table in ("runs_run", "runs_runevent", "runs_wait", "runs_toolcall", "runs_approval")
 )
 ALL_RULES = f"WITH {NARROWED} " + " UNION ALL ".join(

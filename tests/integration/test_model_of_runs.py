@@ -31,7 +31,7 @@ from runs.actions.signal import SignalRefused, signal
 from runs.actions.start import start
 from runs.actions.sweep import sweep
 from runs.choices import ACTIVE
-from runs.executor import Let, Perform, Taken
+from runs.executor import Entered, Let, Perform, Taken
 from runs.log import Fenced
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.next_step import Speak
@@ -69,13 +69,6 @@ WHAT = (
     *("somebody_asks", "a_worker_is_sent_to_a_run", "a_worker_dies", "a_lease_runs_out", "somebody_sweeps"),
     *("the_time_to_answer_is_over", "a_signal_comes", "somebody_cancels", "two_things_happen_at_once"),
 )
-
-
-class Held:
-    """What a worker has in its hands between two steps."""
-
-    def __init__(self, session, slow):
-        self.session, self.slow = session, slow
 
 
 class Runs(RuleBasedStateMachine):
@@ -149,21 +142,21 @@ class Runs(RuleBasedStateMachine):
 
     def take(self, lane, taken, expected):
         try:
-            opened = self.in_lane(lane, lambda: executor.take(taken, True))
+            entered = self.in_lane(lane, lambda: executor.take(taken, True))
         except Fenced:
-            opened = None
-        if expected:
-            assert opened, f"{taken.run_id} was to be had"
-            self.keep(lane, *opened)
-        elif opened:  # it may have loaded the run before it noticed: it can only ask a model, in vain
-            assert isinstance(opened[1], Speak)
-            self.keep(lane, *opened)
+            entered = None
+        assert (entered is not None) == expected
+        if entered:
+            self.keep(lane, entered)
 
-    def keep(self, lane, session, slow):
-        if isinstance(slow, Let):
-            self.held[lane], self.baton[lane] = None, slow.then
+    def keep(self, lane, entered):
+        """What the worker has now; it may have gone on to the next run at once."""
+        if not isinstance(entered.slow, Let):
+            self.held[lane] = entered
+        elif isinstance(entered.slow.then, Entered):
+            self.keep(lane, entered.slow.then)
         else:
-            self.held[lane] = Held(session, slow)
+            self.baton[lane] = entered.slow.then
 
     def at(self, kind):
         """The workers at this kind of slow work."""
@@ -202,7 +195,7 @@ class Runs(RuleBasedStateMachine):
             assert (after.last_seq, after.last_digest) == (before.last_seq, before.last_digest)
             return
         assert holds
-        self.keep(lane, session, slow)
+        self.keep(lane, Entered(session, slow))
 
     def a_worker_dies(self, which, *_):
         lane = which % len(LANES)

@@ -55,11 +55,11 @@ def test_what_was_asked_for_keeps_its_digest_and_what_was_approved_has_a_key_of_
 @pytest.mark.django_db
 def test_a_child_is_made_only_by_the_worker_that_holds_its_parent(ask):
     run = ask(in_order(), drive=False)
-    session, _ = take(Taken(run.pk), True)
+    entered = take(Taken(run.pk), True)
     cancel(run.pk)
 
     with pytest.raises(Fenced):
-        transact(session, DOWN, True)
+        transact(entered.session, DOWN, True)
     assert not Run.objects.filter(parent_run=run).exists()
     assert not ToolCall.objects.filter(run=run).exists()
 
