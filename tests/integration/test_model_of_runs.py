@@ -411,5 +411,5 @@ def test_whatever_happens_in_whatever_order_every_rule_holds(seen):
 @pytest.mark.slow
 def test_whatever_happens_in_whatever_order_every_rule_holds_for_long():
     run_state_machine_as_test(
-        Runs, settings=settings(max_examples=250, stateful_step_count=50, print_blob=True, **COMMON)
+        Runs, settings=settings(max_examples=100, stateful_step_count=50, print_blob=True, **COMMON)
     )
