@@ -86,4 +86,5 @@ def test_one_process_sweeps_at_a_time(world):
     with own_connection() as other:
         other.execute("SELECT pg_advisory_lock(%s)", [sweep.ADVISORY_LOCK])
         assert sweep.sweep().busy
+        other.execute("SELECT pg_advisory_unlock(%s)", [sweep.ADVISORY_LOCK])
     assert not sweep.sweep().busy
