@@ -6,6 +6,7 @@ import shutil
 import signal as signals
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -115,9 +116,7 @@ def test_trees_cancelled_at_200_random_moments_end_whole(house, world, ask):
 
 @pytest.mark.slow
 def test_messages_lost_doubled_reordered_and_late_do_no_harm(house, world, ask, ended):
-    if house.common is not None:
-        house.common.end()
-        house.common = None
+    house.end_common()
     runs = [ask("alone effect") for _ in range(10)]
     told = list(QueueMessage.objects.order_by("id").values_list("id", "payload", "run_id", "queue"))
     QueueMessage.objects.filter(id__in=[number for number, *_ in told[:3]]).delete()
@@ -322,13 +321,12 @@ def test_a_read_only_database_is_said_to_be_and_nothing_is_half_done(house, worl
 
 
 @pytest.fixture
-def small_disk(house, tmp_path):
-    """Call it with yes or no: the database moves to a disk of its own that is then full, or has room."""
-    place = Path("/tmp") / f"deputy-disk-{os.getpid()}"
+def small_disk(house):
+    """The database lies on a disk of its own; call it to have it full, or with room again."""
     if os.geteuid() != 0 or not shutil.which("mount"):
         pytest.skip("only root can make a small disk")
-    place.mkdir(mode=0o755)
-    made = ["mount", "-t", "tmpfs", "-o", "size=96m,mode=755", "tmpfs", str(place)]
+    place = Path(tempfile.mkdtemp(prefix="deputy-disk-"))
+    made = ["mount", "-t", "tmpfs", "-o", "size=300m,mode=755", "tmpfs", str(place)]
     if subprocess.run(made, capture_output=True).returncode:
         place.rmdir()
         pytest.skip("no disk can be mounted here")
@@ -345,6 +343,7 @@ def small_disk(house, tmp_path):
             own.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'deputy'")
             own.execute(f"ALTER DATABASE deputy SET TABLESPACE {where}")
 
+    house.end_common()
     with psycopg.connect(house.url, autocommit=True) as own:
         own.execute(f"CREATE TABLESPACE small LOCATION '{tables}'")
     move("small")
@@ -371,11 +370,7 @@ def small_disk(house, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_said_to_be_and_nothing_is_half_done(house, world, ask, ended, request):
-    if house.common is not None:
-        house.common.end()
-        house.common = None
-    fill = request.getfixturevalue("small_disk")
+def test_a_full_disk_is_said_to_be_and_nothing_is_half_done(house, world, ask, ended, small_disk):
     cluster = house.cluster()
     _, secret = Token.objects.issue(world.project.organization, world.user)
     web = Web(house)
@@ -384,14 +379,14 @@ def test_a_full_disk_is_said_to_be_and_nothing_is_half_done(house, world, ask, e
         waiting, busy = ask("asking"), ask("naps 6")
         until(parked(waiting), said=lambda: house.report(waiting))
         until(lambda: house.witness.count([busy]))
-        fill(True)
+        small_disk(full=True)
         with web.api(secret) as api:
             asked = {"project": world.project.pk, "goal": "brief", "context": "x" * 150_000}
             refused = until(lambda: no_room(api, asked))
             assert refused.json()["code"] == "DISK_FULL", refused.text
             assert api.get(f"runs/{waiting}/").json()["status"] == "waiting"
             time.sleep(3)
-            fill(False)
+            small_disk(full=False)
             assert api.post(f"runs/{waiting}/message/", json={"content": "2026"}).status_code == 200
             later = api.post("runs/", json=asked | {"context": ""}).json()["id"]
     finally:
