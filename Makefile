@@ -7,7 +7,7 @@ PYTHON = $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; done; echo none)
 INSTALL = $(if $(filter none,$(PYTHON)),@echo "deputy: Python 3.11 or newer is needed and not on the PATH." >&2; exit 1,@$(PYTHON) -m launch.install)
 
-.PHONY: help run test test-slow bench lint messages pictures
+.PHONY: help run test test-slow soak bench lint messages pictures
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -24,6 +24,10 @@ test:  ## every check and all tests, on a database of their own (ARGS="-k word" 
 test-slow:  ## the long proofs
 	$(INSTALL) --dev
 	@exec $(VENV) -m launch.check --slow $(ARGS)
+
+soak:  ## a mixed load under kills, MIN=10 minutes long, by SEED=n; then an audit
+	$(INSTALL) --dev
+	@SOAK_MINUTES=$(or $(MIN),10) SOAK_SEED=$(SEED) exec $(VENV) -m launch.check --slow tests/acceptance/test_soak.py -s $(ARGS)
 
 lint:  ## style and types
 	$(INSTALL) --dev

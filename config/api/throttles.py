@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 from rest_framework.throttling import BaseThrottle
 
 from common.db import execute, row
@@ -60,11 +60,11 @@ class Allowance(BaseThrottle):
 
 
 def _taken(asked: dict[str, Any]) -> bool:
-    """One request of the allowance; as many as are asked for while the database takes no changes."""
+    """One request of the allowance; as many as are asked for while the database can keep nothing."""
     try:
         return row(TAKE, asked) is not None
     except DatabaseError as error:
-        if isinstance(error.__cause__, ReadOnlySqlTransaction):
+        if isinstance(error.__cause__, (ReadOnlySqlTransaction, DiskFull)):
             return True
         raise
 

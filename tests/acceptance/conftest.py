@@ -1,5 +1,6 @@
 """One database for all acceptance tests; every test starts the clusters it needs."""
 
+import importlib
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ from django.test import override_settings
 
 from runs.actions.start import start
 from runs.models import QueueMessage
+from runs.tools import registry
 from tests.acceptance.house import MODEL, House, status, until
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.integration.conftest import no_hints_left  # noqa: F401  (these tests commit too)
@@ -71,3 +73,13 @@ def ended(house: House) -> Callable[..., str]:
         return until(over, seconds, said=lambda: house.report(run_id))
 
     return _ended
+
+
+@pytest.fixture
+def their_tools() -> Iterator[None]:
+    """The gate of this process knows the tools of the cluster's, while a test lasts."""
+    before = dict(registry.all_tools())
+    importlib.reload(importlib.import_module("tests.acceptance.tools"))
+    yield
+    registry._tools.clear()
+    registry._tools.update(before)

@@ -81,9 +81,7 @@ class House:
 
     def cluster(self, **environment: str) -> "Cluster":
         """Start one of the test's own and wait until its workers are there."""
-        if self.common is not None:
-            self.common.end()
-            self.common = None
+        self.end_common()
         cluster = Cluster(self, self.environment(**environment))
         self.clusters.append(cluster)
         until(cluster.workers, said=cluster.said)
@@ -113,6 +111,11 @@ class House:
             ]
         )
 
+    def end_common(self) -> None:
+        if self.common is not None:
+            self.common.end()
+            self.common = None
+
     def end_clusters(self) -> None:
         for cluster in self.clusters:
             cluster.end()
@@ -141,8 +144,7 @@ class House:
 
     def close(self) -> None:
         self.end_clusters()
-        if self.common is not None:
-            self.common.end()
+        self.end_common()
         self.witness.close()
         self.mail.close()
         self.server.leave()

@@ -1,25 +1,14 @@
 """Outside agents' calls in a real cluster: executed by a worker, and recovered when it is killed."""
 
-import importlib
-
 import pytest
 from django.test import override_settings
 
 from runs.actions.external import complete, request_call
 from runs.actions.start import start
 from runs.models import ToolCall
-from runs.tools import registry
-from tests.acceptance import tools
 from tests.acceptance.house import MODEL, check_logs, status, until
 
-
-@pytest.fixture(autouse=True)
-def their_tools():
-    """The gate of this process knows the tools of the cluster's, while a test lasts."""
-    importlib.reload(tools)
-    yield
-    for name in ("effect", "keyed_effect", "nap"):
-        registry._tools.pop(name, None)
+pytestmark = pytest.mark.usefixtures("their_tools")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Tools with an effect outside the database: each call is told to the witness."""
 
+import os
+import signal
 import time
 import urllib.request
 from typing import Annotated
@@ -31,6 +33,12 @@ def nap(run: ToolContext, *, seconds: Annotated[float, "How long"]) -> str:
     tell(run, "nap")
     time.sleep(seconds)
     return "slept"
+
+
+@tool(description="Takes its process down.", idempotent=True)
+def poison(run: ToolContext) -> str:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "never said"
 
 
 def tell(run: ToolContext, name: str) -> str:

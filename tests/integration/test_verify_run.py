@@ -97,6 +97,13 @@ def test_a_change_is_found_where_it_was_made(done, change, named):
     assert status == 1 and said.count("BROKEN") == 1 and said.endswith("2 runs checked, 1 broken.\n")
 
 
+def test_two_events_that_changed_places_are_found(done):
+    for seq, place in ((4, 1000), (5, 4), (1000, 5)):
+        execute("UPDATE runs_runevent SET seq = %s WHERE run_id = %s AND seq = %s", [place, done.pk, seq])
+
+    assert verify(done.pk).seq == 4
+
+
 def test_a_log_longer_than_a_piece_is_read_whole(done, monkeypatch):
     from runs import verify as verifying
 

@@ -66,6 +66,29 @@ def alone(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     return say("Done alone.") if answered else call((told, {"name": "it"}))
 
 
+def marked(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """An effect at every level, as many levels down as it is told. In a group the lead works."""
+    if facts["kind"] == "group" and not facts["is_lead"]:
+        return say("The lead works.")
+    if not answered:
+        return call(("keyed_effect", {"name": f"level {told}"}))
+    if len(answered) == 1 and told != "0":
+        return escalate(f"marked {int(told) - 1}", facts)
+    return say("DECISION: marked.")
+
+
+def asking(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Asks a person, and says what the answer was."""
+    return say(f"It was {answered[-1]}") if answered else call(("ask_user", {"question": "Which year?"}))
+
+
+def poisoned(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """The personal agent escalates; whoever speaks first in the group takes its worker down, each time."""
+    if answered:
+        return say(f"DECISION: {answered[-1]}")
+    return escalate("poisoned", facts) if facts["kind"] == "personal" else call(("poison", {}))
+
+
 def nap(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     """Calls a tool that takes as many seconds as it is told."""
     return say("Slept well.") if answered else call(("nap", {"seconds": float(told)}))
@@ -93,4 +116,7 @@ def brief(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     return say("Yes.")
 
 
-PLAYS = {play.__name__: play for play in (deep, team, letter, alone, nap, naps, flaky, brief)}
+PLAYS = {
+    play.__name__: play
+    for play in (deep, team, letter, alone, marked, asking, poisoned, nap, naps, flaky, brief)
+}

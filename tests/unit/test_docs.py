@@ -100,3 +100,18 @@ def test_targets_of_make_that_are_named_exist():
     for path in PAGES:
         for line in re.findall(r"(?:`|^    )make ([a-z-]+)", path.read_text("utf-8"), re.MULTILINE):
             assert line in targets, f"{path.name}: make {line}"
+
+
+def test_every_fault_has_its_line_and_every_line_its_tests():
+    there = {path.stem: path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    lines = [cells for cells in rows("docs/guarantees.md") if cells[-1] != "shown by"]
+    numbers = [cells[0] for cells in lines if re.fullmatch(r"F\d+", cells[0])]
+    assert numbers == [f"F{number}" for number in range(1, 18)]
+    for cells in lines:
+        named = CODE.findall(cells[-1])
+        assert named, f"{cells[0]} shows nothing"
+        for entry in named:
+            file, _, test = entry.partition(": ")
+            assert f"def {test}(" in there.get(file, ""), f"{cells[0]}: {file} has no {test}"
+            in_processes = f"*`{entry}`*" in cells[-1]
+            assert in_processes == (ROOT / "tests" / "acceptance" / f"{file}.py").exists(), entry
