@@ -54,6 +54,13 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "Connections",
         (
             ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
+            ("Webhooks", "webhook", "runs_webhookendpoint_changelist", "runs.view_webhookendpoint"),
+            (
+                "Webhook deliveries",
+                "outbox",
+                "runs_webhookdelivery_changelist",
+                "runs.view_webhookdelivery",
+            ),
             ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
         ),
     ),
