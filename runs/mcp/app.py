@@ -13,6 +13,7 @@ from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIRequest
+from django.db import OperationalError
 from rest_framework.exceptions import APIException
 
 from config.api.errors import CONTENT_TYPE, Problem, handler
@@ -43,7 +44,7 @@ async def enter(scope: Any, receive: Any, send: Any) -> None:
     try:
         check(http)
         place = await server.in_thread(_find, http)
-    except APIException as refused:
+    except (APIException, OperationalError) as refused:
         await refuse(refused, send)
         return
     await server.serve({**scope, "deputy": place}, receive, send)
@@ -72,10 +73,10 @@ def _find(http: ASGIRequest) -> Any:
     return place.find(http)
 
 
-async def refuse(refused: APIException, send: Any) -> None:
+async def refuse(refused: Exception, send: Any) -> None:
     """The API's own answer: problem+json."""
     response = handler(refused, {})
-    assert response is not None  # noqa: S101 - an APIException always has one
+    assert response is not None  # noqa: S101 - it knows both kinds
     headers = {**response.headers, "Content-Type": CONTENT_TYPE}
     if response.status_code == 401:
         headers["WWW-Authenticate"] = CHALLENGE

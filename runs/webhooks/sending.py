@@ -1,10 +1,12 @@
 """Send messages: claimed in one transaction, posted in none, and written down in another.
 
-At least once: a worker lost in between lets the message go out again, with the same webhook-id.
+At least once: a worker lost in between lets the message go out again, with the same webhook-id. One worker
+at a time sees to an endpoint, so that a slow receiver cannot keep all of them.
 """
 
 import logging
 import random
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +26,8 @@ from runs.webhooks import notice, outbox, signing
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 15  # with a receiver
+WITH_FAILING_SECONDS = 3  # with one whose last message failed
+TURN_SECONDS = 30  # for which a worker stays with an endpoint
 LEASE_SECONDS = 60  # after which a message whose worker was lost may be sent by another
 # Seconds before the next attempt, after the first failure, the second, …: three days in all.
 PAUSES = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
@@ -36,6 +40,14 @@ GONE = 410  # the receiver's way to say: never again
 TOO_MUCH = (429, 503)  # whose Retry-After is heeded
 BATCH = 500
 
+NEXT = """
+SELECT id FROM runs_webhookdelivery
+WHERE endpoint_id = %s AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+ORDER BY next_attempt_at, id LIMIT 1
+"""
+KEY = "hashtextextended('deputy.webhook ' || %s, 0)"
+TRY_LOCK = f"SELECT pg_try_advisory_lock({KEY})"
+UNLOCK = f"SELECT pg_advisory_unlock({KEY})"
 CLAIM = """
 UPDATE runs_webhookdelivery SET attempts = attempts + 1,
        next_attempt_at = clock_timestamp() + %s * interval '1 second'
@@ -73,7 +85,33 @@ class Outcome:
 
 
 def send(delivery_id: str) -> None:
-    """Send a message that is due, and see to what follows. Does nothing where there is nothing to do."""
+    """Send what is due at the endpoint of this message. Does nothing where another worker is at it.
+
+    Who finds the endpoint taken may go: whoever has it looks once more after letting go of it.
+    """
+    found = WebhookDelivery.objects.filter(pk=delivery_id).values_list("endpoint_id", flat=True).first()
+    until = time.monotonic() + TURN_SECONDS
+    while found and next_due(found):
+        if time.monotonic() > until:
+            outbox.send_soon([delivery_id])
+            return
+        if not row(TRY_LOCK, [found])[0]:
+            return
+        try:
+            while (due := next_due(found)) and time.monotonic() < until:
+                send_one(due)
+        finally:
+            row(UNLOCK, [found])
+
+
+def next_due(endpoint_id: str) -> str | None:
+    """The message that has been due at the endpoint for longest."""
+    found = row(NEXT, [endpoint_id])
+    return found[0] if found else None
+
+
+def send_one(delivery_id: str) -> None:
+    """Send a message that is due, and see to what follows."""
     claimed = row(CLAIM, [LEASE_SECONDS, delivery_id])
     if claimed is None:
         return
@@ -95,7 +133,7 @@ def post(delivery: WebhookDelivery, now: datetime) -> Outcome:
             method="POST",
             headers={"content-type": "application/json", **signed},
             content=body,
-            timeout=PATIENCE_SECONDS,
+            timeout=WITH_FAILING_SECONDS if delivery.endpoint.failing_since else PATIENCE_SECONDS,
             max_bytes=1000,
             max_redirects=0,
             allow_private=frozenset(settings.WEBHOOK_ALLOW),

@@ -378,6 +378,17 @@ def test_a_lost_message_is_found_and_old_ones_are_forgotten(world, enqueued):
     assert sending.forget() == 1 and WebhookDelivery.objects.get() == lost
 
 
+def test_one_worker_sees_to_all_that_is_due_at_an_endpoint(world, receiver):
+    endpoint, other = hook(world, receiver.url), hook(world, receiver.url)
+    first, second = sending.ping(endpoint), sending.ping(endpoint)
+    sending.ping(other)
+
+    sending.send(second.pk)
+
+    sent_ids = [headers["webhook-id"] for headers, _ in receiver.got]
+    assert sent_ids == [first.pk, second.pk]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_send_a_message_once(world, receiver):
     endpoint = hook(world, receiver.url)
