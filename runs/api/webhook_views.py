@@ -79,7 +79,7 @@ class WebhookView(ForManagers, Changeable, Removable):
         request=WebhookInput,
         parameters=[KEYED],
         refusals={**REUSED, **NOT_ENTITLED, **CONFLICT, **NO_PROJECT},
-        description="`secret` signs the messages. It is told this once, and not again to the same Idempotency-Key.",
+        description="`secret` signs the messages. It is told this once, and not kept for an Idempotency-Key.",
         examples=[OpenApiExample("Add", value=EXAMPLE, request_only=True)],
     )
     def create(self, request: Any) -> Response:
