@@ -54,6 +54,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "Connections",
         (
             ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
+            ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
             ("Webhooks", "webhook", "runs_webhookendpoint_changelist", "runs.view_webhookendpoint"),
             (
                 "Webhook deliveries",
@@ -61,7 +62,6 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
                 "runs_webhookdelivery_changelist",
                 "runs.view_webhookdelivery",
             ),
-            ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
         ),
     ),
     (

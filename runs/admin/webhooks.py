@@ -6,6 +6,8 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.postgres.forms import SimpleArrayField
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
@@ -14,12 +16,14 @@ from runs.actions import webhooks
 from runs.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from runs.webhooks import sending
 
-TOLD_ONCE = "The secret is {secret} – copy it now: it is not shown again."
+TOLD_ONCE = gettext_lazy("The secret is {secret} – copy it now: it is not shown again.")
 
 
 class WebhookForm(OneOrganizationForm):
     events = forms.MultipleChoiceField(
-        choices=WebhookEvent.choices, widget=forms.CheckboxSelectMultiple, help_text="What it is told of."
+        choices=WebhookEvent.choices,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("What it is told of."),
     )
 
 
@@ -35,7 +39,7 @@ class WebhookEndpointAdmin(TenantAdmin):
     autocomplete_fields = ("organization", "project")
     fields = ("organization", "project", "url", "description", "events", "enabled")
     actions = ("ping", "rotate")
-    empty_message = "No webhook yet. Add one, and a program of yours is told what happens here."
+    empty_message = gettext_lazy("No webhook yet. Add one, and a program of yours is told what happens here.")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         found = super().get_readonly_fields(request, obj)
@@ -49,15 +53,15 @@ class WebhookEndpointAdmin(TenantAdmin):
             return SimpleArrayField(forms.CharField())
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    @admin.display(description="Events")
+    @admin.display(description=gettext_lazy("Events"))
     def events_short(self, endpoint: WebhookEndpoint) -> str:
         return ", ".join(endpoint.events)
 
-    @admin.display(description="State", ordering="enabled")
+    @admin.display(description=gettext_lazy("State"), ordering="enabled")
     def state(self, endpoint: WebhookEndpoint) -> str:
         if endpoint.enabled:
-            return "Failing" if endpoint.failing_since else "On"
-        return f"Off: {endpoint.disabled_because}" if endpoint.disabled_because else "Off"
+            return _("Failing") if endpoint.failing_since else _("On")
+        return f"{_('Off')}: {endpoint.disabled_because}" if endpoint.disabled_because else _("Off")
 
     def save_model(self, request: HttpRequest, obj: WebhookEndpoint, form: Any, change: bool) -> None:
         if change:
@@ -67,24 +71,27 @@ class WebhookEndpointAdmin(TenantAdmin):
             return
         secret = webhooks.give_secret(obj)
         super().save_model(request, obj, form, change)
-        self.message_user(request, TOLD_ONCE.format(secret=secret), messages.WARNING)
+        self.message_user(request, str(TOLD_ONCE).format(secret=secret), messages.WARNING)
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         response: HttpResponse = super().response_add(request, obj, post_url_continue)
         response["Cache-Control"] = "no-store"
         return response
 
-    @admin.action(description="Send a ping", permissions=["change"])
+    @admin.action(description=gettext_lazy("Send a ping"), permissions=["change"])
     def ping(self, request: HttpRequest, queryset: Any) -> None:
         for endpoint in queryset:
             delivery = sending.ping(endpoint)
-            said = f"{endpoint}: a ping is on its way as {delivery.pk}; see Webhook deliveries."
-            self.message_user(request, said, messages.SUCCESS)
+            said = _("{webhook}: a ping is on its way as {delivery}; see Webhook deliveries.")
+            self.message_user(request, said.format(webhook=endpoint, delivery=delivery.pk), messages.SUCCESS)
 
-    @admin.action(description="Give a new secret (the old one signs too for a day)", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Give a new secret (the old one signs too for a day)"),
+        permissions=["change"],
+    )
     def rotate(self, request: HttpRequest, queryset: Any) -> None:
         for endpoint in queryset:
-            said = TOLD_ONCE.format(secret=webhooks.rotate(endpoint))
+            said = str(TOLD_ONCE).format(secret=webhooks.rotate(endpoint))
             self.message_user(request, f"{endpoint}: {said}", messages.WARNING)
 
 
@@ -103,12 +110,13 @@ class WebhookDeliveryAdmin(History, TenantAdmin):
     ordering = ("-pk",)
     raw_id_fields = ("endpoint",)
     actions = ("redeliver",)
-    empty_message = "Nothing has been told yet."
+    empty_message = gettext_lazy("Nothing has been told yet.")
 
-    @admin.action(description="Send again", permissions=["redeliver"])
+    @admin.action(description=gettext_lazy("Send again"), permissions=["redeliver"])
     def redeliver(self, request: HttpRequest, queryset: Any) -> None:
         again = sum(sending.send_again(delivery) for delivery in queryset)
-        self.message_user(request, f"On their way again: {again}.", messages.SUCCESS)
+        said = _("On their way again: {count}.")
+        self.message_user(request, said.format(count=again), messages.SUCCESS)
 
     def has_redeliver_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("runs.change_webhookendpoint"))
