@@ -4,8 +4,10 @@ Asks what the API would ask (token, scope, allowance, tenancy), and what MCP ask
 a page of another origin, whatever name it reached Deputy by.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -21,6 +23,8 @@ from config.api.errors import CONTENT_TYPE, Problem, handler
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
 CHALLENGE = 'Bearer realm="deputy"'
+
+_server: Any = None
 
 
 def with_mcp(django: App) -> App:
@@ -38,8 +42,7 @@ def with_mcp(django: App) -> App:
 
 async def enter(scope: Any, receive: Any, send: Any) -> None:
     """Let a request in, or say why not."""
-    from runs.mcp import server  # the SDK takes over a second to import: at the first request, then
-
+    server = await sdk()
     http = ASGIRequest(scope, BytesIO())
     try:
         check(http)
@@ -48,6 +51,14 @@ async def enter(scope: Any, receive: Any, send: Any) -> None:
         await refuse(refused, send)
         return
     await server.serve({**scope, "deputy": place}, receive, send)
+
+
+async def sdk() -> Any:
+    """runs.mcp.server. It takes over a second to import: at the first request, and in a thread."""
+    global _server
+    if _server is None:
+        _server = await asyncio.to_thread(import_module, "runs.mcp.server")
+    return _server
 
 
 def check(http: ASGIRequest) -> None:
