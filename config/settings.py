@@ -228,6 +228,8 @@ SPECTACULAR_SETTINGS = {
         "EventType": "runs.choices.EventType",
         "Driver": "runs.choices.Driver",
         "Effect": "policy.models.rules.Effect",
+        "DeliveryStatus": "runs.models.webhooks.DeliveryStatus",
+        "WebhookEvent": "runs.models.webhooks.WebhookEvent",
         "OnExpiry": "policy.models.rules.OnExpiry",
         "MemoryType": "memory.models.MemoryType",
         "MemoryStatus": "memory.models.MemoryStatus",

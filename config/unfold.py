@@ -55,6 +55,13 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
             ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
+            ("Webhooks", "webhook", "runs_webhookendpoint_changelist", "runs.view_webhookendpoint"),
+            (
+                "Webhook deliveries",
+                "outbox",
+                "runs_webhookdelivery_changelist",
+                "runs.view_webhookdelivery",
+            ),
         ),
     ),
     (

@@ -11,6 +11,8 @@ SCOPES = {
     "policy:write": "Arrange rules; revoke standing approvals",
     "memory:read": "Look at memories and search them",
     "memory:write": "Write and curate memories",
+    "webhooks:read": "Look at webhooks and what they were told",
+    "webhooks:write": "Arrange webhooks, try them, send again",
     "tokens:read": "Look at one's own tokens",
     "tokens:write": "Issue and revoke one's own tokens",
 }

@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import Any, Self
 
 from common.canonical import digest, normalise
-from common.db import execute, from_json, jsonb, rows
+from common.db import execute, from_json, jsonb, row, rows
 from runs import hints
 from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
+from runs.webhooks import outbox
 
 PAYLOAD_VERSION = 1
 CHANNEL = "deputy_events"  # says the root of each tree in which something happened
@@ -184,7 +185,8 @@ class RunLog:
         """Write what was appended and changed. Does nothing when there is nothing."""
         calls = _insert("runs_toolcall", self.new_calls.values())
         waits = _insert("runs_wait", self.new_waits)
-        parts = [part for part in (self._events(), calls, waits) if part]
+        messages = outbox.statement(self, self.appended)
+        parts = [part for part in (self._events(), calls, waits, messages) if part]
         if not parts and not self.changes and self.unborn is None:
             return
         statement, values = self._row()
@@ -192,7 +194,11 @@ class RunLog:
             added = ", ".join(f"added_{number} AS ({sql})" for number, (sql, _) in enumerate(parts))
             statement = f"WITH {added} {statement}"
             values = [value for _, part in parts for value in part] + values
-        execute(statement, values)
+        if messages:
+            statement += f" RETURNING (SELECT array_agg(id) FROM added_{len(parts) - 1})"  # noqa: S608
+            outbox.send_soon(row(statement, values)[0] or ())
+        else:
+            execute(statement, values)
         if self.appended:
             hints.after_commit(CHANNEL, self.root_id)
         self.appended, self.changes, self.unborn = [], {}, None

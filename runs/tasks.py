@@ -6,6 +6,7 @@ from memory import duplicates
 from runs import board, executor, external, notices, queue
 from runs.actions import mcp, sweep
 from runs.models import McpServer
+from runs.webhooks import sending
 
 
 def advance(run_id: str) -> None:
@@ -54,6 +55,16 @@ def refresh_mcp_server(server_id: str) -> None:
     server = McpServer.objects.filter(pk=server_id, enabled=True).first()
     if server:
         mcp.refresh(server)
+
+
+def send_webhook(delivery_id: str) -> None:
+    """Send a webhook's message."""
+    sending.send(delivery_id)
+
+
+def notify_webhook_disabled(endpoint_id: str) -> None:
+    """Tell those who manage it that a webhook was switched off."""
+    sending.told_who_manages(endpoint_id)
 
 
 def deliver(organization_id: str, user_id: str) -> None:

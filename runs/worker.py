@@ -19,6 +19,7 @@ from memory.upkeep import upkeep
 from runs import board, broker, heartbeat, lease, queue
 from runs.actions import mcp, sweep
 from runs.board import Board
+from runs.webhooks import sending
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,8 @@ class Duties:
                 idempotency.forget()
                 throttles.forget()
                 mcp.refresh_due()
+                sending.send_due()
+                sending.forget()
                 if settings.EMBEDDING_MODEL:
                     queue.enqueue_task("embed_memories")
         except Error as error:  # the database may be away: the next round tries again

@@ -35,6 +35,8 @@ from runs.models import (
     RunEvent,
     ToolCall,
     Wait,
+    WebhookDelivery,
+    WebhookEndpoint,
     WorkerGroup,
 )
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
@@ -115,6 +117,22 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.tool = McpTool.objects.create(
         organization=organization, server=made.server, name=text[:100], definition=definition, digest="d"
     )
+    made.webhook = WebhookEndpoint.objects.create(
+        organization=organization,
+        project=project,
+        url="https://hooks.example.org/",
+        description=text[:200],
+        events=["run.failed"],
+        sealed_secret="x",
+        disabled_because=text,
+    )
+    made.delivery = WebhookDelivery.objects.create(
+        organization=organization,
+        endpoint=made.webhook,
+        event="run.failed",
+        payload={text: text},
+        problem=text[:300],
+    )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     return made
 
@@ -175,6 +193,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.declaration, made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
         made.decision, made.record, made.notice, made.server, made.tool,
+        made.webhook, made.delivery,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -90,7 +90,7 @@ AGE = "SELECT EXTRACT(epoch FROM clock_timestamp() - created_at)::float8 FROM ru
 EXPIRE_APPROVAL = """
 UPDATE runs_approval SET status = %s, decided_at = %s
 WHERE run_id = %s AND correlation_key = %s AND status = 'pending'
-RETURNING on_expiry
+RETURNING on_expiry, id
 """
 PUT_OFF = "UPDATE runs_wait SET expires_at = created_at + %s * interval '1 second' WHERE id = %s"
 
@@ -255,7 +255,7 @@ def expire_child(log: RunLog, wait_id: str, key: str, child_id: str) -> bool:
 def expire_approval(log: RunLog, parent: RunLog | None, key: str) -> None:
     """Nobody decided in time: the call fails as expired, or the run is cancelled, as its rule says."""
     found = row(EXPIRE_APPROVAL, [ApprovalStatus.EXPIRED.value, log.now, log.id, key])
-    waits.resolve(log, key, WaitOutcome.EXPIRED.value)
+    waits.resolve(log, key, WaitOutcome.EXPIRED.value, {"approval": found[1]} if found else None)
     if found and found[0] == OnExpiry.CANCEL_RUN:
         cancel.cancel_locked(log, parent, "Nobody decided about an approval in time.")
 

@@ -1,5 +1,5 @@
 """The admin of runs and approvals."""
 
-from . import approvals, history, mcp, runs
+from . import approvals, history, mcp, runs, webhooks
 
-__all__ = ["approvals", "history", "mcp", "runs"]
+__all__ = ["approvals", "history", "mcp", "runs", "webhooks"]

@@ -7,12 +7,15 @@ from runs.api.patience import patient
 from runs.api.policy_views import PolicyView
 from runs.api.run_views import RunView
 from runs.api.tool_views import ToolView
+from runs.api.webhook_views import DeliveryView, WebhookView
 
 router = SimpleRouter()
 router.register("runs", RunView, basename="api-run")
 router.register("approvals", ApprovalView, basename="api-approval")
 router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")
+router.register("webhooks/deliveries", DeliveryView, basename="api-delivery")
+router.register("webhooks", WebhookView, basename="api-webhook")
 
 RUN = r"^runs/(?P<pk>run_[0-9a-z]{26})"
 CALL = RUN + r"/tool-calls/(?P<call_id>[!-~]{1,64}?)"

@@ -4,8 +4,10 @@ Asks what the API would ask (token, scope, allowance, tenancy), and what MCP ask
 a page of another origin, whatever name it reached Deputy by.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -13,6 +15,7 @@ from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIRequest
+from django.db import OperationalError
 from rest_framework.exceptions import APIException
 
 from config.api.errors import CONTENT_TYPE, Problem, handler
@@ -20,6 +23,8 @@ from config.api.errors import CONTENT_TYPE, Problem, handler
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
 CHALLENGE = 'Bearer realm="deputy"'
+
+_server: Any = None
 
 
 def with_mcp(django: App) -> App:
@@ -37,16 +42,23 @@ def with_mcp(django: App) -> App:
 
 async def enter(scope: Any, receive: Any, send: Any) -> None:
     """Let a request in, or say why not."""
-    from runs.mcp import server  # the SDK takes over a second to import: at the first request, then
-
+    server = await sdk()
     http = ASGIRequest(scope, BytesIO())
     try:
         check(http)
         place = await server.in_thread(_find, http)
-    except APIException as refused:
+    except (APIException, OperationalError) as refused:
         await refuse(refused, send)
         return
     await server.serve({**scope, "deputy": place}, receive, send)
+
+
+async def sdk() -> Any:
+    """runs.mcp.server. It takes over a second to import: at the first request, and in a thread."""
+    global _server
+    if _server is None:
+        _server = await asyncio.to_thread(import_module, "runs.mcp.server")
+    return _server
 
 
 def check(http: ASGIRequest) -> None:
@@ -72,10 +84,10 @@ def _find(http: ASGIRequest) -> Any:
     return place.find(http)
 
 
-async def refuse(refused: APIException, send: Any) -> None:
+async def refuse(refused: Exception, send: Any) -> None:
     """The API's own answer: problem+json."""
     response = handler(refused, {})
-    assert response is not None  # noqa: S101 - an APIException always has one
+    assert response is not None  # noqa: S101 - it knows both kinds
     headers = {**response.headers, "Content-Type": CONTENT_TYPE}
     if response.status_code == 401:
         headers["WWW-Authenticate"] = CHALLENGE

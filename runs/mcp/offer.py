@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from common.canonical import NotJson, canonical, digest, normalise
+from common.canonical import canonical, digest, normalise
 from runs import calls, texts
 from runs.actions import external
 from runs.actions.external import CALL_ID, OutsideRefused
@@ -137,8 +137,6 @@ def ask(place: Place, name: str, arguments: dict[str, Any], meta: dict[str, Any]
             call_id = call_id_of(run, name, arguments, meta)
             external.request_call(run.pk, call_id, name, arguments)
             return run, call_id
-        except NotJson as error:
-            raise Refused("INVALID_ARGUMENTS", f"The arguments cannot be kept: {error}") from None
         except OutsideRefused as refused:
             if place.run_id or last or refused.code not in GIVEN_UP:
                 raise Refused(refused.code, refused.message) from None

@@ -20,7 +20,7 @@ from runs.api import access
 from runs.choices import ACTIVE, Driver
 from runs.models import Run
 
-PATH = re.compile(r"/mcp(?:/runs/(?P<run>run_[0-9a-z]{26})|/projects/(?P<project>[^/]{1,63}))?/?\Z")
+PATH = re.compile(r"/mcp(?:/runs/(?P<run>run_[0-9a-z]{26})|/projects/(?P<project>[^/\x00]{1,63}))?/?\Z")
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.mcp ' || %s, 0))"
 
 

@@ -14,6 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from common.canonical import NotJson, normalise
 from config.api.parsers import MAX_BODY
 from runs.api.feed import feed
 from runs.calls import MOVED
@@ -48,9 +49,8 @@ async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.
 
 async def answer(ctx: Context, name: str, arguments: dict[str, Any]) -> Answer:
     """One call, from the question to what the client is told. Raises Refused."""
-    place = place_of(ctx)
-    if name in OWN:
-        check_own(name, arguments)
+    place, meta = place_of(ctx), dict(ctx.meta or {})
+    check(name, arguments, meta)
     if name == START and place.run_id is None:
         return await in_thread(offer.started, place, arguments)
     if name == COMPLETE:
@@ -58,12 +58,19 @@ async def answer(ctx: Context, name: str, arguments: dict[str, Any]) -> Answer:
     if name == RESULT:
         run, call_id = await in_thread(offer.earlier, place, arguments)
     else:
-        run, call_id = await in_thread(offer.ask, place, name, arguments, dict(ctx.meta or {}))
+        run, call_id = await in_thread(offer.ask, place, name, arguments, meta)
     await wait_until_ended(ctx, run, call_id)
     return await in_thread(offer.answer, run, call_id)
 
 
-def check_own(name: str, arguments: dict[str, Any]) -> None:
+def check(name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
+    """Raises Refused for what no database keeps, and for arguments of Deputy's own tools that do not fit."""
+    try:
+        normalise([name, arguments, meta.get(offer.CALL_ID_KEY)])
+    except NotJson as error:
+        raise Refused("INVALID_ARGUMENTS", f"The call cannot be kept: {error}") from None
+    if name not in OWN:
+        return
     problem = next(Draft202012Validator(OWN[name]["parameters"]).iter_errors(arguments), None)
     if problem is not None:
         raise Refused("INVALID_ARGUMENTS", problem.message[:300])

@@ -10,11 +10,13 @@ from .operations import Tally, TallyCursor, WorkerGroup
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
+from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
     "Approval",
     "ApprovalDecision",
     "ApprovalNotice",
+    "DeliveryStatus",
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
@@ -26,5 +28,8 @@ __all__ = [
     "ToolCall",
     "ToolState",
     "Wait",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+    "WebhookEvent",
     "WorkerGroup",
 ]

@@ -35,7 +35,7 @@ class McpServer(Created):
         validators=[RegexValidator(r"^[a-z][a-z0-9_-]*\Z", "Small letters, digits, _ and -.")],
         help_text="The first part of its tools' names: crm in crm.find_customer.",
     )
-    url = models.URLField(max_length=2000, help_text="The address of its streamable HTTP endpoint.")
+    url = models.CharField(max_length=2000, help_text="The address of its streamable HTTP endpoint.")
     sealed_headers = models.TextField(blank=True, editable=False)
     header_names = ArrayField(models.CharField(max_length=200), default=list, blank=True, editable=False)
     timeout_seconds = models.PositiveSmallIntegerField(

@@ -140,6 +140,12 @@ def more(stem, made, start, count):
             what.ApprovalNotice(organization=o, approval=a, user=u)
             for a, u in zip(approvals(made, count), users(start, count), strict=True)
         )
+    elif stem in ("runs_webhookendpoint", "runs_webhookdelivery"):
+        for n in numbers:
+            hook = what.WebhookEndpoint.objects.create(
+                organization=o, url=f"https://example.org/{n}", events=["run.failed"], project=made.project
+            )
+            what.WebhookDelivery.objects.create(organization=o, endpoint=hook, event="run.failed", payload={})
     elif stem in ("runs_mcpserver", "runs_mcptool"):
         for n in numbers:
             server = what.McpServer.objects.create(organization=o, name=f"s{n}", url="https://example.org/")

@@ -25,6 +25,7 @@ HISTORY = {
         "approvaldecision",
         "approvalnotice",
         "idempotencyrecord",
+        "webhookdelivery",
     )
 }
 UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}

@@ -27,12 +27,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from common.sealed import seal
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.routing import learn
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from runs.actions.start import start
-from runs.models import Approval, Run
+from runs.models import Approval, Run, WebhookDelivery, WebhookEndpoint
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.scripted import call, in_order, say
@@ -87,12 +88,16 @@ def known(world: SimpleNamespace, ask: Any) -> dict[str, Any]:
     Token.objects.issue(world.organization, world.user)
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     Memory.objects.create(**mine, project=world.project, type="archival", content="Prices are 5.")
+    hook = {"url": "https://93.184.216.34/", "events": ["run.failed"], "sealed_secret": seal("whsec_")}
+    endpoint = WebhookEndpoint.objects.create(**mine, **hook)
+    WebhookDelivery.objects.create(**mine, endpoint=endpoint, event="run.failed", payload={})
     first = {
         part: [model.objects.filter(**mine).latest("pk").pk]
         for part, model in {
             "approvals": Approval, "bindings": ToolBinding, "capabilities": Capability, "grants": Grant,
             "rules": CapabilityRule, "groups": Group, "members": GroupMember, "examples": RoutingExample,
             "memories": Memory, "projects": Project, "roles": Role, "tokens": Token,
+            "webhooks": WebhookEndpoint, "deliveries": WebhookDelivery,
         }.items()
     }  # fmt: skip
     runs = [Run.objects.exclude(pk=driven).get().pk, driven]
@@ -100,6 +105,7 @@ def known(world: SimpleNamespace, ask: Any) -> dict[str, Any]:
         "project": [world.project.slug], "group": first["groups"], "role": first["roles"],
         "capability": ["send_email"], "tool": ["send_email"], "name": ["send_email", "x"], "call_id": ["4.0"],
         "run": runs, "query": ["prices"], "id": ["mia", world.project.pk], "memories": [first["memories"]],
+        "url": [hook["url"]], "events": [hook["events"]],
     }  # fmt: skip
     return {**first, "runs": runs, "fields": fields}
 

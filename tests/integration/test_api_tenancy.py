@@ -5,11 +5,12 @@ import json
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from common.sealed import seal
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.routing import learn
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.models import Approval, Run, ToolCall
+from runs.models import Approval, Run, ToolCall, WebhookDelivery, WebhookEndpoint
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import call, in_order, say
@@ -32,6 +33,8 @@ THINGS = {
     "api-binding": ToolBinding,
     "api-grant": Grant,
     "api-token": Token,
+    "api-webhook": WebhookEndpoint,
+    "api-delivery": WebhookDelivery,
 }
 
 # A body for each that takes one. An address that is missing here fails the test.
@@ -56,6 +59,10 @@ BODIES = {
     "api-binding-detail": {"pattern": "x"},
     "api-grant-revoke": {},
     "api-token-revoke": {},
+    "api-webhook-detail": {"description": "x"},
+    "api-webhook-ping": {},
+    "api-webhook-rotate": {},
+    "api-delivery-redeliver": {},
     "api-memory-detail": {"content": "x"},
     "api-memory-approve": {},
     "api-memory-retract": {},
@@ -74,13 +81,15 @@ REFUSED = {
     ("api-memory-approve", "post"): (409, "wrong_state"),
     ("api-memory-restore", "post"): (409, "wrong_state"),
     ("api-memory-merge", "post"): (422, "INVALID"),
+    ("api-delivery-redeliver", "post"): (409, "ON_ITS_WAY"),
     ("api-role-detail", "delete"): (409, "IN_USE"),
 }
 ARRANGED = (
     *("group", "groupmember", "role", "project", "routingexample", "token"),
-    *("capabilityrule", "capability", "toolbinding", "grant"),
+    *("capabilityrule", "capability", "toolbinding", "grant", "webhookendpoint"),
 )
 PERMISSIONS = [f"{verb}_{model}" for verb in ("add", "change", "delete") for model in ARRANGED]
+PERMISSIONS.append("view_webhookendpoint")
 
 
 def addresses(resolver=None, prefix=""):
@@ -119,6 +128,14 @@ def things(ask, world):
     ToolBinding.objects.create(**mine, capability=capability, pattern="mail_*")
     granted = {"project": world.project, "granted_by": world.user, "max_uses": 1}
     Grant.objects.create(**mine, **granted, tool="send_email", any_arguments=True)
+    hook = WebhookEndpoint.objects.create(
+        **mine,
+        project=world.project,
+        url="https://93.184.216.34/",
+        events=["run.failed"],
+        sealed_secret=seal("x"),
+    )
+    WebhookDelivery.objects.create(**mine, endpoint=hook, event="run.failed", payload={})
     Token.objects.issue(world.organization, world.user)
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
@@ -175,7 +192,9 @@ def test_who_may_see_them_does(things, world, name, method):
     elif (name, method) in REFUSED:
         assert problem(answer) == REFUSED[name, method]
     else:
-        expected = 202 if name == "api-call-detail" else 204 if method == "delete" else 200  # its call waits
+        expected = (
+            202 if name in ("api-call-detail", "api-webhook-ping") else 204 if method == "delete" else 200
+        )  # its call waits
         assert answer.status_code == expected, answer.content
 
 
@@ -184,6 +203,7 @@ def test_who_may_see_them_does(things, world, name, method):
     [
         *("runs/", "approvals/", "groups/", "groups/members/", "groups/examples/", "roles/", "projects/"),
         *("policy/rules/", "policy/capabilities/", "policy/bindings/", "policy/grants/", "memories/"),
+        *("webhooks/", "webhooks/deliveries/"),
     ],
 )
 def test_lists_hold_nothing_of_another_organization(things, world, path):

@@ -159,8 +159,14 @@ def test_refusals_are_errors_in_the_policys_words(world, agent):
     assert agent.call("no_such").structured_content["error"]["code"] == "UNKNOWN_TOOL"
     wrong = agent.call("memory_search", quary="x")
     assert wrong.structured_content["error"]["code"] == "INVALID_ARGUMENTS"
-    kept = agent.call("memory_search", query="\x00")
-    assert kept.structured_content["error"]["code"] == "INVALID_ARGUMENTS"
+    for tool, arguments in {
+        "memory_search": {"query": "\x00"},
+        "a\x00b": {},
+        "deputy_call_result": {"call_id": "\x00"},
+        "deputy_start_run": {"goal": "\ud800"},
+    }.items():
+        kept = agent.call(tool, **arguments)
+        assert kept.structured_content["error"]["code"] == "INVALID_ARGUMENTS", tool
 
 
 def test_a_run_is_named_by_its_goal_and_completed(world, agent):
@@ -256,7 +262,7 @@ def test_a_large_body_and_other_methods_are_refused(world, agent):
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 
 
-@pytest.mark.parametrize("path", ["/x", "/runs/run_1", "/projects/", "/projects/none"])
+@pytest.mark.parametrize("path", ["/x", "/projects/%00", "/runs/run_1", "/projects/", "/projects/none"])
 def test_other_addresses_are_not_there(world, agent, path):
     assert post(path, **bearer(agent)).status_code == 404
 

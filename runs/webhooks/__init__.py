@@ -1,0 +1,1 @@
+"""Webhooks by the Standard Webhooks scheme: what is told (`outbox`), how (`signing`) and when (`sending`)."""

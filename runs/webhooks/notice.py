@@ -1,0 +1,45 @@
+"""Mail to those who manage webhooks: that one was switched off, and why."""
+
+import logging
+
+from django.contrib.auth import get_user_model
+from django.core.mail import EmailMessage
+from django.db.models import Q
+
+from groups.models import Membership
+from groups.models.organizations import MembershipKind
+from runs.deciders import BACKEND
+from runs.models import WebhookEndpoint
+from runs.notices import link
+
+logger = logging.getLogger(__name__)
+
+PERMISSION = "runs.change_webhookendpoint"
+
+
+def switched_off(endpoint: WebhookEndpoint) -> None:
+    """One mail to all who may switch it on again and have an address."""
+    to = addresses(endpoint)
+    if not to:
+        return
+    body = (
+        f"{endpoint.url}\n{endpoint.disabled_because}\n"
+        "Nothing is sent there until somebody switches it on again:\n"
+        f"{link(f'runs/webhookendpoint/{endpoint.pk}/change/')}\n"
+    )
+    try:
+        EmailMessage(f"Deputy: the webhook {endpoint} was switched off", body, bcc=to).send()
+    except OSError as error:
+        logger.warning("could not write about %s: %s", endpoint.pk, type(error).__name__)
+
+
+def addresses(endpoint: WebhookEndpoint) -> list[str]:
+    members = Membership.objects.filter(
+        Q(projects=None) | Q(projects__contains=[endpoint.project_id or ""]),
+        organization_id=endpoint.organization_id,
+        active=True,
+        kind=MembershipKind.HUMAN,
+    )
+    able = get_user_model().objects.with_perm(PERMISSION, backend=BACKEND)
+    able = able.filter(pk__in=members.values("user_id")).exclude(email="")
+    return sorted(set(able.values_list("email", flat=True)))

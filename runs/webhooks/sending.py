@@ -1,0 +1,257 @@
+"""Send messages: claimed in one transaction, posted in none, and written down in another.
+
+At least once: a worker lost in between lets the message go out again, with the same webhook-id. One worker
+at a time sees to an endpoint, so that a slow receiver cannot keep all of them.
+"""
+
+import logging
+import random
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from common.canonical import canonical
+from common.db import execute, row, rows
+from common.outbound import Fetched, OutboundError, fetch
+from common.sealed import Unreadable, unseal
+from runs import queue
+from runs.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
+from runs.webhooks import notice, outbox, signing
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 15  # with a receiver
+WITH_FAILING_SECONDS = 3  # with one whose last message failed
+TURN_SECONDS = 30  # for which a worker stays with an endpoint
+LEASE_SECONDS = 60  # after which a message whose worker was lost may be sent by another
+# Seconds before the next attempt, after the first failure, the second, …: three days in all.
+PAUSES = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+JITTER = 0.2
+LONGEST_PAUSE = 86_400
+FAILING = timedelta(days=5)  # of nothing but failures, after which an endpoint is switched off
+KEPT = timedelta(days=30)  # a delivery in the log
+HISTORY = 20  # attempts remembered
+GONE = 410  # the receiver's way to say: never again
+TOO_MUCH = (429, 503)  # whose Retry-After is heeded
+BATCH = 500
+
+NEXT = """
+SELECT id FROM runs_webhookdelivery
+WHERE endpoint_id = %s AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+ORDER BY next_attempt_at, id LIMIT 1
+"""
+KEY = "hashtextextended('deputy.webhook ' || %s, 0)"
+TRY_LOCK = f"SELECT pg_try_advisory_lock({KEY})"
+UNLOCK = f"SELECT pg_advisory_unlock({KEY})"
+CLAIM = """
+UPDATE runs_webhookdelivery SET attempts = attempts + 1,
+       next_attempt_at = clock_timestamp() + %s * interval '1 second'
+WHERE id = %s AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+RETURNING attempts, clock_timestamp()
+"""
+DUE = """
+SELECT id FROM runs_webhookdelivery
+WHERE status = 'pending' AND next_attempt_at < now() - %s * interval '1 second'
+ORDER BY next_attempt_at LIMIT %s
+"""
+FORGET = """
+DELETE FROM runs_webhookdelivery WHERE id = ANY(ARRAY(
+    SELECT id FROM runs_webhookdelivery WHERE created_at < now() - %s AND status <> 'pending' LIMIT %s))
+"""
+AGAIN = """
+UPDATE runs_webhookdelivery SET status = 'pending', next_attempt_at = clock_timestamp()
+WHERE id = %s AND status <> 'pending' RETURNING id
+"""
+
+chance = random.SystemRandom()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one attempt. `wait`: the receiver's own wish, in seconds."""
+
+    status: int | None = None
+    problem: str = ""
+    wait: int = 0
+
+    @property
+    def delivered(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def send(delivery_id: str) -> None:
+    """Send what is due at the endpoint of this message. Does nothing where another worker is at it.
+
+    Who finds the endpoint taken may go: whoever has it looks once more after letting go of it.
+    """
+    found = WebhookDelivery.objects.filter(pk=delivery_id).values_list("endpoint_id", flat=True).first()
+    until = time.monotonic() + TURN_SECONDS
+    while found and next_due(found):
+        if time.monotonic() > until:
+            outbox.send_soon([delivery_id])
+            return
+        if not row(TRY_LOCK, [found])[0]:
+            return
+        try:
+            while (due := next_due(found)) and time.monotonic() < until:
+                send_one(due)
+        finally:
+            row(UNLOCK, [found])
+
+
+def next_due(endpoint_id: str) -> str | None:
+    """The message that has been due at the endpoint for longest."""
+    found = row(NEXT, [endpoint_id])
+    return found[0] if found else None
+
+
+def send_one(delivery_id: str) -> None:
+    """Send a message that is due, and see to what follows."""
+    claimed = row(CLAIM, [LEASE_SECONDS, delivery_id])
+    if claimed is None:
+        return
+    attempt, now = claimed
+    delivery = WebhookDelivery.objects.select_related("endpoint").get(pk=delivery_id)
+    if not delivery.endpoint.enabled:
+        conclude(delivery_id, attempt, Outcome(problem="The webhook is switched off."), now)
+        return
+    conclude(delivery_id, attempt, post(delivery, now), now)
+
+
+def post(delivery: WebhookDelivery, now: datetime) -> Outcome:
+    """One attempt. Redirects are not followed, and only public addresses are asked."""
+    body = canonical(delivery.payload).encode()
+    try:
+        signed = signing.headers(delivery.pk, int(now.timestamp()), body, keys(delivery.endpoint, now))
+        answer = fetch(
+            delivery.endpoint.url,
+            method="POST",
+            headers={"content-type": "application/json", **signed},
+            content=body,
+            timeout=WITH_FAILING_SECONDS if delivery.endpoint.failing_since else PATIENCE_SECONDS,
+            max_bytes=1000,
+            max_redirects=0,
+            allow_private=frozenset(settings.WEBHOOK_ALLOW),
+        )
+    except OutboundError as error:
+        if error.code == "DECODE":  # it was answered; what, nobody reads
+            return Outcome(problem="The answer could not be read.")
+        return Outcome(problem=f"{error.code}: {error.message}"[:300])
+    except Unreadable as error:
+        return Outcome(problem=str(error)[:300])
+    return outcome_of(answer)
+
+
+def outcome_of(answer: Fetched) -> Outcome:
+    if 200 <= answer.status < 300:
+        return Outcome(answer.status)
+    wish = answer.headers.get("retry-after", "") if answer.status in TOO_MUCH else ""
+    wait = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 7 else 0
+    return Outcome(answer.status, f"The receiver answered {answer.status}.", min(wait, LONGEST_PAUSE))
+
+
+def keys(endpoint: WebhookEndpoint, now: datetime) -> list[str]:
+    """The secrets to sign with: the present one, and after a rotation the one before. Raises Unreadable."""
+    found = [unseal(endpoint.sealed_secret)]
+    if endpoint.sealed_previous and endpoint.previous_until and now < endpoint.previous_until:
+        found.append(unseal(endpoint.sealed_previous))
+    return found
+
+
+def conclude(delivery_id: str, attempt: int, outcome: Outcome, now: datetime) -> None:
+    """Write down what came of an attempt: delivered, to be tried again, or given up."""
+    with transaction.atomic():
+        endpoint_id = WebhookDelivery.objects.values_list("endpoint_id", flat=True).get(pk=delivery_id)
+        endpoint = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint_id)
+        delivery = WebhookDelivery.objects.select_for_update(no_key=True).get(pk=delivery_id)
+        if delivery.attempts != attempt:  # another worker is at it: this one took too long
+            return
+        delivery.response_status, delivery.problem = outcome.status, outcome.problem
+        told = {"at": now.isoformat(), "status": outcome.status, "problem": outcome.problem}
+        delivery.history = [*delivery.history, told][-HISTORY:]
+        if outcome.delivered:
+            delivery.status, delivery.delivered_at = DeliveryStatus.DELIVERED, timezone.now()
+            delivery.next_attempt_at = None
+            _works(endpoint)
+        else:
+            _failed(endpoint, delivery, outcome, now)
+        delivery.save()
+
+
+def _works(endpoint: WebhookEndpoint) -> None:
+    if endpoint.failing_since:
+        endpoint.failing_since = None
+        endpoint.save(update_fields=["failing_since"])
+
+
+def _failed(endpoint: WebhookEndpoint, delivery: WebhookDelivery, outcome: Outcome, now: datetime) -> None:
+    since = endpoint.failing_since = endpoint.failing_since or now
+    if endpoint.enabled and (outcome.status == GONE or now - since > FAILING):
+        gone = outcome.status == GONE
+        why = "The receiver answered 410: gone." if gone else f"Nothing but failures since {since:%Y-%m-%d}."
+        endpoint.enabled, endpoint.disabled_because = False, why
+        queue.enqueue_task("notify_webhook_disabled", endpoint.pk)
+    endpoint.save(update_fields=["failing_since", "enabled", "disabled_because"])
+    pause = pause_after(delivery.attempts, outcome.wait)
+    if not endpoint.enabled or pause is None:
+        delivery.status, delivery.next_attempt_at = DeliveryStatus.FAILED, None
+        return
+    delivery.next_attempt_at = timezone.now() + timedelta(seconds=pause)
+    queue.enqueue_task(outbox.TASK, delivery.pk, delay=pause)
+
+
+def pause_after(attempts: int, wish: int = 0) -> float | None:
+    """Seconds until the next attempt, with jitter; None when there will be none."""
+    if attempts > len(PAUSES):
+        return None
+    return max(PAUSES[attempts - 1] * chance.uniform(1 - JITTER, 1 + JITTER), wish)
+
+
+def send_again(delivery: WebhookDelivery) -> bool:
+    """Send a message that was delivered or given up once more. False when it is on its way as it is."""
+    with transaction.atomic():
+        if row(AGAIN, [delivery.pk]) is None:
+            return False
+        outbox.send_soon([delivery.pk])
+    return True
+
+
+def ping(endpoint: WebhookEndpoint) -> WebhookDelivery:
+    """A message that says nothing, to see whether it arrives."""
+    now = timezone.now()
+    with transaction.atomic():
+        about = {"organization": endpoint.organization_id, "webhook": endpoint.pk}
+        delivery = WebhookDelivery.objects.create(
+            organization_id=endpoint.organization_id,
+            endpoint=endpoint,
+            event="ping",
+            payload=outbox.message("ping", now, about),
+            next_attempt_at=now,
+        )
+        outbox.send_soon([delivery.pk])
+    return delivery
+
+
+def send_due() -> int:
+    """Ask workers to send what has been due for a while: its message was lost. Returns how many."""
+    found = rows(DUE, [LEASE_SECONDS, BATCH])
+    with transaction.atomic():
+        outbox.send_soon([delivery_id for (delivery_id,) in found])
+    return len(found)
+
+
+def forget() -> int:
+    """Drop up to so many deliveries whose time in the log is over; how many."""
+    return execute(FORGET, [KEPT, BATCH])
+
+
+def told_who_manages(endpoint_id: str) -> None:
+    """Write to those who can switch a webhook on again that it was switched off."""
+    endpoint: Any = WebhookEndpoint.objects.filter(pk=endpoint_id, enabled=False).first()
+    if endpoint is not None:
+        notice.switched_off(endpoint)
