@@ -117,7 +117,7 @@ def index_name(model: EmbeddingModel, dimensions: int) -> str:
 
 
 def missing(model: EmbeddingModel, after: str, limit: int) -> list[Text]:
-    """Memories without a vector by this model: whose text has changed, then the oldest with ids beyond `after`."""
+    """Memories without a vector by this model: those edited, then the oldest with an id beyond `after`."""
     stale = rows(STALE, {"limit": limit})
     asked = {"model": model.name, "after": after, "limit": limit}
     found = stale or rows(MISSING, asked)

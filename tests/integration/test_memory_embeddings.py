@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from common.db import row, rows
-from memory import curate, search, sql
+from memory import curate, search
 from memory.embeddings import filling, questions, store
 from memory.embeddings.client import EmbeddingFailed, embed
 from memory.embeddings.models import BadModel, configured
@@ -309,8 +309,3 @@ def test_the_request_is_as_openai_has_it(server):
     assert len(asked.body["input"][0]) == 4_000
     assert len(vector) == len(embedding_server.MATTERS) + 1
     assert json.loads(store.literal(vector)) == pytest.approx(vector)
-
-
-def test_the_statement_without_vectors_mentions_none():
-    assert "memory_embedding" not in sql.search()
-    assert "memory_embedding" in sql.search(3)

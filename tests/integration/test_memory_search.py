@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from memory.errors import MemoryRefused
 from memory.models import MemoryStatus
 from memory.scope import PREFERENCE, Scope
 from memory.search import memory_search, memory_search_pa, memory_search_tiered
+from memory.statistics import fold_all
 from memory.write import memory_write
 from tests.memory_world import Place, place
 
@@ -87,6 +89,30 @@ def test_a_search_asks_the_database_once(here, django_assert_num_queries):
         memory_search_pa("report", here.personal)
     with django_assert_num_queries(1):
         memory_search_tiered("report", here.in_group)
+
+
+def test_the_statement_is_planned_once_and_never_compiled(here):
+    prefer(here, "report")
+    for question in ("report", "报告", "a b c d e f"):
+        memory_search_pa(question, here.personal)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT generic_plans, custom_plans FROM pg_prepared_statements")
+        (used,) = [plans for plans in cursor.fetchall() if plans[0] >= 3]
+        assert used[1] == 0
+        cursor.execute("SHOW jit")
+        assert cursor.fetchone() == ("off",)
+
+
+def test_a_question_of_common_words_finds_something_and_its_rare_word_decides(here, monkeypatch):
+    monkeypatch.setattr("memory.search.REACH", 5)
+    for number in range(40):
+        memory_write(f"the report of the week {number}", here.project_wide, type="archival")
+    rare = memory_write("the owl of the week", here.project_wide, type="archival")
+    fold_all()
+
+    assert len(memory_search_pa("the report", here.personal)) == 4
+    assert memory_search_pa("the owl", here.personal)[0].id == rare.id
+    assert memory_search_pa("the heron", here.personal) == []
 
 
 def test_flat_search_is_of_exactly_one_scope(here):
