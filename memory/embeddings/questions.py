@@ -28,7 +28,7 @@ class Asked(NamedTuple):
     dimensions: int
 
 
-def vector_of(question: str) -> Asked | None:
+def vector_of(question: str, waiting: bool = False) -> Asked | None:
     """The question's vector; None where no model is set, the server fails, or a transaction is open.
 
     A model is slow work, and no transaction waits for it: `warm` asks beforehand.
@@ -39,16 +39,19 @@ def vector_of(question: str) -> Asked | None:
         known = _kept.get((settings.EMBEDDING_MODEL, question))
     if known or time.monotonic() < _silent_until:
         return known
-    if _in_transaction():
+    if not waiting and connection.in_atomic_block:
         logger.info("search by words alone: the question was not embedded before its transaction")
         return None
     return _ask(question)
 
 
-def warm(question: str) -> None:
-    """Ask for a question's vector now, so that a search inside a transaction finds it."""
+def warm(question: str, *, waiting: bool = False) -> None:
+    """Ask for a question's vector now, so that a search inside a transaction finds it.
+
+    `waiting`: even if a transaction is open, for measurements only.
+    """
     if settings.EMBEDDING_MODEL and question.strip():
-        vector_of(question)
+        vector_of(question, waiting)
 
 
 def forget() -> None:
@@ -57,10 +60,6 @@ def forget() -> None:
     with _lock:
         _kept.clear()
         _silent_until = 0.0
-
-
-def _in_transaction() -> bool:
-    return connection.in_atomic_block
 
 
 def _ask(question: str) -> Asked | None:

@@ -13,6 +13,7 @@ from memory import curate, search
 from memory.embeddings import filling, questions, store
 from memory.embeddings.client import EmbeddingFailed, embed
 from memory.embeddings.models import BadModel, configured
+from memory.embeddings.questions import vector_of
 from memory.models import Embedding, Memory
 from memory.scope import Scope
 from memory.search import memory_search, memory_search_pa
@@ -35,7 +36,8 @@ def here() -> Place:
 @pytest.fixture
 def server(settings, monkeypatch):
     """A model that knows a few matters; the test's own transaction counts as none."""
-    monkeypatch.setattr(questions, "_in_transaction", lambda: False)
+    monkeypatch.setattr(questions, "vector_of", lambda question, *_: vector_of(question, True))
+    monkeypatch.setattr(search, "vector_of", questions.vector_of)
     with embedding_server.embedding(settings, monkeypatch, MODEL) as server:
         yield server
 
@@ -151,7 +153,7 @@ def test_what_was_asked_beforehand_counts_inside_a_transaction(here, server, mon
     know(here, "The automobile is red")
     filling.fill()
     questions.warm("car")
-    monkeypatch.setattr(questions, "_in_transaction", lambda: True)
+    monkeypatch.setattr(search, "vector_of", vector_of)
     assert found(here, "car") == ["The automobile is red"]
 
 
