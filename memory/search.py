@@ -17,6 +17,7 @@ from memory.models import MemoryType
 from memory.models.columns import quoted
 from memory.scope import PREFERENCE, Scope
 from memory.snippet import snippet
+from memory.substance import OUTPUT_PREFIX, repeats
 
 MOST = 50
 MOST_TERMS = 64  # of one question; the first ones
@@ -155,7 +156,14 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
         statement = sql.search(_constants())
     found = statement.rows(parameters)[:limit]
     marked = frozenset(wanted)
-    return [_hit(row, marked) for row in found]
+    hits = [_hit(row, marked) for row in found]
+    return sorted(hits, key=lambda hit: (hit.tier, _echoes(hit.content, query, marked)))
+
+
+def _echoes(content: str, query: str, asked: frozenset[str]) -> bool:
+    """Whether a memory only repeats the question: its words match best, and it answers nothing."""
+    said = content.removeprefix(OUTPUT_PREFIX)
+    return len(said) <= 2 * len(query) and repeats(set(terms(said)), set(asked))
 
 
 def _constants() -> sql.Constants:

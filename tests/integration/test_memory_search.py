@@ -149,6 +149,15 @@ def test_questions_are_found_in_english_and_chinese(here, question, found):
     assert memory_search_pa(question, here.personal)[0].content == found
 
 
+def test_what_only_repeats_the_question_comes_last(here):
+    echo = "Group Run Result: When does Atlas launch?"
+    for content in (echo, "Atlas is a large project", "Atlas 何时发布？"):
+        memory_write(content, here.project_wide, type="archival")
+
+    assert contents(memory_search_pa("When does Atlas launch?", here.personal))[-1] == echo
+    assert contents(memory_search_pa("Atlas 何時發布", here.personal))[-1] == "Atlas 何时发布？"
+
+
 def test_a_hit_marks_what_matched_and_says_where_it_came_from(here):
     memory = memory_write(
         "先看竞品分析，then the Reports.", here.project_wide, type="archival", source_run_id="run_1"
