@@ -104,7 +104,8 @@ def _archival(result: GroupResult, of_run: list[Memory]) -> Iterable[Memory]:
             continue
         said.add(memory.content)
         if _tells(result, memory.content):
-            yield _knowledge(result, memory.content, memory.id, "group_run", original_memory_id=memory.id)
+            original = f"knowledge:{memory.original}" if memory.original else memory.id
+            yield _knowledge(result, memory.content, original, "group_run", original_memory_id=memory.id)
     output = _text(result.output or "")
     if output and _tells(result, output):
         yield _knowledge(result, f"{OUTPUT_PREFIX}{output}", OUTPUT, "group_run_output")

@@ -15,7 +15,7 @@ from memory.substance import OUTPUT_PREFIX
 # Chosen by measurement, docs/memory.md.
 ALIKE = 0.85
 NEGATIONS = frozenset(terms("not no never none cannot without don't won't isn't 不 没 未 无 非 勿 别"))
-LOOKED_AT = 5
+LOOKED_AT = 20  # as many may be deposited alike before the first of them joins
 
 
 def join_duplicates(memory_ids: Iterable[str]) -> list[tuple[str, str]]:
