@@ -34,7 +34,15 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
     ),
     (
         "Knowledge",
-        (("Deposited knowledge", "neurology", "memory_depositedknowledge_changelist", "memory.view_memory"),),
+        (
+            (
+                "Deposited knowledge",
+                "neurology",
+                "memory_depositedknowledge_changelist",
+                "memory.view_memory",
+            ),
+            ("What agents remember", "psychology", "memory_remembered_changelist", ""),
+        ),
     ),
     (
         "Agents",

@@ -1,5 +1,8 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.core import checks
+from django.db.backends.signals import connection_created
 from django.utils.translation import gettext_lazy
 
 from common import labels
@@ -15,3 +18,11 @@ class MemoryConfig(AppConfig):
 
         checks.register(model_is_usable)
         checks.register(server_has_pgvector, checks.Tags.database)
+        connection_created.connect(_plan_once)
+
+
+def _plan_once(connection: Any, **_: Any) -> None:
+    """Search is prepared (memory.prepared) and its plan does not depend on what is searched for. Compiling
+    it, which servers with LLVM do with whatever looks expensive, takes longer than any search."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET jit = off; SET plan_cache_mode = force_generic_plan")

@@ -11,6 +11,7 @@ from memory import statistics
 from memory.models import Memory, MemoryStatus, MemoryType
 from memory.rows import insert
 from memory.scope import Scope
+from memory.substance import OUTPUT_PREFIX, says_something
 from memory.write import MOST_CHARACTERS
 
 # What a run has written so far: what may be concluded from, and what was deposited before.
@@ -93,14 +94,27 @@ def _episodic(result: GroupResult) -> Iterable[Memory]:
 
 
 def _archival(result: GroupResult, of_run: list[Memory]) -> Iterable[Memory]:
-    """The run's decisions and its blackboard's conclusions, then its output, without the group."""
+    """The run's decisions and its blackboard's conclusions, then its output, without the group.
+
+    Of a group that found no evidence, only what says something.
+    """
     said = set()
     for memory in of_run:
-        if _concludes(memory, result.group_id) and memory.content not in said:
-            said.add(memory.content)
-            yield _knowledge(result, memory.content, memory.id, "group_run", original_memory_id=memory.id)
-    if output := _text(result.output or ""):
-        yield _knowledge(result, f"Group Run Result: {output}", OUTPUT, "group_run_output")
+        if memory.content in said or not _concludes(memory, result.group_id):
+            continue
+        said.add(memory.content)
+        if _tells(result, memory.content):
+            original = f"knowledge:{memory.original}" if memory.original else memory.id
+            yield _knowledge(result, memory.content, original, "group_run", original_memory_id=memory.id)
+    output = _text(result.output or "")
+    if output and _tells(result, output):
+        yield _knowledge(result, f"{OUTPUT_PREFIX}{output}", OUTPUT, "group_run_output")
+
+
+def _tells(result: GroupResult, content: str) -> bool:
+    if any(says_something(text, result.goal) for text in result.evidence):
+        return True
+    return says_something(content, result.goal, leaving_out=result.todos)
 
 
 def _concludes(memory: Memory, group_id: str) -> bool:

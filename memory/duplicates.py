@@ -10,12 +10,12 @@ from memory import curate, statistics
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryStatus, MemoryType
 from memory.search import memory_search
+from memory.substance import OUTPUT_PREFIX
 
 # Chosen by measurement, docs/memory.md.
 ALIKE = 0.85
-PREFIX = "Group Run Result: "
 NEGATIONS = frozenset(terms("not no never none cannot without don't won't isn't 不 没 未 无 非 勿 别"))
-LOOKED_AT = 5
+LOOKED_AT = 20  # as many may be deposited alike before the first of them joins
 
 
 def join_duplicates(memory_ids: Iterable[str]) -> list[tuple[str, str]]:
@@ -55,10 +55,10 @@ def _join(memory_id: str) -> str | None:
     memory.refresh_from_db()
     if memory.status != MemoryStatus.ACTIVE:
         return None
-    text = memory.content.removeprefix(PREFIX)
+    text = memory.content.removeprefix(OUTPUT_PREFIX)
     for hit in memory_search(text, memory.scope, type=MemoryType.ARCHIVAL, limit=LOOKED_AT):
         same_run = hit.source_run_id is not None and hit.source_run_id == memory.source_run_id
-        if hit.id < memory.id and not same_run and alike(text, hit.content.removeprefix(PREFIX)):
+        if hit.id < memory.id and not same_run and alike(text, hit.content.removeprefix(OUTPUT_PREFIX)):
             try:
                 curate.merge(hit.id, [memory.id], by=None)
             except MemoryRefused:  # somebody retracted one of them meanwhile

@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from groups.models import Organization, Project
 from memory import statistics
+from memory.embeddings import filling, questions
 from memory.models import Memory, MemoryType
 from memory.scope import Scope
 from memory.search import memory_search
@@ -45,7 +47,7 @@ class Report:
 
 
 def report(folder: Path) -> Report:
-    """Measure a set through the real search. What it writes is rolled back.
+    """Measure a set through the real search, by meaning too where a model embeds. All is rolled back.
 
     corpus.jsonl: id, store, text; queries.jsonl: id, store, text, relevant {id: grade}. Raises BadSet.
     """
@@ -57,6 +59,7 @@ def report(folder: Path) -> Report:
         scopes = write_corpus(corpus)
         scores = []
         for query in queries:
+            questions.warm(query["text"], waiting=True)
             hits = memory_search(query["text"], scopes[query["store"]], limit=DEPTH)
             scores.append(score([hit.metadata["row"] for hit in hits], query["relevant"]))
     recall, ndcg, mrr = (sum(column) / len(scores) for column in zip(*scores, strict=True))
@@ -94,8 +97,11 @@ def write_corpus(corpus: Iterable[Mapping[str, Any]]) -> dict[str, Scope]:
         )
     Memory.objects.bulk_create(memories, batch_size=1000)
     statistics.fold_all()
+    if settings.EMBEDDING_MODEL:
+        connection.check_constraints()  # the vectors' index cannot be made while they wait
+        filling.fill()
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE memory_memory")
+        cursor.execute("ANALYZE memory_memory, memory_embedding")
     return scopes
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from common import tracing
-from common.db import rows
 from common.text import terms
 from memory import sql
 from memory.embeddings.questions import vector_of
@@ -18,15 +17,18 @@ from memory.models import MemoryType
 from memory.models.columns import quoted
 from memory.scope import PREFERENCE, Scope
 from memory.snippet import snippet
+from memory.substance import OUTPUT_PREFIX, repeats
 
 MOST = 50
 MOST_TERMS = 64  # of one question; the first ones
 # Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
-REACH = 250  # memories that the rarest terms may bring in
+REACH = 100  # memories that the rarest terms may bring in
 PAIRS = 5  # of the next terms, two together bring in a memory
 SCANNED = 10_000  # memories of one term that may be looked through for a second one
-ENOUGH = 60  # candidates: with fewer, common terms together bring in more
-CANDIDATES = 1_500  # of one scope, whatever the counts said
+ENOUGH = 20  # candidates: with fewer, common terms together bring in more
+TELLING = 0.05  # a term in a larger share of a scope's memories says nothing beside rarer ones
+TOGETHER = 60  # memories that two terms together, or the common ones, may bring in
+CANDIDATES = 600  # in all, whatever the counts said
 # By meaning, where a model is set (memory.embeddings).
 NEAR = 50  # memories of a tier that count by words, and as many by meaning
 SMOOTH = 60  # of reciprocal rank fusion: the higher, the less the first places count
@@ -145,19 +147,29 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
         "terms": wanted,
         "quoted": [quoted(term) for term in wanted],
         "organization": scope.organization_id,
-        "reach": REACH,
-        "pairs": PAIRS,
-        "scanned": SCANNED,
-        "enough": ENOUGH,
-        "most": CANDIDATES,
     }
     asked = vector_of(query)
     if asked:
-        parameters |= {"vector": asked.vector, "model": asked.model, "near": NEAR, "smooth": SMOOTH}
-        parameters |= {"exact": EXACT, "share": SHARE}
-    found = rows(sql.search(asked.dimensions if asked else None), parameters)[:limit]
+        statement = sql.search(_constants(), asked.model, asked.dimensions)
+        parameters["vector"] = asked.vector
+    else:
+        statement = sql.search(_constants())
+    found = statement.rows(parameters)[:limit]
     marked = frozenset(wanted)
-    return [_hit(row, marked) for row in found]
+    hits = [_hit(row, marked) for row in found]
+    return sorted(hits, key=lambda hit: (hit.tier, _echoes(hit.content, query, marked)))
+
+
+def _echoes(content: str, query: str, asked: frozenset[str]) -> bool:
+    """Whether a memory only repeats the question: its words match best, and it answers nothing."""
+    said = content.removeprefix(OUTPUT_PREFIX)
+    return len(said) <= 2 * len(query) and repeats(set(terms(said)), set(asked))
+
+
+def _constants() -> sql.Constants:
+    return sql.Constants(
+        REACH, PAIRS, SCANNED, ENOUGH, TELLING, TOGETHER, CANDIDATES, NEAR, SMOOTH, EXACT, SHARE
+    )
 
 
 def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:

@@ -6,6 +6,9 @@ rarest terms, through the index, and only they are weighed.
 """
 
 from functools import cache
+from typing import NamedTuple
+
+from memory.prepared import Prepared
 
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, 0))"
 
@@ -42,7 +45,9 @@ WITH gone AS (
     RETURNING search_vector, length
 ), terms AS (
     UPDATE memory_termcount AS old SET memories = greatest(old.memories - less.memories, 0)
-    FROM (SELECT lexeme, count(*) AS memories FROM gone CROSS JOIN unnest(search_vector) GROUP BY lexeme) AS less
+    FROM (
+        SELECT lexeme, count(*) AS memories FROM gone CROSS JOIN unnest(search_vector) GROUP BY lexeme
+    ) AS less
     WHERE old.scope_key = %(scope_key)s AND old.term = less.lexeme
 ), size AS (
     UPDATE memory_scopesize AS old
@@ -54,7 +59,7 @@ SELECT count(*) FROM gone
 """
 
 # Parameters: tiers, quotas, keys (parallel: a tier is a list of scope keys), terms, quoted (parallel),
-# organization, reach, pairs, scanned, enough, most. What each step does:
+# organization. In braces: constants of memory.search. What each step does:
 #
 # (LATERAL … LIMIT 1 and the subquery in `counted` are lookups by key whatever the planner's statistics say:
 # joined, a scope just loaded was read from end to end.)
@@ -65,13 +70,14 @@ SELECT count(*) FROM gone
 #   wanted      the candidates: every memory with one of the rarest terms, as long as these together
 #               reach no more than `reach` memories; those with two of the next `pairs` terms, where that
 #               is a small number of them; and if all that brings in less than `enough`, those with the
-#               commoner terms together, as many terms as it takes to make them few
+#               commoner terms together, as many terms as it takes to make them few; but not where the
+#               question has rarer terms and the others are in every other text: those say nothing
 #   plan        the weights for ts_rank, which knows none of its own for a query's terms: terms of about the
 #               same idf are ranked together, and each group's rank counts by its mean idf. ts_rank counts
 #               a term's occurrences as 1 + 1/4 + 1/9 + …, which is BM25's saturation at k1 = 0.64
 #   sought      the keys of these in every scope of their tier: the rarest in one look-up, terms together in
-#               one of their own
-#   candidate   what the index finds
+#               one of their own; what promises few comes first
+#   candidate   what the index finds, up to `most`
 #   found       the candidates with their scores; long texts are held for less
 _WORDS = """
 WITH place AS MATERIALIZED (
@@ -122,29 +128,35 @@ WITH place AS MATERIALIZED (
 ), common AS (
     SELECT tier, term, memories, all_memories, row_number() OVER nearest AS ordinal,
         all_memories * exp(sum(ln(least(memories / all_memories, 1))) OVER nearest) AS together
-    FROM weighted WHERE reach > %(reach)s AND all_memories > %(reach)s
+    FROM weighted WHERE reach > {reach} AND all_memories > {reach}
     WINDOW nearest AS (PARTITION BY tier ORDER BY ordinal)
 ), alternative AS MATERIALIZED (
     SELECT tier, ARRAY[term] AS terms, memories AS expected
-    FROM weighted WHERE reach <= %(reach)s OR all_memories <= %(reach)s
+    FROM weighted WHERE reach <= {reach} OR all_memories <= {reach}
     UNION ALL
     SELECT one.tier, ARRAY[one.term, other.term], one.memories * other.memories / one.all_memories
     FROM common AS one JOIN common AS other ON one.tier = other.tier AND one.ordinal < other.ordinal
-    WHERE other.ordinal <= %(pairs)s AND one.memories <= %(scanned)s
-        AND one.memories * other.memories / one.all_memories <= %(reach)s / 4
+    WHERE other.ordinal <= {pairs} AND one.memories <= {scanned}
+        AND one.memories * other.memories / one.all_memories <= {reach} / 4
 ), wanted AS MATERIALIZED (
-    SELECT tier, terms FROM alternative
+    SELECT tier, terms, expected FROM alternative
     UNION ALL
-    SELECT tier, array_agg(term)
+    SELECT tier, array_agg(term), {enough}
     FROM common
-    WHERE (ordinal = 1 OR together * all_memories / memories > %(reach)s / 2)
-        AND tier NOT IN (SELECT tier FROM alternative GROUP BY tier HAVING sum(expected) >= %(enough)s)
+    WHERE (ordinal = 1 OR together * all_memories / memories > {reach} / 2)
+        AND tier NOT IN (SELECT tier FROM alternative GROUP BY tier HAVING sum(expected) >= {enough})
+        AND tier IN (
+            SELECT tier FROM weighted GROUP BY tier
+            HAVING min(reach) > {reach}
+                OR min(memories / all_memories) FILTER (WHERE reach > {reach}) <= {telling}
+        )
     GROUP BY tier
 ), plan AS MATERIALIZED (
-    SELECT tier, usual_length, -- PLAN
+    SELECT tier, usual_length, {plan}
     FROM (
-        SELECT *, least(floor((idf - least_idf) / greatest(most_idf - least_idf, 1e-9) * -- BUCKETS), -- LAST)
-            AS bucket
+        SELECT *, least(
+            floor((idf - least_idf) / greatest(most_idf - least_idf, 1e-9) * {groups}), {groups} - 1
+        ) AS bucket
         FROM (
             SELECT *, min(idf) OVER tiers AS least_idf, max(idf) OVER tiers AS most_idf
             FROM weighted WINDOW tiers AS (PARTITION BY tier)
@@ -156,25 +168,29 @@ WITH place AS MATERIALIZED (
         array_agg(memory_key(place.key, word)) AS keys
     FROM place JOIN wanted USING (tier) CROSS JOIN unnest(wanted.terms) AS word
     GROUP BY place.tier, place.quota, place.key, CASE WHEN cardinality(terms) > 1 THEN terms END, together
+    ORDER BY together, min(expected)
 ), candidate AS (
-    SELECT DISTINCT ON (sought.tier, memory.id) sought.tier, sought.quota, memory.*
-    FROM sought
-    CROSS JOIN LATERAL (
-        (SELECT id, importance, length, search_vector, expires_at
-        FROM memory_memory
-        WHERE NOT together AND status = 'active' AND memory_keys(scope_key, search_vector) && sought.keys
-            AND scope_key = sought.key AND organization_id = %(organization)s
-        LIMIT %(most)s)
-        UNION ALL
-        (SELECT id, importance, length, search_vector, expires_at
-        FROM memory_memory
-        WHERE together AND status = 'active' AND memory_keys(scope_key, search_vector) @> sought.keys
-            AND scope_key = sought.key AND organization_id = %(organization)s
-        LIMIT %(most)s)
-    ) AS memory
-    WHERE expires_at IS NULL OR expires_at > clock_timestamp()
+    SELECT DISTINCT ON (tier, id) *
+    FROM (
+        SELECT sought.tier, sought.quota, memory.*
+        FROM sought
+        CROSS JOIN LATERAL (
+            (SELECT id, importance, length, search_vector, expires_at
+            FROM memory_memory
+            WHERE NOT together AND status = 'active' AND memory_keys(scope_key, search_vector) && sought.keys
+                AND scope_key = sought.key AND organization_id = %(organization)s::text)
+            UNION ALL
+            (SELECT id, importance, length, search_vector, expires_at
+            FROM memory_memory
+            WHERE together AND status = 'active' AND memory_keys(scope_key, search_vector) @> sought.keys
+                AND scope_key = sought.key AND organization_id = %(organization)s::text
+            LIMIT {together})
+        ) AS memory
+        WHERE expires_at IS NULL OR expires_at > clock_timestamp()
+        LIMIT {most}
+    ) AS found_there
 ), found AS MATERIALIZED (
-    SELECT tier, quota, id, importance, 16.45 * (-- SCORE)
+    SELECT tier, quota, id, importance, 16.45 * ({score})
         / (1 + 0.64 * (0.6 + 0.4 * length / usual_length)) AS score
     FROM candidate JOIN plan USING (tier)
 ), ranked AS (
@@ -187,15 +203,15 @@ WITH place AS MATERIALIZED (
 # from its two ranks, by words and by meaning (reciprocal rank fusion). The index over vectors knows no
 # scopes: what it finds is filtered, so it is asked only for scopes that hold a good share of all memories.
 # Where that is not so, or it found too little, a scope's distances are computed one by one.
-# Parameters: vector, model, exact, share, near, smooth.
+# One more parameter: vector.
 #
-#   size_of     whether a scope is large; the setting makes the index go on where the filter took what it found
+#   size_of     whether a scope is large; a setting makes the index go on where the filter took all it found
 #   by_index    the nearest of each large scope (the cast keeps the planner from the index over scopes)
 #   near        these, and the nearest of every other scope
 #   fused       both ranks in one score
 _MEANING = """, size_of AS MATERIALIZED (
     SELECT place.*, set_config('hnsw.iterative_scan', 'relaxed_order', true),
-        memories > %(exact)s AND memories::float * %(share)s > (
+        memories > {exact} AND memories::float * {share} > (
             SELECT reltuples FROM pg_class WHERE oid = 'memory_embedding'::regclass
         ) AS is_large
     FROM place CROSS JOIN LATERAL (
@@ -204,33 +220,33 @@ _MEANING = """, size_of AS MATERIALIZED (
 ), by_index AS MATERIALIZED (
     SELECT place.tier, place.quota, place.key, memory.*
     FROM size_of AS place CROSS JOIN LATERAL (
-        SELECT memory.*, vector::halfvec(-- N) <=> %(vector)s::halfvec(-- N) AS distance
-        FROM memory_embedding AS embedding CROSS JOIN LATERAL (-- MEMORY) AS memory
-        WHERE is_large AND embedding.model = %(model)s AND embedding.scope_key::text = place.key::text
-        ORDER BY vector::halfvec(-- N) <=> %(vector)s::halfvec(-- N)
-        LIMIT %(near)s
+        SELECT memory.*, vector::halfvec({dimensions}) <=> %(vector)s::text::halfvec({dimensions}) AS distance
+        FROM memory_embedding AS embedding CROSS JOIN LATERAL ({memory}) AS memory
+        WHERE is_large AND embedding.model = {model} AND embedding.scope_key::text = place.key::text
+        ORDER BY vector::halfvec({dimensions}) <=> %(vector)s::text::halfvec({dimensions})
+        LIMIT {near}
     ) AS memory
 ), near AS (
     SELECT tier, quota, id, importance, distance FROM by_index
     UNION ALL
     SELECT place.tier, place.quota, memory.*
     FROM size_of AS place CROSS JOIN LATERAL (
-        SELECT memory.*, vector::vector(-- N) <=> %(vector)s::vector(-- N) AS distance
-        FROM memory_embedding AS embedding CROSS JOIN LATERAL (-- MEMORY) AS memory
-        WHERE embedding.model = %(model)s AND embedding.scope_key = place.key AND vector IS NOT NULL
+        SELECT memory.*, vector::vector({dimensions}) <=> %(vector)s::text::vector({dimensions}) AS distance
+        FROM memory_embedding AS embedding CROSS JOIN LATERAL ({memory}) AS memory
+        WHERE embedding.model = {model} AND embedding.scope_key = place.key AND vector IS NOT NULL
         ORDER BY distance
-        LIMIT %(near)s
+        LIMIT {near}
     ) AS memory
-    WHERE NOT is_large OR (SELECT count(*) FROM by_index WHERE by_index.key = place.key) < %(near)s
+    WHERE NOT is_large OR (SELECT count(*) FROM by_index WHERE by_index.key = place.key) < {near}
 ), nearest AS (
     SELECT tier, quota, id, importance,
         row_number() OVER (PARTITION BY tier ORDER BY min(distance), importance DESC, id DESC) AS rank
     FROM near GROUP BY tier, quota, id, importance
 ), fused AS (
-    SELECT tier, quota, id, importance, sum(1.0 / (%(smooth)s + rank))::float AS score
+    SELECT tier, quota, id, importance, sum(1.0 / ({smooth} + rank))::float AS score
     FROM (
-        SELECT tier, quota, id, importance, rank FROM ranked WHERE rank <= %(near)s
-        UNION ALL SELECT * FROM nearest WHERE rank <= %(near)s
+        SELECT tier, quota, id, importance, rank FROM ranked WHERE rank <= {near}
+        UNION ALL SELECT * FROM nearest WHERE rank <= {near}
     ) AS both_ways
     GROUP BY tier, quota, id, importance
 ), ranked_by_both AS (
@@ -241,15 +257,17 @@ _MEANING = """, size_of AS MATERIALIZED (
 # The memory of an embedding, as long as it may be found in that scope.
 _OF_EMBEDDING = """
             SELECT id, importance FROM memory_memory
-            WHERE id = embedding.memory_id AND scope_key = place.key AND organization_id = %(organization)s
-                AND status = 'active' AND (expires_at IS NULL OR expires_at > clock_timestamp())
+            WHERE id = embedding.memory_id AND scope_key = place.key AND status = 'active'
+                AND organization_id = %(organization)s::text
+                AND (expires_at IS NULL OR expires_at > clock_timestamp())
             LIMIT 1
         """
 
 _ANSWER = """
 SELECT ranked.tier, ranked.score, memory.id, memory.content, memory.type, memory.metadata,
     memory.source_run_id, memory.created_at
-FROM -- RANKED AS ranked CROSS JOIN LATERAL (SELECT * FROM memory_memory WHERE id = ranked.id LIMIT 1) AS memory
+FROM {ranked} AS ranked
+CROSS JOIN LATERAL (SELECT * FROM memory_memory WHERE id = ranked.id LIMIT 1) AS memory
 WHERE ranked.rank <= ranked.quota
 ORDER BY ranked.tier, ranked.rank
 """
@@ -257,22 +275,34 @@ ORDER BY ranked.tier, ranked.rank
 GROUPS = 6  # of terms by their idf: more rank the same, fewer rank worse
 
 
+class Constants(NamedTuple):
+    """What is written into the statement (see memory.search): it is planned once for all values."""
+
+    reach: int
+    pairs: int
+    scanned: int
+    enough: int
+    telling: float
+    together: int
+    most: int
+    near: int
+    smooth: int
+    exact: int
+    share: int
+
+
 @cache
-def search(dimensions: int | None = None) -> str:
-    """The statement, by words alone or, for vectors of this length, by meaning too."""
+def search(constants: Constants, model: str = "", dimensions: int = 0) -> Prepared:
+    """The statement, by words alone or, for vectors of this length by this model, by meaning too."""
     plan = ", ".join(
         f"string_agg(quoted, '|') FILTER (WHERE bucket = {n})::tsquery AS terms_{n},"
         f" sum(idf) FILTER (WHERE bucket = {n}) AS weight_{n}"
         for n in range(GROUPS)
     )
     score = " + ".join(f"coalesce(ts_rank(search_vector, terms_{n}) * weight_{n}, 0)" for n in range(GROUPS))
-    words = (
-        _WORDS.replace("-- PLAN", plan)
-        .replace("-- BUCKETS", str(GROUPS))
-        .replace("-- LAST", str(GROUPS - 1))
-        .replace("-- SCORE", score)
-    )
-    if dimensions is None:
-        return words + _ANSWER.replace("-- RANKED", "ranked")
-    meaning = _MEANING.replace("-- N", str(int(dimensions))).replace("-- MEMORY", _OF_EMBEDDING)
-    return words + meaning + _ANSWER.replace("-- RANKED", "ranked_by_both")
+    written = constants._asdict() | {"plan": plan, "score": score, "groups": GROUPS, "ranked": "ranked"}
+    if not dimensions:
+        return Prepared((_WORDS + _ANSWER).format(**written))
+    name = "'" + model.replace("'", "''") + "'"
+    written |= {"model": name, "dimensions": dimensions, "memory": _OF_EMBEDDING, "ranked": "ranked_by_both"}
+    return Prepared((_WORDS + _MEANING + _ANSWER).format(**written))

@@ -78,3 +78,20 @@ def place(name: str) -> Place:
         AgentInstance.objects.create(organization=organization, role=role, user=user),
         AgentInstance.objects.create(organization=organization, role=role, name="Expert"),
     )
+
+
+def known_place(name: str) -> Place:
+    """The place that was made under this name before."""
+    organization = Organization.objects.get(slug=name)
+    projects = Project.objects.filter(organization=organization)
+    groups = Group.objects.filter(organization=organization)
+    agents = AgentInstance.objects.filter(organization=organization)
+    return Place(
+        organization,
+        projects.get(slug="atlas"),
+        projects.get(slug="borealis"),
+        groups.get(name="Research"),
+        groups.get(name="Design"),
+        agents.get(user__isnull=False),
+        agents.get(name="Expert"),
+    )

@@ -29,8 +29,7 @@ def fill(*, everything: bool = False, seconds: float | None = None, report: Repo
 
     Outside any transaction, by one process at a time: what another is at is left to it. `everything` waits
     for the other and looks at all memories again, not only at those since the last time; `seconds` ends it
-    early. Raises BadModel, EmbeddingFailed, store.Unprepared; what was embedded by
-    then is kept.
+    early. Raises BadModel, EmbeddingFailed, store.Unprepared; what was embedded by then is kept.
     """
     model = configured()
     if model is None:
@@ -50,20 +49,27 @@ def fill_quietly() -> int:
 
 def _fill(model: EmbeddingModel, everything: bool, seconds: float | None, report: Report | None) -> int:
     started, done = time.monotonic(), 0
-    after = "" if everything else store.reached(model)
-    while texts := store.missing(model, after, BATCH):
-        vectors = _asked(model, texts)
-        if dimensions := next((len(vector) for vector in vectors if vector), 0):
-            store.prepare(model, dimensions)
-        written = store.write(model, texts, vectors)
+    reached = store.reached(model)
+    after = "" if everything else reached
+    while texts := (edited := store.stale(BATCH)) or store.missing(model, after, BATCH):
+        written = _embed(model, texts)
         done += written
+        if not edited:
+            after = texts[-1].id
+            store.settle(model, after)
         if report:
             report(written)
         if seconds is not None and time.monotonic() - started > seconds:
             return done
-    store.reached(model)
-    store.settle(model, after)
+    store.settle(model)
     return done
+
+
+def _embed(model: EmbeddingModel, texts: list[Text]) -> int:
+    vectors = _asked(model, texts)
+    if dimensions := next((len(vector) for vector in vectors if vector), 0):
+        store.prepare(model, dimensions)
+    return store.write(model, texts, vectors)
 
 
 def _asked(model: EmbeddingModel, texts: list[Text]) -> list[Vector | None]:

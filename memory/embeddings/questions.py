@@ -12,6 +12,7 @@ from django.db import connection
 logger = logging.getLogger(__name__)
 
 TIMEOUT = 3.0  # seconds; a worker's lease lasts longer
+PATIENT = 60.0  # while measuring
 SILENCE = 30.0  # seconds in which a server that failed is not asked again
 KEPT = 256  # vectors of recent questions, in each process
 
@@ -28,7 +29,7 @@ class Asked(NamedTuple):
     dimensions: int
 
 
-def vector_of(question: str) -> Asked | None:
+def vector_of(question: str, waiting: bool = False) -> Asked | None:
     """The question's vector; None where no model is set, the server fails, or a transaction is open.
 
     A model is slow work, and no transaction waits for it: `warm` asks beforehand.
@@ -39,16 +40,19 @@ def vector_of(question: str) -> Asked | None:
         known = _kept.get((settings.EMBEDDING_MODEL, question))
     if known or time.monotonic() < _silent_until:
         return known
-    if _in_transaction():
+    if not waiting and connection.in_atomic_block:
         logger.info("search by words alone: the question was not embedded before its transaction")
         return None
-    return _ask(question)
+    return _ask(question, PATIENT if waiting else TIMEOUT)
 
 
-def warm(question: str) -> None:
-    """Ask for a question's vector now, so that a search inside a transaction finds it."""
+def warm(question: str, *, waiting: bool = False) -> None:
+    """Ask for a question's vector now, so that a search inside a transaction finds it.
+
+    `waiting`: even if a transaction is open, for measurements only.
+    """
     if settings.EMBEDDING_MODEL and question.strip():
-        vector_of(question)
+        vector_of(question, waiting)
 
 
 def forget() -> None:
@@ -59,18 +63,14 @@ def forget() -> None:
         _silent_until = 0.0
 
 
-def _in_transaction() -> bool:
-    return connection.in_atomic_block
-
-
-def _ask(question: str) -> Asked | None:
+def _ask(question: str, timeout: float) -> Asked | None:
     global _silent_until
     from memory.embeddings import client, models, store  # not loaded where nothing is embedded
 
     try:
         model = models.configured()
         assert model is not None  # noqa: S101
-        (vector,) = client.embed(model, [question], TIMEOUT)
+        (vector,) = client.embed(model, [question], timeout)
         if not store.ready(model, len(vector)):
             raise store.Unprepared("nothing has been embedded yet; `manage.py embed` does it")
     except (ValueError, client.EmbeddingFailed, store.Unprepared) as error:

@@ -12,6 +12,7 @@ from memory.embeddings.client import Vector
 from memory.embeddings.models import EmbeddingModel
 from memory.models import EmbeddingProgress
 
+LAST = "mem_~"  # sorts after every id
 LEAST_PGVECTOR = (0, 8)  # the first whose index goes on looking when a filter took what it found
 
 AVAILABLE = "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"
@@ -30,22 +31,23 @@ SELECT memory.id, memory.content
 FROM memory_embedding AS embedding JOIN memory_memory AS memory ON memory.id = embedding.memory_id
 WHERE embedding.model = '' LIMIT %(limit)s
 """
-# The text may have changed while its vector was made: then it stays missing. FOR SHARE lets an edit that
-# is just being made wait, so that its trigger finds the vector and takes it away.
+# Where the text has changed while its vector was made, it is to be embedded again. FOR SHARE lets an edit
+# that is just being made wait, so that its trigger finds the vector and takes it away.
 WRITE = """
 INSERT INTO memory_embedding AS old (memory_id, scope_key, model, vector)
-SELECT memory.id, memory.scope_key, %(model)s, made.vector::real[]
+SELECT memory.id, memory.scope_key,
+    CASE WHEN same THEN %(model)s ELSE '' END, CASE WHEN same THEN made.vector::real[] END
 FROM unnest(%(ids)s::text[], %(digests)s::text[], %(vectors)s::text[]) AS made (id, digest, vector)
 CROSS JOIN LATERAL (
-    SELECT id, scope_key, content FROM memory_memory WHERE memory_memory.id = made.id FOR SHARE
+    SELECT id, scope_key, encode(sha256(convert_to(content, 'UTF8')), 'hex') = made.digest AS same
+    FROM memory_memory WHERE memory_memory.id = made.id FOR SHARE
 ) AS memory
-WHERE encode(sha256(convert_to(memory.content, 'UTF8')), 'hex') = made.digest
 ON CONFLICT (memory_id) DO UPDATE
     SET scope_key = excluded.scope_key, model = excluded.model, vector = excluded.vector
 """
 SETTLE = f"""
-UPDATE memory_embeddingprogress SET memory_id = coalesce(
-    (SELECT max(id) FROM memory_memory WHERE id > %(after)s AND {SETTLED}), memory_id)
+UPDATE memory_embeddingprogress SET memory_id = greatest(memory_id,
+    (SELECT max(id) FROM memory_memory WHERE id <= %(until)s AND {SETTLED}))
 WHERE model = %(model)s
 """  # noqa: S608 - a constant
 COUNT = "SELECT (SELECT count(*) FROM memory_memory), count(*) FROM memory_embedding WHERE model = %(model)s"
@@ -116,16 +118,19 @@ def index_name(model: EmbeddingModel, dimensions: int) -> str:
     return f"memory_near_{said}"
 
 
+def stale(limit: int) -> list[Text]:
+    """Memories whose text has changed since they were embedded."""
+    return [Text(*each) for each in rows(STALE, {"limit": limit})]
+
+
 def missing(model: EmbeddingModel, after: str, limit: int) -> list[Text]:
-    """Memories without a vector by this model: whose text has changed, then the oldest with ids beyond `after`."""
-    stale = rows(STALE, {"limit": limit})
+    """The first memories with an id beyond `after` that this model has not embedded."""
     asked = {"model": model.name, "after": after, "limit": limit}
-    found = stale or rows(MISSING, asked)
-    return [Text(*each) for each in found]
+    return [Text(*each) for each in rows(MISSING, asked)]
 
 
 def write(model: EmbeddingModel, texts: Sequence[Text], vectors: Sequence[Vector | None]) -> int:
-    """Keep the vectors of these texts (None: the model refused it); returns how many were still wanted."""
+    """Keep the vectors of these texts (None: the model refused it); returns how many are there still."""
     return execute(
         WRITE,
         {
@@ -143,13 +148,13 @@ def literal(vector: Vector, brackets: str = "[]") -> str:
 
 
 def reached(model: EmbeddingModel) -> str:
-    """The id up to which every memory has been embedded."""
+    """The id up to which every memory has been embedded, or is known to be stale."""
     return EmbeddingProgress.objects.get_or_create(model=model.name)[0].memory_id
 
 
-def settle(model: EmbeddingModel, after: str) -> None:
-    """Nothing is missing beyond `after`: note how far that is."""
-    execute(SETTLE, {"model": model.name, "after": after})
+def settle(model: EmbeddingModel, until: str = LAST) -> None:
+    """Nothing is missing up to this id: note it, as far as nobody may still be writing before it."""
+    execute(SETTLE, {"model": model.name, "until": until})
 
 
 def counts(model: EmbeddingModel) -> tuple[int, int]:

@@ -2,7 +2,14 @@
 
 from memory.context.models import ContextView, Page, Segment
 from memory.models.embeddings import Embedding, EmbeddingProgress
-from memory.models.memories import DepositedKnowledge, Memory, MemoryRevision, MemoryStatus, MemoryType
+from memory.models.memories import (
+    DepositedKnowledge,
+    Memory,
+    MemoryRevision,
+    MemoryStatus,
+    MemoryType,
+    Remembered,
+)
 from memory.models.statistics import DepartedTerms, PendingMemory, ScopeSize, TermCount
 
 __all__ = [
@@ -17,6 +24,7 @@ __all__ = [
     "MemoryType",
     "Page",
     "PendingMemory",
+    "Remembered",
     "ScopeSize",
     "Segment",
     "TermCount",

@@ -197,6 +197,23 @@ class DepositedKnowledge(Memory):
         verbose_name = verbose_name_plural = "Deposited knowledge"
 
 
+class RememberedManager(models.Manager.from_queryset(MemoryQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> MemoryQuerySet:
+        found: MemoryQuerySet = super().get_queryset().exclude(type=MemoryType.ARCHIVAL)
+        return found
+
+
+class Remembered(Memory):
+    """What agents keep of people and their work: preferences, tasks, blackboards. Not knowledge."""
+
+    objects = RememberedManager()  # type: ignore[misc]
+
+    class Meta:
+        proxy = True
+        verbose_name = "memory"
+        verbose_name_plural = "What agents remember"
+
+
 class MemoryRevision(Created):
     """What a memory was before a person changed it."""
 

@@ -57,6 +57,7 @@ def test_the_other_pages_open(made, root):
         url("runs_queuemessage_changelist"),
         url("runs_workergroup_changelist"),
         url("memory_depositedknowledge_changelist"),
+        url("memory_remembered_changelist"),
         url("auth_user_changelist"),
         url("auth_user_add"),
         url("auth_user_change", made.user.pk),

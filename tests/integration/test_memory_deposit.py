@@ -1,5 +1,7 @@
 """What a group's run leaves behind."""
 
+from dataclasses import replace
+
 import pytest
 
 from memory.deposit import GroupResult, deposit, remember_outcome
@@ -94,6 +96,28 @@ def test_a_decision_an_agent_wrote_during_the_run_is_deposited_once(here):
     memory_write("D", here.board, type="episodic", metadata={"memory_type": "DECISION"}, source_run_id=RUN)
     deposit(result(here, decisions=("D", "D")))
     assert [memory.content for memory in archival()] == ["D"]
+
+
+NOTHING = "Nothing that is known here settles this; a person has to."
+
+
+def test_a_group_that_found_nothing_leaves_its_decision_on_the_blackboard_only(here):
+    empty = result(here, goal="What now?", output=f"DECISION: {NOTHING}\nTODO: ask Ann")
+    empty = replace(empty, decisions=(NOTHING,), todos=("ask Ann",))
+    assert deposit(empty) == deposit(empty) == []
+    assert not archival().exists()
+    kinds = Memory.objects.values_list("metadata__memory_type", flat=True)
+    assert sorted(kinds) == ["DECISION", "TODO"]
+
+
+def test_with_evidence_an_open_question_is_knowledge(here):
+    found = result(here, goal="What now?", decisions=(NOTHING,), evidence=("Ann knows the price",))
+    assert [Memory.objects.get(id=id).content for id in deposit(found)] == [NOTHING]
+
+
+def test_evidence_that_says_nothing_is_none(here):
+    empty = result(here, decisions=(NOTHING,), evidence=("I found nothing about this.",))
+    assert deposit(empty) == []
 
 
 @pytest.mark.parametrize("output", [None, "", " \n"])

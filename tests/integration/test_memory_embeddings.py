@@ -2,22 +2,26 @@
 
 import json
 import logging
+from datetime import timedelta
 
 import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.utils import timezone
 
-from common.db import row, rows
-from memory import curate, search, sql
+from common.db import own_connection, row, rows
+from memory import curate, search
 from memory.embeddings import filling, questions, store
 from memory.embeddings.client import EmbeddingFailed, embed
 from memory.embeddings.models import BadModel, configured
+from memory.embeddings.questions import vector_of
 from memory.models import Embedding, Memory
 from memory.scope import Scope
 from memory.search import memory_search, memory_search_pa
 from memory.statistics import fold_all
 from memory.write import memory_write
+from runs import tasks
 from tests import embedding_server
 from tests.memory_world import Place, place
 from tests.model_server import Answer
@@ -35,7 +39,8 @@ def here() -> Place:
 @pytest.fixture
 def server(settings, monkeypatch):
     """A model that knows a few matters; the test's own transaction counts as none."""
-    monkeypatch.setattr(questions, "_in_transaction", lambda: False)
+    monkeypatch.setattr(questions, "vector_of", lambda question, *_: vector_of(question, True))
+    monkeypatch.setattr(search, "vector_of", questions.vector_of)
     with embedding_server.embedding(settings, monkeypatch, MODEL) as server:
         yield server
 
@@ -97,6 +102,30 @@ def test_it_goes_on_where_it_stopped(here, server, monkeypatch):
     assert filling.fill() == 4
 
 
+def test_workers_fill_in_the_background_and_a_failure_is_only_told(here, server, caplog):
+    know(here, "The automobile is blue")
+    tasks.embed_memories()
+    assert Embedding.objects.count() == 1
+    server.script[0] = Answer({"error": "down"}, status=503)
+    know(here, "The car is red")
+    with caplog.at_level(logging.WARNING, "memory"):
+        tasks.embed_memories()
+    assert Embedding.objects.count() == 1
+    assert "memories wait for their vectors" in caplog.text
+
+
+def test_what_is_left_to_another_is_not_done_twice(here, server):
+    know(here, "The automobile is blue")
+    other = own_connection()
+    try:
+        other.execute(filling.LOCK)
+        assert filling.fill() == 0
+        assert server.received == []
+    finally:
+        other.close()
+    assert filling.fill() == 1
+
+
 def test_an_edited_text_is_embedded_again(here, server):
     (memory,) = know(here, "The automobile is blue")
     filling.fill()
@@ -108,8 +137,21 @@ def test_an_edited_text_is_embedded_again(here, server):
 def test_an_edit_while_its_vector_is_made_wins(here, server):
     (memory,) = know(here, "The automobile is blue")
     text = store.Text(memory.id, "what it said before")
-    assert store.write(configured(), [text], [[1.0, 2.0]]) == 0
-    assert not Embedding.objects.exists()
+    store.write(configured(), [text], [[1.0, 2.0]])
+    connection.check_constraints()  # an index cannot be made while they wait
+    assert found(here, "car") == []
+    assert filling.fill() == 1
+    questions.forget()
+    assert found(here, "car") == ["The automobile is blue"]
+
+
+def test_the_background_goes_on_from_where_nobody_may_still_be_writing(here, server):
+    old, late = know(here, "car 1", "car 2")
+    filling.fill()
+    assert store.reached(configured()) == ""
+    Memory.objects.filter(id=old.id).update(created_at=timezone.now() - timedelta(minutes=11))
+    filling.fill()
+    assert store.reached(configured()) == old.id < late.id
 
 
 def test_a_text_the_model_refuses_is_found_by_words_and_asked_once(here, server):
@@ -151,7 +193,7 @@ def test_what_was_asked_beforehand_counts_inside_a_transaction(here, server, mon
     know(here, "The automobile is red")
     filling.fill()
     questions.warm("car")
-    monkeypatch.setattr(questions, "_in_transaction", lambda: True)
+    monkeypatch.setattr(search, "vector_of", vector_of)
     assert found(here, "car") == ["The automobile is red"]
 
 
@@ -309,8 +351,3 @@ def test_the_request_is_as_openai_has_it(server):
     assert len(asked.body["input"][0]) == 4_000
     assert len(vector) == len(embedding_server.MATTERS) + 1
     assert json.loads(store.literal(vector)) == pytest.approx(vector)
-
-
-def test_the_statement_without_vectors_mentions_none():
-    assert "memory_embedding" not in sql.search()
-    assert "memory_embedding" in sql.search(3)

@@ -1,9 +1,13 @@
 """No search finds what its scope does not name: random worlds against a search that looks at every row."""
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory.embeddings import store
+from memory.embeddings.models import EmbeddingModel
+from memory.embeddings.questions import Asked
 from memory.models import Memory
 from memory.scope import Scope
 from memory.search import memory_search, memory_search_pa, memory_search_tiered
@@ -110,17 +114,12 @@ def brute_force(asked: Scope, tier) -> set[tuple[str, int]]:
     return found
 
 
-# fewer memories than the smallest quota at limit 50 can cut off
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(written=memories, asked=scopes, question=st.sampled_from(WORDS))
-def test_a_search_finds_exactly_what_its_scope_names(world, written, asked, question):
+def write(world, written) -> None:
+    """Fewer memories than the smallest quota at limit 50 can cut off."""
     Memory.objects.all().delete()
-    count = 0
-    for drawn, kind, content, status in written:
+    legally = [each for each in written if legal(scope_of(world, each[0]), each[1])]
+    for drawn, kind, content, status in legally[:9]:
         scope = scope_of(world, drawn)
-        if not legal(scope, kind) or count == 9:
-            continue
-        count += 1
         Memory.objects.create(
             organization_id=scope.organization_id,
             user_id=scope.user_id,
@@ -132,7 +131,9 @@ def test_a_search_finds_exactly_what_its_scope_names(world, written, asked, ques
             metadata={"pa_preference": True} if kind == "preference" else {},
             status=status,
         )
-    scope = scope_of(world, asked)
+
+
+def assert_finds_what_it_names(scope: Scope, question: str) -> None:
     for search, tier in (
         (memory_search_pa, pa_tier),
         (memory_search_tiered, group_tier),
@@ -141,3 +142,38 @@ def test_a_search_finds_exactly_what_its_scope_names(world, written, asked, ques
         hits = search(question, scope, limit=50)
         assert {(hit.id, hit.tier) for hit in hits} == brute_force(scope, tier)
         assert [hit.tier for hit in hits] == sorted(hit.tier for hit in hits)
+
+
+def examples(count: int):
+    return settings(
+        max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+
+
+@examples(120)
+@given(written=memories, asked=scopes, question=st.sampled_from(WORDS))
+def test_a_search_finds_exactly_what_its_scope_names(world, written, asked, question):
+    write(world, written)
+    assert_finds_what_it_names(scope_of(world, asked), question)
+
+
+@pytest.fixture
+def by_meaning(world, monkeypatch):
+    """Every question is about the same as every memory, and has no word of any."""
+    model = EmbeddingModel("compatible:tiny", "tiny", "http://127.0.0.1:1")
+    connection.check_constraints()  # an index cannot be made while they wait
+    store.prepare(model, 2)
+    monkeypatch.setattr("memory.search.vector_of", lambda question: Asked(model.name, "[1,0.5]", 2))
+    return model
+
+
+@examples(40)
+@given(written=memories, asked=scopes, exact=st.sampled_from([-1, 5_000]))
+def test_so_does_a_search_by_meaning_alone(world, by_meaning, written, asked, exact):
+    write(world, written)
+    texts = [store.Text(memory.id, memory.content) for memory in Memory.objects.all()]
+    store.write(by_meaning, texts, [[1.0, 0.25]] * len(texts))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memory.search.EXACT", exact)  # -1: the index is asked first for every scope
+        patch.setattr("memory.search.SHARE", 10**6)
+        assert_finds_what_it_names(scope_of(world, asked), "owl")

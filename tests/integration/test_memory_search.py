@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from memory.errors import MemoryRefused
 from memory.models import MemoryStatus
 from memory.scope import PREFERENCE, Scope
 from memory.search import memory_search, memory_search_pa, memory_search_tiered
+from memory.statistics import fold_all
 from memory.write import memory_write
 from tests.memory_world import Place, place
 
@@ -89,6 +91,31 @@ def test_a_search_asks_the_database_once(here, django_assert_num_queries):
         memory_search_tiered("report", here.in_group)
 
 
+def test_the_statement_is_planned_once_and_never_compiled(here):
+    prefer(here, "report")
+    for question in ("report", "报告", "a b c d e f"):
+        memory_search_pa(question, here.personal)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT generic_plans, custom_plans FROM pg_prepared_statements")
+        plans = cursor.fetchall()
+        assert max(generic for generic, _ in plans) >= 3
+        assert all(custom == 0 for _, custom in plans)
+        cursor.execute("SHOW jit")
+        assert cursor.fetchone() == ("off",)
+
+
+def test_a_question_of_common_words_finds_something_and_its_rare_word_decides(here, monkeypatch):
+    monkeypatch.setattr("memory.search.REACH", 5)
+    for number in range(40):
+        memory_write(f"the report of the week {number}", here.project_wide, type="archival")
+    rare = memory_write("the owl of the week", here.project_wide, type="archival")
+    fold_all()
+
+    assert len(memory_search_pa("the report", here.personal)) == 4
+    assert memory_search_pa("the owl", here.personal)[0].id == rare.id
+    assert memory_search_pa("the heron", here.personal) == []
+
+
 def test_flat_search_is_of_exactly_one_scope(here):
     memory_write("report of the project", here.project_wide, type="archival")
     memory_write("report of the organization", here.organization_wide, type="archival")
@@ -121,6 +148,15 @@ def test_questions_are_found_in_english_and_chinese(here, question, found):
         memory_write(content, here.project_wide, type="archival")
 
     assert memory_search_pa(question, here.personal)[0].content == found
+
+
+def test_what_only_repeats_the_question_comes_last(here):
+    echo = "Group Run Result: When does Atlas launch?"
+    for content in (echo, "Atlas is a large project", "Atlas 何时发布？"):
+        memory_write(content, here.project_wide, type="archival")
+
+    assert contents(memory_search_pa("When does Atlas launch?", here.personal))[-1] == echo
+    assert contents(memory_search_pa("Atlas 何時發布", here.personal))[-1] == "Atlas 何时发布？"
 
 
 def test_a_hit_marks_what_matched_and_says_where_it_came_from(here):

@@ -71,9 +71,10 @@ def test_every_variable_that_is_read_is_explained():
                 path.read_text("utf-8"),
             )
         )
-    for path in (ROOT / "runs" / "providers").glob("*.py"):
+    asking = [*(ROOT / "runs" / "providers").glob("*.py"), *(ROOT / "memory" / "embeddings").glob("*.py")]
+    for path in asking:
         read |= set(re.findall(r"\"([A-Z]+(?:_[A-Z]+)*_(?:API_KEY|BASE_URL))\"", path.read_text("utf-8")))
-    assert {"DATABASE_URL", "OPENAI_API_KEY"} <= read
+    assert {"DATABASE_URL", "OPENAI_API_KEY", "EMBEDDING_BASE_URL"} <= read
     explained = set(CODE.findall(page("docs/operating.md")))
     assert not read - explained
 

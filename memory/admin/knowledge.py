@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -15,20 +15,14 @@ from import_export.admin import ImportExportMixin
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
-from unfold.decorators import display
 
 from groups.admin.moments import Moments
 from groups.models import Group, Project
 from memory import curate
+from memory.admin.acting import Acting, run_link
 from memory.errors import MemoryRefused
 from memory.exchange import JSONL, KnowledgeResource
-from memory.models import DepositedKnowledge, Memory, MemoryRevision, MemoryStatus
-
-TONES = {
-    MemoryStatus.ACTIVE: "success",
-    MemoryStatus.PENDING_REVIEW: "warning",
-    MemoryStatus.RETRACTED: "danger",
-}
+from memory.models import DepositedKnowledge, Memory, MemoryRevision
 
 
 class OfProject(DropdownFilter):  # type: ignore[misc]
@@ -79,7 +73,7 @@ class Revisions(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: ignore[misc]
+class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  # type: ignore[misc]
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
     list_display = ("text", "place", "state", "came_from", "run", "created_at")
@@ -139,27 +133,15 @@ class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: 
 
     # What is shown
 
-    @admin.display(description=gettext_lazy("content"))
-    def text(self, memory: Memory) -> str:
-        return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
-
     @admin.display(description=gettext_lazy("belongs to"), ordering="project")
     def place(self, memory: Memory) -> str:
         return f"{memory.organization.name} / {memory.project.name if memory.project else 'everyone'}"
-
-    @display(description=gettext_lazy("status"), ordering="status", label=TONES)  # type: ignore[untyped-decorator]
-    def state(self, memory: Memory) -> tuple[str, str]:
-        return memory.status, memory.get_status_display()
 
     @admin.display(description=gettext_lazy("source"))
     def came_from(self, memory: Memory) -> str:
         more = len(memory.sources)
         source = str(memory.metadata.get("file") or memory.metadata.get("source") or "")
         return f"{source} and {more} more" if more else source
-
-    @admin.display(description=gettext_lazy("source run"), ordering="source_run_id")
-    def run(self, memory: Memory) -> SafeString | str:
-        return _run_link(memory.source_run_id)
 
     @admin.display(description=gettext_lazy("replaced by"))
     def replaced_by(self, memory: Memory) -> SafeString | str:
@@ -171,7 +153,7 @@ class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: 
     @admin.display(description=gettext_lazy("lineage"))
     def lineage(self, memory: Memory) -> SafeString | str:
         lines = (
-            (_run_link(entry.get("source_run_id")), entry.get("source", ""), entry.get("deposited_at", ""))
+            (run_link(entry.get("source_run_id")), entry.get("source", ""), entry.get("deposited_at", ""))
             for entry in curate.lineage(memory)
         )
         return format_html_join("", "<div>{} {} {}</div>", lines)
@@ -193,19 +175,19 @@ class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: 
 
     @admin.action(description=gettext_lazy("Approve pending"), permissions=["curate"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.approve, _("{count} approved."))
+        self.each(request, queryset, curate.approve, _("{count} approved."))
 
     @admin.action(description=gettext_lazy("Retract"), permissions=["curate"])
     def retract(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.retract, _("{count} retracted."))
+        self.each(request, queryset, curate.retract, _("{count} retracted."))
 
     @admin.action(description=gettext_lazy("Restore"), permissions=["curate"])
     def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.restore, _("{count} restored."))
+        self.each(request, queryset, curate.restore, _("{count} restored."))
 
     @admin.action(description=gettext_lazy("Promote to the organization"), permissions=["curate"])
     def promote(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self._each(request, queryset, curate.promote, _("{count} promoted."))
+        self.each(request, queryset, curate.promote, _("{count} promoted."))
 
     @admin.action(description=gettext_lazy("Merge into the oldest"), permissions=["curate"])
     def merge(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
@@ -216,19 +198,6 @@ class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: 
             _("{count} merged into one.").format(count=len(ids)),
         )
 
-    def _each(
-        self, request: HttpRequest, queryset: QuerySet[Memory], verb: Callable[..., Memory], done: str
-    ) -> None:
-        count = 0
-        for memory_id in queryset.order_by("id").values_list("id", flat=True):
-            try:
-                verb(memory_id, request.user)
-                count += 1
-            except MemoryRefused as refused:
-                self.message_user(request, f"{memory_id}: {refused}", messages.ERROR)
-        if count:
-            self.message_user(request, done.format(count=count), messages.SUCCESS)
-
     def _tell(self, request: HttpRequest, verb: Callable[[], Memory], done: str) -> None:
         try:
             verb()
@@ -236,14 +205,3 @@ class DepositedKnowledgeAdmin(ImportExportMixin, Moments, ModelAdmin):  # type: 
             self.message_user(request, str(refused), messages.ERROR)
         else:
             self.message_user(request, done, messages.SUCCESS)
-
-
-def _run_link(run_id: str | None) -> SafeString | str:
-    if not run_id:
-        return "-"
-    try:
-        return format_html(
-            '<a class="dp-link" href="{}">{}</a>', reverse("admin:runs_run_change", args=[run_id]), run_id
-        )
-    except NoReverseMatch:
-        return run_id

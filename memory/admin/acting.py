@@ -1,0 +1,61 @@
+"""What the pages about memories share: the state's colour, the run's link, one verb for many rows."""
+
+from collections.abc import Callable
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
+from unfold.decorators import display
+
+from memory.errors import MemoryRefused
+from memory.models import Memory, MemoryStatus
+
+TONES = {
+    MemoryStatus.ACTIVE: "success",
+    MemoryStatus.PENDING_REVIEW: "warning",
+    MemoryStatus.RETRACTED: "danger",
+}
+
+
+class Acting:
+    """For a ModelAdmin of memories."""
+
+    @admin.display(description=gettext_lazy("content"))
+    def text(self, memory: Memory) -> str:
+        return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
+
+    @display(description=gettext_lazy("status"), ordering="status", label=TONES)  # type: ignore[untyped-decorator]
+    def state(self, memory: Memory) -> tuple[str, str]:
+        return memory.status, memory.get_status_display()
+
+    @admin.display(description=gettext_lazy("source run"), ordering="source_run_id")
+    def run(self, memory: Memory) -> SafeString | str:
+        return run_link(memory.source_run_id)
+
+    def each(
+        self, request: HttpRequest, queryset: QuerySet[Memory], verb: Callable[..., Memory], done: str
+    ) -> None:
+        count = 0
+        for memory_id in queryset.order_by("id").values_list("id", flat=True):
+            try:
+                verb(memory_id, request.user)
+                count += 1
+            except MemoryRefused as refused:
+                self.message_user(request, f"{memory_id}: {refused}", messages.ERROR)  # type: ignore[attr-defined]
+        if count:
+            self.message_user(request, done.format(count=count), messages.SUCCESS)  # type: ignore[attr-defined]
+
+
+def run_link(run_id: str | None) -> SafeString | str:
+    if not run_id:
+        return "-"
+    try:
+        return format_html(
+            '<a class="dp-link" href="{}">{}</a>', reverse("admin:runs_run_change", args=[run_id]), run_id
+        )
+    except NoReverseMatch:
+        return run_id
