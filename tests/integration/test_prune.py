@@ -5,6 +5,7 @@ from io import StringIO
 
 import pytest
 from django.apps import apps
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
@@ -14,7 +15,7 @@ from memory.models import Memory
 from runs import log
 from runs.actions import prune
 from runs.actions.external import OutsideRefused, complete
-from runs.models import IdempotencyRecord, Run, RunEvent, ToolCall
+from runs.models import Run, RunEvent, ToolCall
 from runs.state import fold
 from runs.verify import verify
 from tests.admin_world import client_of, superuser, url
@@ -220,12 +221,10 @@ def test_a_pruned_run_of_an_outside_agent_has_ended_for_it(ask, world):
     assert refused.value.code == "RUN_ENDED"
 
 
-def test_answers_kept_for_repeated_requests_go_in_time(world):
-    made = IdempotencyRecord.objects.create(
-        organization=world.organization, user=world.user, key="k", request_digest="d"
-    )
-    assert "0 kept answers removed" in run_prune()
-    IdempotencyRecord.objects.filter(pk=made.pk).update(created_at=timezone.now() - timedelta(days=3))
-    assert "1 kept answers would be removed" in run_prune("--dry-run")
-    assert "1 kept answers removed" in run_prune()
-    assert not IdempotencyRecord.objects.exists()
+def test_ended_sign_in_sessions_go(db):
+    for days in (-1, 1):
+        Session.objects.create(session_key=f"s{days}", expire_date=timezone.now() + timedelta(days=days))
+
+    assert "1 ended sign-in sessions would be removed" in run_prune("--dry-run")
+    assert "1 ended sign-in sessions removed" in run_prune()
+    assert [session.session_key for session in Session.objects.all()] == ["s1"]

@@ -1,6 +1,5 @@
 """manage.py prune [--organization SLUG] [--dry-run]"""
 
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.sessions.models import Session
@@ -10,8 +9,6 @@ from django.db.models.functions import Now
 
 from groups.models import Organization
 from runs.actions import prune
-from runs.api.idempotency import KEPT_HOURS
-from runs.models import IdempotencyRecord
 
 BATCH = 1_000  # rows deleted at once
 
@@ -44,11 +41,9 @@ class Command(BaseCommand):
 
     def tidy(self, dry_run: bool) -> None:
         """What outlived its use, whatever organizations wish."""
-        answers = IdempotencyRecord.objects.filter(created_at__lt=Now() - timedelta(hours=KEPT_HOURS))
-        sessions = Session.objects.filter(expire_date__lt=Now())
-        for name, outlived in (("kept answers", answers), ("sessions", sessions)):
-            number = outlived.count() if dry_run else deleted(outlived)
-            self.stdout.write(f"{number} {name} {'would be removed' if dry_run else 'removed'}")
+        ended = Session.objects.filter(expire_date__lt=Now())
+        number = ended.count() if dry_run else deleted(ended)
+        self.stdout.write(f"{number} ended sign-in sessions {'would be removed' if dry_run else 'removed'}")
 
 
 def deleted(outlived: QuerySet[Any]) -> int:
