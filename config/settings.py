@@ -163,6 +163,8 @@ if BEHIND_HTTPS and not DEBUG:
     SECURE_HSTS_SECONDS = 31_536_000
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+# Whether every other name below this one speaks HTTPS too is not Deputy's to promise.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 PUBLIC_URL = env.origin("PUBLIC_URL", address(f"http://{HOST}:{PORT}"))
 

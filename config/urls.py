@@ -1,11 +1,17 @@
 """Deputy's addresses."""
 
+from django.apps import apps
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
 from config import health, metrics
 from config.api import errors
+
+# django-q2 registers pages on which staff could have any function called; the queue has pages of its own.
+for model in apps.get_app_config("django_q").get_models():
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

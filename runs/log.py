@@ -16,6 +16,7 @@ from runs.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 from runs.webhooks import outbox
 
 PAYLOAD_VERSION = 1
+PRUNED = "pruned"  # the key of a payload's digest where the payload is gone; no payload has it otherwise
 CHANNEL = "deputy_events"  # says the root of each tree in which something happened
 
 # The time is read once the lock is held: read beside it, it would be that of before the wait. Rows are
@@ -73,6 +74,11 @@ class Event:
     agent: str
     payload: dict[str, Any]
     created_at: datetime
+
+    @property
+    def pruned(self) -> bool:
+        """Whether only the digest of what it said is left (runs/actions/prune.py)."""
+        return PRUNED in self.payload
 
 
 @dataclass
@@ -256,7 +262,7 @@ def chain(previous: str, event: Event) -> str:
         event.type,
         event.agent,
         event.created_at.isoformat(),
-        digest(event.payload),
+        event.payload[PRUNED] if event.pruned else digest(event.payload),
     )
 
 

@@ -25,7 +25,7 @@ MEMORY_CHARACTERS = 2_000  # of one memory in the prompt
 EARLIER = """
 SELECT goal, output FROM runs_run
 WHERE organization_id = %s AND user_id = %s AND project_id = %s AND session_key = %s AND id < %s
-  AND status = 'completed' AND kind = 'personal'
+  AND status = 'completed' AND kind = 'personal' AND pruned_at IS NULL
 ORDER BY id DESC LIMIT %s
 """
 

@@ -107,6 +107,7 @@ class State:
     heard: int = 0  # seq of the last message from a person
     finished: bool = False  # the last speaker has closed the run's work
     ended: str = ""
+    pruned: bool = False  # what was said is gone; how it ended is left
     inherited: list[dict[str, Any]] = field(default_factory=list)  # pages of the parent's view
     views: dict[str, Viewed] = field(default_factory=dict)  # by agent; those that were changed in this run
 
@@ -154,8 +155,9 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
 def apply(state: State, event: Event) -> None:
     """Take in one event. Unknown types change nothing: an old worker survives a newer log."""
     state.seq = event.seq
+    state.pruned = state.pruned or event.pruned
     handler = HANDLERS.get(event.type)
-    if handler:
+    if handler and (not event.pruned or handler is _ended):
         handler(state, event)
 
 

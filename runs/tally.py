@@ -17,7 +17,7 @@ BOUNDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)  #
 START = """
 INSERT INTO runs_tallycursor (id, done, next, next_at)
 SELECT 1, newest, newest, clock_timestamp()
-FROM (SELECT COALESCE(max(id), 0) AS newest FROM runs_runevent) log
+FROM (SELECT COALESCE(pg_sequence_last_value('runs_runevent_id_seq'), 0) AS newest) ids
 ON CONFLICT DO NOTHING
 """
 CURSOR = "SELECT done, next, next_at FROM runs_tallycursor WHERE id = 1 FOR UPDATE SKIP LOCKED"
@@ -26,8 +26,9 @@ SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() A
                AND backend_xid IS NOT NULL AND xact_start <= %s)
 """
 NOTE = """
-UPDATE runs_tallycursor SET done = %(to)s, next = GREATEST(%(to)s, newest), next_at = clock_timestamp()
-FROM (SELECT COALESCE(max(id), 0) AS newest FROM runs_runevent) log WHERE runs_tallycursor.id = 1
+UPDATE runs_tallycursor SET done = %(to)s, next_at = clock_timestamp(),
+    next = GREATEST(%(to)s, COALESCE(pg_sequence_last_value('runs_runevent_id_seq'), 0))
+WHERE id = 1
 """
 # A step of a model lasts from the event before its message; a tool's call from its tool.called.
 COUNT = """

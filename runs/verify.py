@@ -12,7 +12,7 @@ from runs import log
 from runs.choices import EventType, RunStatus
 from runs.state import State, apply
 
-ROW = "SELECT last_seq, last_digest, status, output, error FROM runs_run WHERE id = %s"
+ROW = "SELECT last_seq, last_digest, status, output, error, pruned_at FROM runs_run WHERE id = %s"
 EVENTS = """
 SELECT seq, type, agent, payload, created_at, digest FROM runs_runevent
 WHERE run_id = %s AND seq BETWEEN %s AND %s ORDER BY seq
@@ -34,13 +34,17 @@ class RunUnknown(LookupError):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found. `broken` is empty when all is well; `seq` is the first event that is wrong."""
+    """What was found. `broken` is empty when all is well; `seq` is the first event that is wrong.
+
+    Of a `pruned` run the chain, the order and the kinds of its events were checked, by the digests kept.
+    """
 
     run_id: str
     events: int
     status: str
     broken: str = ""
     seq: int | None = None
+    pruned: bool = False
 
 
 @dataclass
@@ -68,7 +72,7 @@ def verify(run_id: str) -> Verdict:
     found = row(ROW, [run_id])
     if found is None:
         raise RunUnknown(run_id)
-    last_seq, last_digest, status, output, error = found
+    last_seq, last_digest, status, output, error, pruned_at = found
     added, digest = Sum(State()), ""
     for seq in range(1, last_seq + 1, PIECE):
         there = rows(EVENTS, [run_id, seq, min(seq + PIECE - 1, last_seq)])
@@ -76,6 +80,9 @@ def verify(run_id: str) -> Verdict:
             if at != expected:
                 return Verdict(run_id, last_seq, status, f"event {expected} is missing", expected)
             event = log.Event(at, type, agent, from_json(payload), created_at)
+            if event.pruned and pruned_at is None:
+                words = f"event {at} ({type}) is pruned, its run is not"
+                return Verdict(run_id, last_seq, status, words, at)
             digest = log.chain(digest, event)
             if digest != kept:
                 return Verdict(
@@ -89,8 +96,11 @@ def verify(run_id: str) -> Verdict:
         if len(there) < min(PIECE, last_seq - seq + 1):
             lost = seq + len(there)
             return Verdict(run_id, last_seq, status, f"event {lost} is missing", lost)
+    if pruned_at is not None:  # what the row repeated is gone from both
+        output, error = added.output, added.error
     wrong = _row_differs(added, digest, last_digest, status, output, from_json(error))
-    return Verdict(run_id, last_seq, status, wrong or _beyond(run_id, last_seq, status))
+    broken = wrong or _beyond(run_id, last_seq, status)
+    return Verdict(run_id, last_seq, status, broken, pruned=pruned_at is not None)
 
 
 def _row_differs(

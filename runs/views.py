@@ -127,7 +127,7 @@ def view_at(run_id: str, seq: int | None = None, agent: str | None = None) -> Mo
 
 def member_named(state: State, agent: str | None) -> Member:
     """The member of this id; whose turn it is, or was last, where None. Raises NoSuchAgent."""
-    if agent is None:
+    if agent is None and state.members:
         return state.speaker
     for member in state.members:
         if member.agent == agent:

@@ -25,6 +25,12 @@ class Organization(Created):
         validators=[MinValueValidator(1)],
         help_text="New runs are refused while so many wait for a worker; empty means the deployment's limit.",
     )
+    retention_days = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="After so many days what ended runs said is removed by manage.py prune. Empty: never.",
+    )
 
     def __str__(self) -> str:
         return self.name

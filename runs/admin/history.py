@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
@@ -13,6 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
+from common import redact
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.admin import health
 from runs.admin.policy_pages import PolicyPages
@@ -28,7 +30,18 @@ from runs.models import (
 )
 
 
-class RowsOfRuns(History, TenantAdmin):
+class WithoutSecrets:
+    """What fields named like secrets hold is masked; nobody saves such a row."""
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
+        for field in found._meta.fields if found is not None else ():
+            if isinstance(field, JSONField):
+                setattr(found, field.name, redact.masked(getattr(found, field.name)))
+        return found
+
+
+class RowsOfRuns(WithoutSecrets, History, TenantAdmin):
     """Rows that belong to a run and follow its project."""
 
     project_lookup = "run__project_id"
@@ -107,7 +120,7 @@ class ApprovalNoticeAdmin(RowsOfRuns):
 
 
 @admin.register(IdempotencyRecord)
-class IdempotencyRecordAdmin(History, TenantAdmin):
+class IdempotencyRecordAdmin(WithoutSecrets, History, TenantAdmin):
     fixed = ()
     list_display = ("key", "user", "status", "location", "created_at")
     list_filter = (("user", Related),)

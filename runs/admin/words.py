@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from common import redact
 from common.canonical import canonical
 
 MAX_DEPTH = 6  # of nesting that is spelled out; deeper values are shown as JSON
@@ -53,6 +54,11 @@ class Line:
 def readable(value: Any) -> list[Line]:
     """A JSON value, whole, as lines: nothing is left out, invisible characters are shown."""
     return [Line(name, text) for name, text in _lines(value, "", 0)]
+
+
+def shown(value: Any) -> list[Line]:
+    """The same, with what fields named like secrets hold masked: for those who look, not for who decides."""
+    return readable(redact.masked(value))
 
 
 def _lines(value: Any, name: str, depth: int) -> list[tuple[str, str]]:

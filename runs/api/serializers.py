@@ -6,6 +6,7 @@ from drf_spectacular.helpers import lazy_serializer
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from common import redact
 from config.api.views import StrictBoolean, StrictSerializer, TextField
 from memory.context.models import PageKind, SegmentPermission, SegmentType
 from policy.models.rules import Effect
@@ -149,6 +150,11 @@ class EventSerializer(serializers.ModelSerializer):
         model = RunEvent
         fields = ["run", "seq", "type", "agent", "payload", "created_at", "digest"]
         read_only_fields = fields
+
+    def to_representation(self, event: RunEvent) -> dict[str, Any]:
+        """The digest is that of the payload as stored, without anything masked."""
+        said = super().to_representation(event)
+        return {**said, "payload": redact.masked(said["payload"])}
 
 
 class EventPageSerializer(serializers.Serializer):

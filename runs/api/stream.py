@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 from rest_framework.renderers import JSONRenderer
 
+from common import redact
 from config.web import let_go
 from runs.api.feed import Feed, feed
 from runs.choices import TERMINAL
@@ -201,4 +202,5 @@ async def _woken(woken: asyncio.Event, seconds: float) -> bool:
 def written(row: Row) -> bytes:
     """One event as text/event-stream has it, with the JSON of `events/`."""
     event = dict(zip(COLUMNS, row, strict=True))
+    event["payload"] = redact.masked(event["payload"])
     return b"id: %s:%d\ndata: %s\n\n" % (event["run"].encode(), event["seq"], JSONRenderer().render(event))

@@ -61,6 +61,7 @@ class Run(Created):
     queued_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    pruned_at = models.DateTimeField(null=True, help_text="When what it said was removed for its age.")
 
     class Meta:
         permissions = [

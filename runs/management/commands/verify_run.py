@@ -46,5 +46,5 @@ class Command(BaseCommand):
 
 
 def sentence(verdict: Verdict) -> str:
-    found = f"BROKEN: {verdict.broken}" if verdict.broken else "whole"
+    found = f"BROKEN: {verdict.broken}" if verdict.broken else "whole, pruned" if verdict.pruned else "whole"
     return f"{verdict.run_id}: {verdict.status}, {verdict.events} events, {found}"
