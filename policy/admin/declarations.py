@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy
 
 from groups.admin.tenancy import Related, TenantAdmin, sight
 from groups.models import Organization
@@ -43,7 +44,9 @@ class ToolDeclarationAdmin(TenantAdmin):
     ordering = ("tool",)
     autocomplete_fields = ("organization",)
     list_after_template = "admin/policy/tooldeclaration/stated.html"
-    empty_message = "No correction yet: what tools declare, or what was inferred of them, holds."
+    empty_message = gettext_lazy(
+        "No correction yet: what tools declare, or what was inferred of them, holds."
+    )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         shown = {"stated": stated(request), **(extra_context or {})}
