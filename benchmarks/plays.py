@@ -38,7 +38,14 @@ def ask(is_assistant: bool, results: int) -> Reply:
     return _say(ANSWER)
 
 
-PLAYS = {"escalate": escalate, "ask": ask}
+def approve(is_assistant: bool, results: int) -> Reply:
+    """The assistant makes a call that a rule stops, and answers when it has been let through."""
+    if not results:
+        return _call("I need to see the groups.", "list_available_groups")
+    return _say(ANSWER)
+
+
+PLAYS = {"escalate": escalate, "ask": ask, "approve": approve}
 
 
 def _say(content: str) -> Reply:
