@@ -63,11 +63,6 @@ def prepare(session: Session) -> None:
     session.cache["prompt"] = build(session)
 
 
-def needs_nothing(session: Session) -> bool:
-    """Whether the next prompt can be made without writing anything."""
-    return working_memory.untouched(session, session.state.speaker)
-
-
 def build(session: Session) -> Prompt:
     """The next speaker's prompt from the state; a few queries, cached for the claim where they may be."""
     state, member = session.state, session.state.speaker

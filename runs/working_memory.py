@@ -61,11 +61,6 @@ class Shown:
 # What the speaker reads
 
 
-def untouched(session: Session, member: Member) -> bool:
-    """Whether the view can be shown without writing anything."""
-    return stored(session, member) is None and _fits(_initial(session, member)[1])
-
-
 def shown(session: Session, member: Member) -> Shown:
     """The view for the next prompt, within the budget. Writes only where it is stored or too large."""
     if stored(session, member) is None:
