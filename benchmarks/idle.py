@@ -17,7 +17,7 @@ import psycopg
 from benchmarks import harness
 from launch.home import PROJECT
 
-SETTLES = 10  # seconds
+SETTLES = 30  # seconds
 
 
 def main() -> None:
