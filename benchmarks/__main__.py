@@ -20,11 +20,14 @@ from launch.home import PROJECT
 PAGE = PROJECT / "docs" / "benchmarks.md"
 KEPT = PROJECT / "docs" / "benchmarks.json"
 COMMANDS: dict[str, list[str]] = {
-    "escalation": ["-m", "benchmarks.escalation", "--items", "120"],
-    "approval": ["-m", "benchmarks.approval", "--items", "80"],
-    "parked": ["-m", "benchmarks.parked", "--items", "900"],
-    "queue": ["-m", "benchmarks.queue", "2000"],
+    "escalation": ["-m", "benchmarks.escalation", "--clients", "1", "--items", "50"],
+    "escalation_8": ["-m", "benchmarks.escalation", "--clients", "8", "--items", "96"],
+    "approval": ["-m", "benchmarks.approval", "--items", "20"],
+    "parked": ["-m", "benchmarks.parked", "--items", "240"],
+    "queue": ["-m", "benchmarks.queue", "1000"],
     "policy": ["-m", "benchmarks.policy"],
+    "pages": ["-m", "benchmarks.pages"],
+    "idle": ["-m", "benchmarks.idle"],
     "growth": ["-m", "benchmarks.growth", "--picture"],
 }
 

@@ -68,11 +68,12 @@ def over_steps(url: str) -> list[tuple[int, float]]:
     from benchmarks import plays
     from benchmarks.deputy import Deputy
 
+    work = Deputy(url)
     settings.DEPUTY_MODEL = "scripted:long"
     settings.RUN_STEPS, settings.RUN_TOKENS = max(STEPS) + 100, 10**9
     plays.LONG = max(STEPS) + AROUND
     plays.asked_at.clear()
-    Deputy(url).run()
+    work.run()
     times = [(b - a) * 1000 for a, b in zip(plays.asked_at, plays.asked_at[1:], strict=False)]
     assert len(times) >= plays.LONG, f"the run ended after {len(times)} steps"
     return [(step, median(times[max(1, step - AROUND) : step + AROUND])) for step in STEPS]

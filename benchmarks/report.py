@@ -43,14 +43,6 @@ def side_by_side(told: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def escalation(told: Mapping[str, Any]) -> list[str]:
-    lines = ["One client:", "", *side_by_side(told)]
-    for name, figures in told.items():
-        if name.startswith("clients_"):
-            lines += ["", f"{name.removeprefix('clients_')} clients:", "", *side_by_side(figures)]
-    return lines
-
-
 def approval(told: Mapping[str, Any]) -> list[str]:
     lines = ["The process that decides goes on:", "", *side_by_side(told)]
     return [*lines, "", "A worker goes on, woken through the queue:", "", *side_by_side(told["queue"])]
@@ -80,6 +72,19 @@ def growth(told: Mapping[str, Any]) -> list[str]:
     return [*lines, "![What a step and a run cost as there are more](images/growth.svg)"]
 
 
+def pages(told: Mapping[str, Any]) -> list[str]:
+    head = ["page", "statements among 100 runs", f"among {told['runs']:,}", "p95 ms", "the statements alone"]
+    lines = [row(head), row([":--"] + ["--:"] * (len(head) - 1))]
+    for name, one in told["pages"].items():
+        few, many = one["queries_among_few"], one["queries"]
+        lines.append(row([name, str(few), str(many), str(one["p95_ms"]), str(one["statements_p95_ms"])]))
+    return lines
+
+
+def idle(told: Mapping[str, Any]) -> list[str]:
+    return [f"{told['per_second']} transactions a second."]
+
+
 def policy(told: Mapping[str, Any]) -> list[str]:
     rows = [("**Deputy**", told[OURS]), ("plain Python", told[FLOOR]), *told["peers"].items()]
     lines = [row([f"{told['rules']:,} rules", "p50 µs", "p95 µs"]), row([":--", "--:", "--:"])]
@@ -93,10 +98,13 @@ def row(cells: list[str]) -> str:
 
 
 TABLES = {
-    "escalation": escalation,
+    "escalation": side_by_side,
+    "escalation_8": side_by_side,
     "approval": approval,
     "parked": parked,
     "queue": side_by_side,
     "policy": policy,
+    "pages": pages,
+    "idle": idle,
     "growth": growth,
 }
