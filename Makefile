@@ -41,7 +41,6 @@ pictures:  ## the pictures of docs/tour.md, made anew
 	$(INSTALL) --dev
 	@exec $(VENV) -m tests.browser.pictures
 
-bench:  ## one figure: BENCH=name runs benchmarks/name.py
+bench:  ## every figure, and docs/benchmarks.md (BENCH=name for one: benchmarks/name.py)
 	$(INSTALL) --dev
-	@test -n "$(BENCH)" || { echo "deputy: BENCH=name says which: $$(cd benchmarks && ls *.py | sed 's/\.py$$//;/^_/d' | tr '\n' ' ')" >&2; exit 1; }
-	@exec $(VENV) -m benchmarks.$(BENCH) $(ARGS)
+	@exec $(VENV) -m benchmarks$(if $(BENCH),.$(BENCH)) $(ARGS)

@@ -2,9 +2,11 @@
 
     python -m benchmarks.escalation
 
-No model is asked: replies come from a script, so what is measured is what Deputy adds to them. The peer's
-graph has the same five steps, a node each, and writes a checkpoint before the next begins
-(`durability="sync"`): the least that survives a crash as Deputy's runs do.
+No model is asked: replies come from a script, so what is measured is what Deputy adds to them. The peers
+have the same five steps, and commit each before the next begins (LangGraph with `durability="sync"`): the
+least that survives a crash as Deputy's runs do. All keep what the group found, and what became of the task,
+where later tasks look for it: LangGraph in its store, the others in a table. Deputy alone also asks policy,
+searches what is known, ranks the groups, writes prompts and a ledger, and chains its log by digests.
 """
 
 import argparse
@@ -18,6 +20,7 @@ def subjects(options: argparse.Namespace) -> list[Subject]:
     python = None if options.no_peers else peers.python()
     if python:
         chosen.append(Subject("langgraph", "benchmarks.escalation_langgraph", python))
+        chosen.append(Subject("dbos", "benchmarks.escalation_dbos", python))
     return chosen
 
 

@@ -31,6 +31,9 @@ CREATE TABLE wait (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(), resolved_at timestamptz,
     PRIMARY KEY (run_id, correlation_key)
 );
+CREATE TABLE memory (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run_id text NOT NULL, content text NOT NULL
+);
 CREATE TABLE fact (id integer PRIMARY KEY, content text NOT NULL);
 INSERT INTO fact SELECT n, 'Deputy fact number ' || n FROM generate_series(1, 100) n;
 """
@@ -66,6 +69,8 @@ RESOLVE = """
 UPDATE wait SET resolved_at = clock_timestamp(), outcome = 'completed'
 WHERE run_id = %s AND correlation_key = %s AND resolved_at IS NULL
 """
+
+KEEP = "INSERT INTO memory (run_id, content) VALUES (%s, %s)"
 
 Event = tuple[str, dict[str, Any]]
 
@@ -118,8 +123,10 @@ class Floor:
             self._changed(RESUME, (1, parent), parent, [("wait.completed", result)])
             db.execute(RESOLVE, (parent, f"child-{child}"))
             self._end(child)
+            db.execute(KEEP, (child, ANSWER))
         with db.transaction():
             self._end(parent)
+            db.execute(KEEP, (parent, f"Goal: {GOAL}\nOutcome: {ANSWER}"))
 
     def _create(self, run: str, parent: str | None) -> None:
         self._db.execute(CREATE, (run, parent, GOAL, 1))

@@ -1,13 +1,15 @@
-"""LangGraph's escalation: a graph with a subgraph, checkpointed to PostgreSQL."""
+"""LangGraph's escalation: a graph with a subgraph, checkpoints in PostgreSQL, what it learnt in its store."""
 
 import itertools
 import operator
 import os
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 import psycopg
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.store.postgres import PostgresStore
 from psycopg.rows import dict_row
 
 from benchmarks.client import serve
@@ -35,7 +37,8 @@ class Graph:
     def __init__(self, url: str) -> None:
         self._db, self._tool = connect(url), connect(url)
         self._threads = (f"{os.getpid()}-{n}" for n in itertools.count())
-        self._graph = self._parent().compile(checkpointer=PostgresSaver(self._db))
+        self._store = PostgresStore(self._tool)
+        self._graph = self._parent().compile(checkpointer=PostgresSaver(self._db), store=self._store)
 
     def execute(self, sql: str) -> None:
         self._db.execute(sql)
@@ -55,7 +58,7 @@ class Graph:
         graph = StateGraph(State)
         graph.add_node("decide", lambda state: {"messages": [said("This is beyond me.", "escalate")]})
         graph.add_node("group", self._child().compile())
-        graph.add_node("answer", lambda state: {"messages": [said(ANSWER)]})
+        graph.add_node("answer", self._answer)
         for here, there in itertools.pairwise([START, "decide", "group", "answer", END]):
             graph.add_edge(here, there)
         return graph
@@ -64,7 +67,7 @@ class Graph:
         graph = StateGraph(State)
         graph.add_node("first", self._look_up)
         graph.add_node("second", self._look_up)
-        graph.add_node("conclude", lambda state: {"messages": [said(ANSWER)]})
+        graph.add_node("conclude", self._conclude)
         for here, there in itertools.pairwise([START, "first", "second", "conclude", END]):
             graph.add_edge(here, there)
         return graph
@@ -76,10 +79,21 @@ class Graph:
         result = {"role": "tool", "content": row["content"]}
         return {"messages": [said("Let me look that up.", "look_up"), result]}
 
+    def _conclude(self, state: State) -> dict[str, Any]:
+        self._store.put(("project", "knowledge"), str(uuid4()), {"content": ANSWER}, index=False)
+        return {"messages": [said(ANSWER)]}
+
+    def _answer(self, state: State) -> dict[str, Any]:
+        outcome = f"Goal: {GOAL}\nOutcome: {ANSWER}"
+        self._store.put(("project", "tasks"), str(uuid4()), {"content": outcome}, index=False)
+        return {"messages": [said(ANSWER)]}
+
 
 def prepare(url: str) -> None:
     with PostgresSaver.from_conn_string(url) as saver:
         saver.setup()
+    with PostgresStore.from_conn_string(url) as store:
+        store.setup()
     with psycopg.connect(url) as db:
         db.execute("CREATE TABLE fact (id integer PRIMARY KEY, content text NOT NULL)")
         db.execute("INSERT INTO fact VALUES (1, 'Deputy fact number 1')")

@@ -70,6 +70,9 @@ class Measured:
         columns = zip(*(asdict(figures).values() for figures in repetitions), strict=True)
         return cls(Figures(*map(median, columns)), tuple(repetitions))
 
+    def told(self) -> dict[str, float]:
+        return {**self.figures.told(), "spread": round(self.spread(), 2)}
+
     def spread(self) -> float:
         """How far p50 lies apart between the repetitions, as a share of its median."""
         p50s = [figures.p50_ms for figures in self.repetitions]
@@ -358,7 +361,7 @@ def compare(bench: str, subjects: Callable[[argparse.Namespace], Sequence[Subjec
             each = max(1, options.items // clients)
             measured = measure(chosen, admin_url, clients, each, options.repetitions)
             print(table(measured, clients), end="\n\n", flush=True)
-            told[clients] = {name: one.figures.told() for name, one in measured.items()}
+            told[clients] = {name: one.told() for name, one in measured.items()}
     first, *others = options.clients
     more = {f"clients_{clients}": by_role(told[clients]) for clients in others}
     print(last_line(bench, told[first], **more))

@@ -1,5 +1,6 @@
 """What the scripted model says: the same in every run, by what has been said before."""
 
+import time
 from collections.abc import Sequence
 
 from django.db import connection
@@ -10,6 +11,8 @@ from runs.tools.base import ToolContext
 from runs.tools.registry import tool
 
 LOOK_UPS = 2
+LONG = 100
+asked_at: list[float] = []  # when the model of the long play was asked
 
 
 class Scripted:
@@ -38,7 +41,22 @@ def ask(is_assistant: bool, results: int) -> Reply:
     return _say(ANSWER)
 
 
-PLAYS = {"escalate": escalate, "ask": ask}
+def approve(is_assistant: bool, results: int) -> Reply:
+    """The assistant makes a call that a rule stops, and answers when it has been let through."""
+    if not results:
+        return _call("I need to see the groups.", "list_available_groups")
+    return _say(ANSWER)
+
+
+def long(is_assistant: bool, results: int) -> Reply:
+    """LONG look-ups one after the other, each with a word of its own, before the answer."""
+    asked_at.append(time.perf_counter())
+    if results < LONG:
+        return _call("Let me look that up.", "look_up", word=str(results))
+    return _say(ANSWER)
+
+
+PLAYS = {"escalate": escalate, "ask": ask, "approve": approve, "long": long}
 
 
 def _say(content: str) -> Reply:
@@ -50,8 +68,8 @@ def _call(content: str, name: str, **arguments: str) -> Reply:
 
 
 @tool(description="Look something up.", transactional=True, idempotent=True)
-def look_up(run: ToolContext) -> dict[str, str]:
-    """One row of the database."""
+def look_up(run: ToolContext, *, word: str = "") -> dict[str, str]:
+    """One row of the database, whatever the word."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM groups_project WHERE id = %s", [run.project_id])
         return {"project": cursor.fetchone()[0]}

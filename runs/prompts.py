@@ -63,11 +63,6 @@ def prepare(session: Session) -> None:
     session.cache["prompt"] = build(session)
 
 
-def needs_nothing(session: Session) -> bool:
-    """Whether the next prompt can be made without writing anything."""
-    return working_memory.untouched(session, session.state.speaker)
-
-
 def build(session: Session) -> Prompt:
     """The next speaker's prompt from the state; a few queries, cached for the claim where they may be."""
     state, member = session.state, session.state.speaker
@@ -225,15 +220,22 @@ def heard(said: Said) -> Message:
 
 
 def own(session: Session, said: Said, results: Results) -> list[Message]:
+    """The speaker's words with their calls and results; made once where the results stay as they are."""
+    made: dict[int, list[Message]] = session.cache.setdefault("own", {})
+    if said.seq in made:
+        return made[said.seq]
     calls = [session.state.calls[call_id] for call_id in said.calls]
     requests = tuple(ToolRequest(call.tool, call.arguments, id=call.call_id) for call in calls)
-    return [
+    found = [
         Message("assistant", said.content, name=said.name, tool_calls=requests),
         *(
             Message("tool", result_text(call, results), name=call.tool, tool_call_id=call.call_id)
             for call in calls
         ),
     ]
+    if not any(call.call_id in results.whole for call in calls):
+        made[said.seq] = found
+    return found
 
 
 def result_text(call: Call, results: Results) -> str:

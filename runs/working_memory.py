@@ -61,11 +61,6 @@ class Shown:
 # What the speaker reads
 
 
-def untouched(session: Session, member: Member) -> bool:
-    """Whether the view can be shown without writing anything."""
-    return stored(session, member) is None and _fits(_initial(session, member)[1])
-
-
 def shown(session: Session, member: Member) -> Shown:
     """The view for the next prompt, within the budget. Writes only where it is stored or too large."""
     if stored(session, member) is None:
@@ -294,15 +289,20 @@ def results(session: Session, member: Member) -> Results:
     viewed = session.state.views.get(member.agent)
     system = stored(session, member)
     kept: dict[str, Call] = {}
+    known: dict[str, str] = session.cache.setdefault("told", {})  # results that stay as they are
     found = Results({}, {})
     for call in session.state.calls.values():
         if call.agent != member.agent or call.error or call.phase != "ended":
+            continue
+        if call.call_id in known:
+            found.told[call.call_id] = known[call.call_id]
             continue
         source = source_of(session, call.call_id)
         if viewed and source in viewed.sources:
             kept[source] = call
         else:
-            found.told[call.call_id] = texts.of_result(result_of(session, call))
+            text = known[call.call_id] = texts.of_result(result_of(session, call))
+            found.told[call.call_id] = text
     pages = system.by_source(list(kept)) if system and kept else {}
     for source, call in kept.items():
         result = found.whole[call.call_id] = result_of(session, call)

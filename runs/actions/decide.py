@@ -97,7 +97,8 @@ def _decide(
         if remember and approved:
             _grant(approval, by, remember, reason, log.now)
         _write_down(approval, by, approved, human, reason)
-        if approved and _words_for_it(approval) < approval.deciders_needed:
+        several = approval.deciders_needed > 1
+        if approved and several and _words_for_it(approval) < approval.deciders_needed:
             approval.save()
             return approval
         _conclude(log, approval, by, approved, human, reason)
@@ -161,16 +162,20 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str, now: da
 
 
 def _write_down(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> None:
-    ApprovalDecision.objects.update_or_create(
+    decision = ApprovalDecision(
         approval=approval,
         user=by,
         arguments_digest=approval.arguments_digest,
-        defaults={
-            "organization_id": approval.organization_id,
-            "approved": approved,
-            "as_human": human,
-            "reason": reason,
-        },
+        organization_id=approval.organization_id,
+        approved=approved,
+        as_human=human,
+        reason=reason,
+    )
+    ApprovalDecision.objects.bulk_create(
+        [decision],
+        update_conflicts=True,
+        unique_fields=["approval", "user", "arguments_digest"],
+        update_fields=["approved", "as_human", "reason"],
     )
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import client, harness, parked
+from benchmarks import client, harness, parked, report
 from benchmarks.harness import Figures, Measured
 
 
@@ -150,3 +150,21 @@ def test_a_client_that_dies_is_told_with_its_last_words() -> None:
         harness._client(subject, "x", 1, 1) as process,
     ):
         process.expect()
+
+
+def test_the_page_has_each_benchmark_in_its_place_with_its_command_and_conditions() -> None:
+    figures = {"p50_ms": 8.0, "p95_ms": 9.0, "per_second": 100.0, "commits": 7.0, "wal_bytes": 36_000.0}
+    told = {
+        "ours": figures,
+        "floor": {**figures, "p50_ms": 4.0},
+        "peers": {"langgraph": {**figures, "spread": 0.25}},
+        "command": "python -m benchmarks.escalation",
+        "conditions": {"at": "now", "machine": "Linux", "cores": 2, "python": "3.11", "load_before": 6.2},
+    }
+    page = report.page({"escalation": told})
+    assert "| **Deputy** | 8.0 | 9.0 | 100 | 7.0 | 36.0 | 2.0 | – |" in page
+    assert "| langgraph | 8.0 | 9.0 | 100 | 7.0 | 36.0 | 2.0 | 25% |" in page
+    assert "`python -m benchmarks.escalation`, now, Linux, 2 cores" in page
+    assert "load average before it began: 6.2" in page
+    assert page.count("*Not measured here.*") == len(report.TABLES) - 1
+    assert "<!--" not in page

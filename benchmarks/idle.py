@@ -1,0 +1,56 @@
+"""What a cluster with nothing to do asks of the database.
+
+    python -m benchmarks.idle [SECONDS]
+
+Transactions a second, committed or rolled back, of a cluster of two workers after ten seconds to settle.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psycopg
+
+from benchmarks import harness
+from launch.home import PROJECT
+
+SETTLES = 30  # seconds
+
+
+def main() -> None:
+    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+    with harness.server() as admin_url:
+        url = harness.database(admin_url, "idle")
+        environment = harness.environment(url) | {"SECRET_KEY": "only-for-benchmarks-" + "0123456789" * 4}
+        os.environ |= environment
+        from benchmarks import deputy
+
+        deputy.prepare(url)
+        command = [sys.executable, "manage.py", "cluster"]
+        cluster = subprocess.Popen(command, cwd=PROJECT, env=environment, start_new_session=True)
+        try:
+            time.sleep(SETTLES)
+            before = transactions(admin_url)
+            time.sleep(seconds)
+            each = (transactions(admin_url) - before) / seconds
+        finally:
+            cluster.send_signal(signal.SIGTERM)
+            cluster.wait(30)
+    print(f"{each:.2f} transactions a second, over {seconds} seconds")
+    print(json.dumps({"bench": "idle", "per_second": round(each, 2), "seconds": seconds}))
+
+
+def transactions(admin_url: str) -> int:
+    with psycopg.connect(admin_url, autocommit=True) as admin:
+        row = admin.execute(
+            "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'idle'"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""docs/benchmarks.md from what the benchmarks told, and the words between the tables from notes.md."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import FLOOR, OURS
+
+NOTES = Path(__file__).with_name("notes.md")
+MARK = re.compile(r"<!-- (\w+) -->")
+
+
+def page(kept: Mapping[str, Any]) -> str:
+    """The notes, with each benchmark's table in the place of its mark."""
+    return MARK.sub(lambda mark: section(mark[1], kept.get(mark[1])), NOTES.read_text())
+
+
+def section(name: str, told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return "*Not measured here.*"
+    lines = TABLES[name](told)
+    at = told["conditions"]
+    where = (
+        f"`{told['command']}`, {at['at']}, {at['machine']}, {at['cores']} cores, Python {at['python']}; load "
+        f"average before it began: {at['load_before']}."
+    )
+    return "\n".join([*lines, "", where])
+
+
+def side_by_side(told: Mapping[str, Any]) -> list[str]:
+    """Floor, ours and peers, each with its p50 against the floor's."""
+    floor = told.get(FLOOR)
+    head = ["", "p50 ms", "p95 ms", "per s", "commits", "WAL KB", "p50 ÷ floor", "spread"]
+    rows = [("**Deputy**", told.get(OURS)), ("bare SQL", floor), *told["peers"].items()]
+    lines = [row(head), row([":--"] + ["--:"] * (len(head) - 1))]
+    for name, one in rows:
+        if one:
+            ratio = f"{one['p50_ms'] / floor['p50_ms']:.1f}" if floor else "–"
+            cells = [f"{one['p50_ms']:.1f}", f"{one['p95_ms']:.1f}", f"{one['per_second']:.0f}"]
+            cells += [f"{one['commits']:.1f}", f"{one['wal_bytes'] / 1000:.1f}", ratio]
+            lines.append(row([name, *cells, f"{one['spread']:.0%}" if "spread" in one else "–"]))
+    return lines
+
+
+def approval(told: Mapping[str, Any]) -> list[str]:
+    lines = ["The process that decides goes on:", "", *side_by_side(told)]
+    return [*lines, "", "A worker goes on, woken through the queue:", "", *side_by_side(told["queue"])]
+
+
+def parked(told: Mapping[str, Any]) -> list[str]:
+    lines = [row(["", "bytes a run", "of which"]), row([":--", "--:", ":--"])]
+    for name, one in (("**Deputy**", told.get(OURS)), ("bare SQL", told.get(FLOOR)), *told["peers"].items()):
+        if one:
+            tables = sorted(one["bytes_by_table"].items(), key=lambda item: -item[1])[:5]
+            shown = ", ".join(f"{table} {size:,}" for table, size in tables)
+            lines.append(row([name, f"{one['bytes_per_run']:,}", shown]))
+    return [*lines, "", "Waking one, from the answer to the run's end:", "", *side_by_side(told)]
+
+
+def growth(told: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for name, words in (("step", "The Nth step of one run"), ("runs", "An escalation, among N runs")):
+        curve = told[name]
+        lines += [
+            row([words, *(f"{at:,}" for at in curve["at"])]),
+            row([":--"] + ["--:"] * len(curve["at"])),
+            row(["ms", *map(str, curve["ms"])]),
+            row(["of the first", *map(str, curve["of_first"])]),
+            "",
+        ]
+    return [*lines, "![What a step and a run cost as there are more](images/growth.svg)"]
+
+
+def pages(told: Mapping[str, Any]) -> list[str]:
+    head = ["page", "statements among 100 runs", f"among {told['runs']:,}", "p95 ms", "the statements alone"]
+    lines = [row(head), row([":--"] + ["--:"] * (len(head) - 1))]
+    for name, one in told["pages"].items():
+        few, many = one["queries_among_few"], one["queries"]
+        lines.append(row([name, str(few), str(many), str(one["p95_ms"]), str(one["statements_p95_ms"])]))
+    return lines
+
+
+def idle(told: Mapping[str, Any]) -> list[str]:
+    return [f"{told['per_second']} transactions a second."]
+
+
+def policy(told: Mapping[str, Any]) -> list[str]:
+    rows = [("**Deputy**", told[OURS]), ("plain Python", told[FLOOR]), *told["peers"].items()]
+    lines = [row([f"{told['rules']:,} rules", "p50 µs", "p95 µs"]), row([":--", "--:", "--:"])]
+    for name, one in rows:
+        lines.append(row([name, f"{one['p50_ms'] * 1000:.1f}", f"{one['p95_ms'] * 1000:.1f}"]))
+    return lines
+
+
+def row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+TABLES = {
+    "escalation": side_by_side,
+    "escalation_8": side_by_side,
+    "approval": approval,
+    "parked": parked,
+    "queue": side_by_side,
+    "policy": policy,
+    "pages": pages,
+    "idle": idle,
+    "growth": growth,
+}
