@@ -109,7 +109,7 @@ BADGES = {"runs_approval_changelist": "runs.admin.dashboard.pending_badge"}
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The sidebar for this person: what they may not see is not offered."""
-    groups = [
+    groups: list[dict[str, Any]] = [
         {
             "title": _(title) if title else None,
             "separator": bool(title),

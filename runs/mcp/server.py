@@ -17,7 +17,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from common.canonical import NotJson, normalise
 from config.api.parsers import MAX_BODY
 from runs.api.feed import feed
-from runs.calls import MOVED
+from runs.api.patience import MOVED
 from runs.mcp import offer
 from runs.mcp.offer import COMPLETE, OWN, RESULT, START, Answer, Refused
 from runs.mcp.place import Place
