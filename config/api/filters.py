@@ -6,7 +6,7 @@ from django_filters.rest_framework import DjangoFilterBackend
 
 from config.api.errors import bad_query
 
-ALWAYS_KNOWN = ("cursor", "limit", "format")
+ALWAYS_KNOWN = ("cursor", "limit", "ordering", "format")
 
 
 class KnownParameters(DjangoFilterBackend):

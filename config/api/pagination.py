@@ -8,6 +8,7 @@ from rest_framework.pagination import CursorPagination
 
 from config.api.errors import bad_query
 
+ORDERINGS = {"created_at": "id", "-created_at": "-id"}
 POSITION = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
 
 
@@ -18,6 +19,25 @@ class NewestFirst(CursorPagination):
     page_size = 25
     max_page_size = 100
     page_size_query_param = "limit"
+
+    def get_ordering(self, request: Any, queryset: Any, view: Any) -> tuple[str, ...]:
+        asked = request.query_params.get("ordering")
+        if asked is None:
+            return (self.ordering,)
+        if asked not in ORDERINGS:
+            raise bad_query("ordering", f"is one of {', '.join(ORDERINGS)}.")
+        return (ORDERINGS[asked],)
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        default = next(name for name, column in ORDERINGS.items() if column == self.ordering)
+        ordering = {
+            "name": "ordering",
+            "in": "query",
+            "required": False,
+            "description": f"By when they were made; `{default}` where left out.",
+            "schema": {"type": "string", "enum": list(ORDERINGS)},
+        }
+        return [*super().get_schema_operation_parameters(view), ordering]
 
     def get_page_size(self, request: Any) -> int:
         return whole_number(request, "limit", self.page_size, least=1, most=self.max_page_size)

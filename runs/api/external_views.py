@@ -50,7 +50,7 @@ class OutsideView(ApiView):
 
     @documented("The calls of a run, the oldest first", CallSummarySerializer(many=True))
     def list(self, request: Any, pk: str) -> Response:
-        only(request, "limit", "cursor")
+        only(request, "limit", "cursor", "ordering")
         page = self.paginate_queryset(self.get_queryset().filter(run=self._found(pk)))
         return self.get_paginated_response(CallSummarySerializer(page, many=True).data)
 

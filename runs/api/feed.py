@@ -31,6 +31,7 @@ class Feed:
         self.followers: dict[str, set[asyncio.Event]] = {}
         self._reader: Any = None
         self._reading = asyncio.Lock()
+        self._to_come: dict[tuple[str, str], asyncio.Task[list[Any]]] = {}  # reads that have not begun
         self._task: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -49,13 +50,24 @@ class Feed:
             self._leave(root_id, woken)
 
     async def read(self, sql: str, parameters: Any) -> list[Any]:
-        """All rows. Tries once more on a fresh connection when the old one has gone."""
+        """All rows, not to be changed: who asks the same at the same moment shares them.
+
+        Only a read that has not begun is shared, so that nobody hears less than was there when they
+        asked. Tries once more on a fresh connection when the old one has gone.
+        """
+        key = (sql, repr(parameters))
+        if key not in self._to_come:
+            self._to_come[key] = asyncio.create_task(self._read(key, parameters))
+        return await asyncio.shield(self._to_come[key])
+
+    async def _read(self, key: tuple[str, str], parameters: Any) -> list[Any]:
         async with self._reading:
+            del self._to_come[key]
             for last in (False, True):
                 try:
                     if self._reader is None:
                         self._reader = await own_async_connection()
-                    return list(await (await self._reader.execute(sql, parameters)).fetchall())
+                    return list(await (await self._reader.execute(key[0], parameters)).fetchall())
                 except psycopg.OperationalError:
                     await self._close_reader()
                     if last:

@@ -20,6 +20,7 @@ LONGEST_SECONDS = 600.0  # then the client connects again, and its rights are lo
 HELD_SECONDS = 0.05  # between two looks when an open transaction holds events back
 HOLD_SECONDS = 15  # no transaction holds events back for longer
 PAGE = 500  # events read at once
+KEPT = 1000  # events kept as they are sent
 
 EVENTS = """
 SELECT run_id, seq, type, agent, payload, created_at, digest FROM runs_runevent
@@ -200,7 +201,16 @@ async def _woken(woken: asyncio.Event, seconds: float) -> bool:
 
 
 def written(row: Row) -> bytes:
-    """One event as text/event-stream has it, with the JSON of `events/`."""
-    event = dict(zip(COLUMNS, row, strict=True))
-    event["payload"] = redact.masked(event["payload"])
-    return b"id: %s:%d\ndata: %s\n\n" % (event["run"].encode(), event["seq"], JSONRenderer().render(event))
+    """One event as text/event-stream has it, with the JSON of `events/`. Written once for all who follow."""
+    key, payload = (row[0], row[1]), row[4]
+    kept = _written.get(key)
+    if kept is None or kept[0] != payload:  # pruning empties a payload
+        event = dict(zip(COLUMNS, row, strict=True)) | {"payload": redact.masked(payload)}
+        told = b"id: %s:%d\ndata: %s\n\n" % (row[0].encode(), row[1], JSONRenderer().render(event))
+        if len(_written) >= KEPT:
+            del _written[next(iter(_written))]
+        kept = _written[key] = (payload, told)
+    return kept[1]
+
+
+_written: dict[tuple[str, int], tuple[Any, bytes]] = {}  # the latest events, with the payload they were of

@@ -19,23 +19,32 @@ from tests.acceptance.house import House, until
 class Web:
     """The server of `make run`, with one worker."""
 
-    def __init__(self, house: House) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            self.log = house.logs / f"web-{listener.getsockname()[1]}.log"
-            listening = listener.fileno()
-            with open(self.log, "wb") as output:
-                self.process = subprocess.Popen(
-                    [sys.executable, *WEB_COMMAND, "--bind", f"fd://{listening}", "--workers", "1"],
-                    cwd=PROJECT,
-                    env=house.environment(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=(listening,),
-                    start_new_session=True,
-                    preexec_fn=die_with_parent(signal.SIGTERM),
-                )
+    def __init__(self, house: House, **environment: str) -> None:
+        self.environment = house.environment(**environment)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        port = self.listener.getsockname()[1]
+        self.url, self.log = f"http://127.0.0.1:{port}", house.logs / f"web-{port}.log"
+        self.process = self._start()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        listening = self.listener.fileno()
+        with open(self.log, "ab") as output:
+            return subprocess.Popen(
+                [sys.executable, *WEB_COMMAND, "--bind", f"fd://{listening}", "--workers", "1"],
+                cwd=PROJECT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(listening,),
+                start_new_session=True,
+                preexec_fn=die_with_parent(signal.SIGTERM),
+            )
+
+    def restart(self) -> None:
+        """Stop it and start another on the same port, as a supervisor does."""
+        self._stop()
+        self.process = self._start()
 
     def wait(self) -> None:
         """Until it answers."""
@@ -63,6 +72,10 @@ class Web:
         return httpx.Client(base_url=self.url, headers=origin, follow_redirects=True, timeout=30)
 
     def end(self) -> None:
+        self._stop()
+        self.listener.close()
+
+    def _stop(self) -> None:
         """Stop it in order; what does not stop is ended with its group, which is this server's alone."""
         self.process.terminate()
         try:

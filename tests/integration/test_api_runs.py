@@ -184,6 +184,18 @@ def test_runs_come_newest_first_page_by_page(api, world):
     assert ([run["id"] for run in last["results"]], last["next"]) == ([made[0]], None)
 
 
+def test_a_list_can_be_turned_around_page_by_page(api, world):
+    made = [started(api, world)["id"] for _ in range(3)]
+
+    first = api.get("runs/", limit=2, ordering="created_at").json()
+    second = api.client.get(first["next"], headers=api.headers).json()
+    assert [run["id"] for run in (*first["results"], *second["results"])] == made
+    assert problem(api.get("runs/", ordering="goal")) == (400, "BAD_QUERY")
+    assert [r["id"] for r in api.get("projects/", ordering="-created_at").json()["results"]] == [
+        project["id"] for project in reversed(api.get("projects/").json()["results"])
+    ]
+
+
 def test_runs_can_be_narrowed_down(api, ask, world):
     top = tree_of(ask)
     child = Run.objects.get(parent_run=top)

@@ -306,3 +306,31 @@ def test_a_stream_of_somebody_else_is_not_found(ask, server):
 
     assert answer.status_code == 401
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_who_asks_the_same_at_the_same_moment_shares_one_read(db):
+    async def ask_together():
+        source = Feed()
+        try:
+            return await asyncio.gather(*(source.read("SELECT random()", []) for _ in range(50)))
+        finally:
+            await source._close_reader()
+
+    found = {rows[0] for rows in asyncio.run(ask_together())}
+    assert len(found) == 1
+
+
+def test_nobody_shares_a_read_that_began_before_they_asked(db):
+    async def ask_later():
+        source = Feed()
+        try:
+            first = asyncio.create_task(source.read("SELECT clock_timestamp(), pg_sleep(0.01)", []))
+            while not source._reading.locked() or source._to_come:
+                await asyncio.sleep(0)
+            second = await source.read("SELECT clock_timestamp(), pg_sleep(0.01)", [])
+            return await first, second
+        finally:
+            await source._close_reader()
+
+    first, second = asyncio.run(ask_later())
+    assert first[0][0] < second[0][0]

@@ -1,4 +1,4 @@
-"""The example of an outside agent, over a real server, with a worker beside it."""
+"""The examples of outside agents, over a real server, with a worker beside them."""
 
 import threading
 
@@ -10,7 +10,8 @@ from django.test import override_settings
 
 from examples.outside_agent import Deputy, Refused, work
 from runs.actions.decide import approve, reject
-from runs.models import Approval, Run
+from runs.models import Approval, Run, ToolCall
+from tests.model_server import ModelServer, asks_for, says
 
 from .api_client import Api
 from .helpers import chain_holds, types
@@ -82,3 +83,51 @@ def test_what_policy_denies_is_told_in_words(http, world):
 
     with pytest.raises(Refused, match="Tool 'list_available_groups' is denied by policy"):
         deputy.call("1", "list_available_groups", {})
+
+
+NEEDS = "requirements-examples.txt is not installed: its frameworks are too heavy for every test run"
+
+
+def test_a_graph_of_langgraph_works_under_the_gate(http, world, person):
+    pytest.importorskip("langgraph", reason=NEEDS)
+    from examples import langgraph_agent
+
+    person(approve)
+    deputy = Deputy(http, world.project.slug, "Groups of Atlas")
+
+    assert "'sent': 1" in langgraph_agent.work(deputy, "Groups of Atlas")
+    run = Run.objects.get()
+    assert (run.status, len(mail.outbox)) == ("completed", 1)
+    assert [call.tool for call in ToolCall.objects.order_by("id")] == ["list_available_groups", "send_email"]
+    assert chain_holds(run)
+
+
+def test_an_agent_of_openais_sdk_works_under_the_gate(http, world, person):
+    pytest.importorskip("agents", reason=NEEDS)
+    from openai import AsyncOpenAI
+
+    from examples import openai_agent
+
+    letter = {"to": ["ines@example.org"], "subject": "Groups", "body": "Market"}
+    world.membership.denied_tools = ["http_get"]
+    world.membership.save()
+    person(approve)
+    deputy = Deputy(http, world.project.slug, "Write to Ines")
+    script = [
+        says(None, asks_for("list_available_groups", {}, "call_1")),
+        says(None, asks_for("send_email", letter, "call_2")),
+        says("Ines has been written to."),
+    ]
+    with ModelServer(*script) as models:
+        client = AsyncOpenAI(base_url=models.base_url, api_key="none")
+        answer = openai_agent.work(deputy, "Write to Ines", "tiny-1", client)
+        offered = {tool["function"]["name"] for tool in models.received[0].body["tools"]}
+        told = models.received[-1].body["messages"][-1]
+
+    assert answer == "Ines has been written to."
+    assert "send_email" in offered and "http_get" not in offered
+    assert (told["role"], "'sent': 1" in told["content"]) == ("tool", True)
+    run = Run.objects.get()
+    assert (run.status, run.output, len(mail.outbox)) == ("completed", answer, 1)
+    calls = ToolCall.objects.order_by("id").values_list("call_id", "status")
+    assert list(calls) == [("call_1", "succeeded"), ("call_2", "succeeded")]

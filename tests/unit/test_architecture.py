@@ -10,7 +10,7 @@ FLOORS = ("common", "groups", "policy", "memory", "runs")  # from the ground up
 QUEUE = ("runs/queue.py", "runs/broker.py", "runs/redis_broker.py", "runs/worker.py")
 
 # Not a floor: the entrance and the launcher stand beside the house, tests and benchmarks outside.
-BESIDE = {"config", "launch", "tests", "benchmarks", "manage"}
+BESIDE = {"config", "launch", "tests", "benchmarks", "examples", "manage"}
 
 
 def modules(folder):

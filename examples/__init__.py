@@ -1,0 +1,1 @@
+"""Agents of other makes under the gate of Deputy."""
