@@ -77,7 +77,12 @@ TELLS: dict[str, Callable[[dict[str, Any]], Told | None]] = {
 
 
 def statement(log: "RunLog", events: Sequence["Event"]) -> tuple[str, list[Any]] | None:
-    """The INSERT of the messages about these events, and its values; None where there is nothing to tell."""
+    """The INSERT of the messages about these events, and its values; None where there is nothing to tell.
+
+    What a new run's log begins with has happened in the run it was copied from, if it tells of anything.
+    """
+    if log.unborn is not None:
+        return None
     told = [(event, found) for event in events if (found := _told(event))]
     if not told:
         return None

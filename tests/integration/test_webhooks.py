@@ -11,12 +11,13 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from memory.models import Memory
-from runs import queue
+from runs import executor, queue
 from runs.actions import webhooks
 from runs.actions.decide import approve, reject
+from runs.actions.fork import fork
 from runs.actions.start import start
 from runs.actions.sweep import expire_waits_of
-from runs.models import Approval, Run, Wait, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from runs.models import Approval, Run, RunEvent, Wait, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from runs.webhooks import sending, signing
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
@@ -147,6 +148,19 @@ def test_the_end_of_runs_and_deposits_are_told(world, ask):
     ended = [data for event, data in told(endpoint) if event == "run.completed"]
     assert {data["kind"] for data in ended} == {"personal", "group"}
     assert {data["root_run"] for data in ended} == {run.pk}
+
+
+def test_a_run_that_goes_on_from_another_does_not_tell_its_past_again(world, ask):
+    run = ask(in_order(call(("send_email", MAIL)), say("Rejected, then.")))
+    approval = Approval.objects.get(run=run)
+    reject(approval.pk, decider(world), "No.")
+    executor.run(run.pk)
+    rejected = RunEvent.objects.get(run=run, type="tool.rejected").seq
+    endpoint = hook(world)
+
+    fork(run.pk, rejected, by=world.user)
+
+    assert Run.objects.count() == 2 and told(endpoint) == []
 
 
 def test_a_failure_tells_its_code(world):
