@@ -18,11 +18,10 @@ class MemoryConfig(AppConfig):
 
         checks.register(model_is_usable)
         checks.register(server_has_pgvector, checks.Tags.database)
-        connection_created.connect(_plan_once)
+        connection_created.connect(_never_compile)
 
 
-def _plan_once(connection: Any, **_: Any) -> None:
-    """Search is prepared (memory.prepared) and its plan does not depend on what is searched for. Compiling
-    it, which servers with LLVM do with whatever looks expensive, takes longer than any search."""
+def _never_compile(connection: Any, **_: Any) -> None:
+    """Servers with LLVM compile what looks expensive, which takes longer than any search."""
     with connection.cursor() as cursor:
-        cursor.execute("SET jit = off; SET plan_cache_mode = force_generic_plan")
+        cursor.execute("SET jit = off")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from common import tracing
+from common.db import rows
 from common.text import terms
 from memory import sql
 from memory.embeddings.questions import vector_of
@@ -154,7 +155,7 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
         parameters["vector"] = asked.vector
     else:
         statement = sql.search(_constants())
-    found = statement.rows(parameters)[:limit]
+    found = rows(statement, parameters)[:limit]
     marked = frozenset(wanted)
     hits = [_hit(row, marked) for row in found]
     return sorted(hits, key=lambda hit: (hit.tier, _echoes(hit.content, query, marked)))

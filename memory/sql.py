@@ -8,8 +8,6 @@ rarest terms, through the index, and only they are weighed.
 from functools import cache
 from typing import NamedTuple
 
-from memory.prepared import Prepared
-
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, 0))"
 
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
@@ -292,7 +290,7 @@ class Constants(NamedTuple):
 
 
 @cache
-def search(constants: Constants, model: str = "", dimensions: int = 0) -> Prepared:
+def search(constants: Constants, model: str = "", dimensions: int = 0) -> str:
     """The statement, by words alone or, for vectors of this length by this model, by meaning too."""
     plan = ", ".join(
         f"string_agg(quoted, '|') FILTER (WHERE bucket = {n})::tsquery AS terms_{n},"
@@ -302,7 +300,7 @@ def search(constants: Constants, model: str = "", dimensions: int = 0) -> Prepar
     score = " + ".join(f"coalesce(ts_rank(search_vector, terms_{n}) * weight_{n}, 0)" for n in range(GROUPS))
     written = constants._asdict() | {"plan": plan, "score": score, "groups": GROUPS, "ranked": "ranked"}
     if not dimensions:
-        return Prepared((_WORDS + _ANSWER).format(**written))
-    name = "'" + model.replace("'", "''") + "'"
+        return (_WORDS + _ANSWER).format(**written)
+    name = "'" + model.replace("'", "''").replace("%", "%%") + "'"
     written |= {"model": name, "dimensions": dimensions, "memory": _OF_EMBEDDING, "ranked": "ranked_by_both"}
-    return Prepared((_WORDS + _MEANING + _ANSWER).format(**written))
+    return (_WORDS + _MEANING + _ANSWER).format(**written)
