@@ -32,8 +32,8 @@ class Intent:
     words: frozenset[str] = frozenset()
 
     def covers(self, tool: Declaration) -> bool:
-        """Whether the request asks for what the tool does. Reading is always asked for."""
-        if tool.deeds == {"read"} or not tool.effect:
+        """Whether the request asks for what the tool does. Reading is always asked for, also from afar."""
+        if not tool.effect or (tool.network and tool.deeds == {"read"}):
             return True
         if tool.matter and not self.speaks_of(tool.matter):
             return False

@@ -81,8 +81,8 @@ class Material:
                 found.append(Traced(argument, "…", "unknown", True, why="more values than are looked at"))
                 break
             found += self._traced(path, argument, value, declared)
-        if declared.effect and self.read_outside and not any(value.steers for value in found):
-            found = _named_by_title(found)
+        if declared.effect and self.read_outside:
+            found = _named_by_title(found, declared)
         asked = self.intent.covers(declared)
         why = "" if asked else "the person's words do not ask for it"
         return Facts(tuple(found), declared.effect or declared.network, self.read_outside, asked, why)
@@ -305,10 +305,14 @@ class Material:
         )
 
 
-def _named_by_title(values: list[Traced]) -> list[Traced]:
-    """What acts without saying where: its title says what it is about, or else all of it does."""
+def _named_by_title(values: list[Traced], declared: Declaration) -> list[Traced]:
+    """What is made anew is steered by its title; so is what does not say where, or else by all it says."""
+    nowhere = not any(value.steers for value in values)
     titles = {value.path for value in values if (split(_last(value.path)) or [""])[-1] in lexicon.TITLES}
-    return [replace(value, steers=not titles or value.path in titles) for value in values]
+    if not nowhere and "create" not in declared.deeds:
+        return values
+    everything = nowhere and not titles
+    return [replace(value, steers=value.steers or everything or value.path in titles) for value in values]
 
 
 def _span(parts: list[str], norm: str) -> tuple[int, int]:
