@@ -11,6 +11,7 @@ from policy.provenance.infer import split
 from policy.provenance.terms import Source, Trust
 
 MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
+WWW = re.compile(r"(?:^|\W)www\.$")
 SHORT = 100  # characters of a field that may name its record
 
 
@@ -105,7 +106,7 @@ def standing_alone(text: Text, value: str) -> int:
 
 
 def _ends_before(before: str) -> bool:
-    if not before or before.endswith(("//", "www.", "mailto:")):
+    if not before or before.endswith(("//", "mailto:")) or WWW.search(before):
         return True
     if before[-1] == ".":
         return len(before) < 2 or not before[-2].isalnum()

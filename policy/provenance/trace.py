@@ -140,11 +140,12 @@ class Material:
     def _traced(self, path: str, argument: str, value: str, declared: Declaration) -> Iterator[Traced]:
         if not value.strip():
             return
-        if declared.steers(argument) and _last(path) not in lexicon.KINDS:
-            yield replace(self._find(value, _last(path)), path=path, value=value, steers=True)
-            return
-        yield replace(self._content(value, _last(path)), path=path, value=value, steers=False)
-        for led, *_ in words.leads(value):
+        steers = declared.steers(argument) and _last(path) not in lexicon.KINDS
+        inside = [] if steers and words.atomic(value.strip()) else list(words.leads(value))
+        if not (steers and inside and words.nothing_beside(value, inside)):
+            found = self._find(value, _last(path)) if steers else self._content(value, _last(path))
+            yield replace(found, path=path, value=value, steers=steers)
+        for led, *_ in inside:
             yield replace(self._find(led, ""), path=f"{path}/{led}", value=led, steers=True)
 
     def _find(self, value: str, key: str) -> Traced:
@@ -277,8 +278,8 @@ class Material:
             said = ", ".join(missing[:3]) or "written in letters that only look alike"
             return Traced("", value, "unknown", True, sources, f"nothing read so far says: {said}")
         trust = least(*(match.trust for match in found if match))
-        if "@" in norm and trust in TRUSTED and len({source.piece for source in sources}) > 1:
-            return Traced("", value, "unknown", True, sources, "put together of parts from several places")
+        if trust in TRUSTED and words.leads_somewhere(norm) and ("@" in norm or not _known_host(parts)):
+            return Traced("", value, "unknown", True, sources, "an address nobody wrote, of words they did")
         return Traced("", value, trust, True, sources, "put together of several parts")
 
     def _content(self, value: str, key: str) -> Traced:
@@ -367,6 +368,11 @@ def _parts(norm: str) -> list[str]:
         host, *rest = re.split(r"[/?&=#]+", norm)
         return [host, *(part for part in rest if part)]
     return words.tokens(norm)
+
+
+def _known_host(parts: list[str]) -> bool:
+    """Whether the first part is a link's host: it was found as a whole, and what follows stays with it."""
+    return "." in parts[0]
 
 
 def _numerals(norm: str, number: Decimal) -> set[str]:

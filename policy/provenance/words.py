@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from urllib.parse import unquote
 
@@ -183,6 +183,9 @@ def decodings(text: str) -> Iterator[tuple[str, str]]:
         from html import unescape
 
         yield "entities", unescape(text)
+    for found in ACCOUNT.finditer(text.upper()):
+        if " " in found[0]:
+            yield "without spaces", found[0].replace(" ", "")
     for found in ENCODED.finditer(text):
         said = _decoded(found[0])
         if said:
@@ -206,6 +209,16 @@ def _printable(raw: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     return text if len(text) >= 4 and text.replace("\n", " ").replace("\t", " ").isprintable() else ""
+
+
+def leads_somewhere(value: str) -> bool:
+    """Whether the whole value is an address, a link or an account number."""
+    return any(form.fullmatch(value) for form in (LINK, ADDRESS)) or bool(ACCOUNT.fullmatch(value.upper()))
+
+
+def nothing_beside(text: str, led: Iterable[tuple[str, int, int]]) -> bool:
+    """Whether a text is a list of addresses and nothing else."""
+    return tokens(text) == tokens(" ".join(text[start:end] for _, start, end in led))
 
 
 def leads(text: str) -> Iterator[tuple[str, int, int]]:
