@@ -128,7 +128,7 @@ def _deeds(verb: str, words: list[str]) -> frozenset[str]:
     if verb in lexicon.READS:
         return frozenset({"read"})
     found = frozenset(deed for deed, verbs in lexicon.MEANS.items() if verb in verbs)
-    return found | {"pay"} if "send" in found and _matter(words) == "money" else found
+    return found | {"pay"} if found & {"send", "create"} and _matter(words) == "money" else found
 
 
 def _matter(words: list[str]) -> str:
@@ -161,6 +161,8 @@ def _output(nouns: list[str], words: list[str], network: bool) -> tuple[Trust, s
     ):
         if head in kinds and not set(nouns) & lexicon.FREE:
             return "organization", f"'{head}' is {what}"
+    if head in lexicon.ABOUT and set(nouns) & lexicon.SELF:
+        return "organization", f"'{head}' is the person's own"
     return "outside", f"'{head}' may hold what others wrote" if head else "nothing says what it returns"
 
 

@@ -105,7 +105,9 @@ DIRECTORY = _set(
     "organization project projects department departments airport airports"
 )
 AGENDA = _set("calendar event events appointment appointments meeting meetings schedule agenda")
-OWN = _set("balance account accounts profile iban information info me preferences settings quota")
+OWN = _set("balance account accounts profile iban me preferences settings quota")
+ABOUT = _set("info information details data")  # whose, the noun before it says
+SELF = _set("user my own account profile me self")
 NETWORK = _set("web webpage website url http https internet page site link browser online feed rss")
 
 # Fields in which people write freely, whoever keeps the record; and those of them too long to name it.

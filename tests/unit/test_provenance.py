@@ -410,6 +410,48 @@ def test_a_person_may_say_where_a_value_is_to_be_taken_from():
     )
 
 
+# What is inferred of tools
+
+
+@pytest.mark.parametrize(
+    ("name", "trust"),
+    [
+        ("get_users_in_channel", "organization"),
+        ("search_contacts_by_email", "organization"),
+        ("get_user_info", "organization"),
+        ("getCurrentTime", "organization"),
+        ("search_calendar_events", "organization"),
+        ("read_channel_messages", "outside"),
+        ("get_contact_information_for_restaurants", "outside"),
+        ("get_hotel_reviews", "outside"),
+        ("search_users_on_web", "outside"),
+        ("frobnicate", "outside"),
+    ],
+)
+def test_whose_words_a_result_holds_is_read_from_the_noun(name, trust):
+    assert tool(name).output_trust == trust
+
+
+def test_free_text_is_outsides_also_in_the_organizations_calendar():
+    assert [CALENDAR.trust_of(key) for key in ("participants", "id_", "description", "title")] == [
+        "organization",
+        "organization",
+        "outside",
+        "outside",
+    ]
+
+
+def test_what_is_not_understood_steers_and_is_asked_for_by_nobody():
+    unknown = tool("frobnicate", "gizmo", "body")
+    assert (unknown.steering, unknown.effect) == ({"gizmo"}, True)
+    assert why(heard("Please frobnicate gizmo."), unknown, {"gizmo": "gizmo"})
+
+
+def test_nothing_that_somebody_elses_server_returns_is_the_organizations():
+    theirs = tool("get_users").of_others(acts=False)
+    assert {theirs.trust_of(key) for key in ("id", "name", "email")} == {"outside"}
+
+
 # Where a passage stands
 
 
