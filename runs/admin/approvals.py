@@ -22,7 +22,6 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
-from runs import origins
 from runs.actions import decide
 from runs.admin import deciding, edit, knew, words
 from runs.admin.dashboard import decidable
@@ -176,7 +175,7 @@ class ApprovalAdmin(History, TenantAdmin):
             "remember": remember,
             "said": words.visible(str(said.get("content", ""))),
             "knew": knew.behind(request, approval.run, said),
-            "origins": origins.origins(approval),
+            "origins": deciding.where_from(approval),
             "alike": deciding.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
             "checkbox": ACTION_CHECKBOX_NAME,
             "fields": edit.fields(*_form_of(approval)),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,6 +13,7 @@ from runs.actions import decide
 from runs.admin import words
 from runs.choices import ApprovalEffect, ApprovalStatus, EventType
 from runs.models import Approval, RunEvent
+from runs.origins import Origin, Origins, origins
 from runs.tools import toolbox
 
 LONGEST_SEQ = 9  # digits
@@ -111,6 +112,25 @@ def risk_of(approval: Approval) -> str:
     """The risk of its tool; a tool that is gone counts as high."""
     found = toolbox.find(approval.organization_id, approval.tool_call.tool)
     return found.risk_level if found else "high"
+
+
+def where_from(approval: Approval) -> Origins:
+    """Where the call's values came from, with invisible characters shown."""
+    found = origins(approval)
+    return replace(found, values=tuple(map(_visible, found.values)))
+
+
+def _visible(value: Origin) -> Origin:
+    passages = (
+        replace(
+            passage,
+            before=words.visible(passage.before),
+            marked=words.visible(passage.marked),
+            after=words.visible(passage.after),
+        )
+        for passage in value.passages
+    )
+    return replace(value, value=words.visible(value.value), passages=tuple(passages))
 
 
 def alike(approval: Approval) -> list[str]:
