@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from policy.conditions import MAX_LENGTH, ConditionError, check, holds
+from policy.provenance.terms import Facts, Traced
 from tests.guard import ends
 
 SCHEMA = {
@@ -161,3 +162,49 @@ def test_a_condition_that_comes_out_as_null_takes_no_reference_to_none_away():
         with pytest.raises(ConditionError):
             holds("amount", {"amount": None})
     assert sys.getrefcount(None) > before - 1000
+
+
+ORIGIN = Facts(
+    values=(
+        Traced("to/0", "a@example.org", "user", True),
+        Traced("to/1", "b@example.org", "outside", True),
+        Traced("body", "Hello", "unknown", False),
+    ),
+    effect=True,
+    read_outside=True,
+    asked_for=False,
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "truth"),
+    [
+        ('args.to.source == "outside"', True),  # the least trusted of a list
+        ('args.body.source != "user" && run.read_outside', True),
+        ("call.steering_from_outside && !call.asked_for", True),
+        ('args.to.source in ["user", "organization"]', False),
+        ('args.to.size() == 2 && args.to.source == "outside" && args["body"] == "Hello"', True),
+        ('body == "args.to.source"', False),  # words in quotes ask nothing
+    ],
+)
+def test_a_condition_may_ask_where_values_came_from(condition, truth):
+    arguments = {"to": ["a@example.org", "b@example.org"], "body": "Hello"}
+    assert check(condition) == []
+    assert holds(condition, arguments, lambda: ORIGIN) is truth
+
+
+def test_where_values_came_from_is_asked_only_by_conditions_that_want_to_know():
+    asked = []
+    assert holds('to == "x"', {"to": "x"}, lambda: asked.append(1))
+    assert asked == []
+
+
+def test_a_condition_about_sources_denies_where_nobody_knows_them():
+    with pytest.raises(ConditionError, match="nothing says where"):
+        holds('args.to.source == "user"', {"to": "x"})
+
+
+def test_a_source_of_an_argument_the_tool_does_not_have_is_a_problem_at_its_place():
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+    (problem,) = check('args.to.source == "user" && args.cc.source == "user"', schema)
+    assert (problem.column, problem.message) == (34, "the tool has no argument 'cc'")
