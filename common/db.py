@@ -24,11 +24,12 @@ def prepared() -> Any:
     Django's own cursors write the parameters into the text: the server then parses and plans each
     statement anew, which costs a short one most of its time.
     """
+    if connection.queries_logged:  # whoever looks at the statements wants them whole
+        return connection.cursor()
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     cursor: Any = psycopg.Cursor(connection.connection)
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    return wrap(cursor)
+    return connection.make_cursor(cursor)
 
 
 def rows(sql: str, parameters: Any = ()) -> list[Any]:

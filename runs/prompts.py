@@ -46,9 +46,7 @@ class Prompt:
     @property
     def digest(self) -> str:
         """SHA-256 of all that was sent."""
-        sent = [
-            [m.role, m.name, m.content, [[c.name, c.arguments] for c in m.tool_calls]] for m in self.messages
-        ]
+        sent = [message.digest for message in self.messages]
         return digest(sent, [tool.name for tool in self.tools], self.model)
 
     def settings(self, name: str) -> ModelSettings:

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
+
+from common.canonical import digest
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
 
@@ -31,6 +34,12 @@ class Message:
     name: str = ""
     tool_calls: tuple[ToolRequest, ...] = ()
     tool_call_id: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what a model is sent of it; computed once, however often the message is sent again."""
+        calls = [[call.name, call.arguments] for call in self.tool_calls]
+        return digest(self.role, self.name, self.content, calls)
 
 
 @dataclass(frozen=True)
