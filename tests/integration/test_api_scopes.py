@@ -34,7 +34,9 @@ def scope_of(callback, method):
     return needed_scope(callback.cls(**callback.initkwargs), method.upper())
 
 
-@pytest.mark.parametrize(("name", "callback", "method"), ADDRESSES, ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize(
+    ("name", "callback", "method"), ADDRESSES, ids=lambda part: getattr(part, "__name__", part)
+)
 def test_every_address_has_a_scope_of_the_list(name, callback, method):
     assert issubclass(callback.cls, ApiView)
     assert scope_of(callback, method) in SCOPES
