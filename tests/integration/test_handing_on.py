@@ -1,6 +1,7 @@
 """Handing on to the next run, and taking up again a run that was let go of."""
 
 import pytest
+from django.db import transaction
 
 from memory.models import Memory
 from runs import executor, prompts, session
@@ -69,3 +70,14 @@ def test_what_a_rolled_back_step_had_folded_is_not_kept(ask, monkeypatch):
         executor.run(run.pk)
 
     assert executor.kept.take(run_log.RunLog(**{**dict.fromkeys(run_log.COLUMNS), "id": run.pk})) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_step_that_was_rolled_back_leaves_prepared_statements_in_order(ask):
+    for _ in range(4):  # until everything is prepared
+        ask(in_order(say("ok")))
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        Run.objects.update(goal="never")
+        _ = 1 / 0
+
+    assert ask(in_order(say("ok"))).status == "completed"
