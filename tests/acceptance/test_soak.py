@@ -12,6 +12,7 @@ import contextlib
 import os
 import random
 import signal as signals
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -212,11 +213,9 @@ class Killer:
         self.done = Counter()
         now = time.monotonic()
         self.next_kill, self.next_postgres = now + KILL_EVERY, now + POSTGRES_EVERY
-        self.paused = {}
 
     def look(self):
         now = time.monotonic()
-        self.resume(before=now)
         if now >= self.next_postgres:
             self.next_postgres = now + self.chance.uniform(0.5, 1.5) * POSTGRES_EVERY
             self.postgres()
@@ -255,16 +254,16 @@ class Killer:
         self.house.cluster(LEASE_SECONDS=str(LEASE))
 
     def pause(self, worker):
-        """It loses its run, and goes on later as if nothing had been."""
+        """It loses its run, and goes on later as if nothing had been. A thread lets it: it may hold a row
+        that whoever paused it waits for.
+        """
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker, signals.SIGSTOP)
-            self.paused[worker] = time.monotonic() + PAUSE
+            threading.Timer(PAUSE, self.resume, [worker]).start()
 
-    def resume(self, before=float("inf")):
-        for worker in [pid for pid, due in self.paused.items() if due <= before]:
-            del self.paused[worker]
-            if cluster_process(worker):
-                os.kill(worker, signals.SIGCONT)
+    def resume(self, worker):
+        if cluster_process(worker):
+            os.kill(worker, signals.SIGCONT)
 
 
 def letters(load):
@@ -342,7 +341,7 @@ def test_a_mixed_load_survives_kills_by_a_seeded_schedule(house, seed):
             killer.look()
             load.something()
             time.sleep(chance.uniform(0, 0.08))
-        killer.resume()
+        time.sleep(PAUSE)  # everybody is at work again
         until(house.answers)
         settle(load)
     print(f"done: {dict(load.done)}\nkilled: {dict(killer.done)}\nthere: {counts(load.organization)}")
