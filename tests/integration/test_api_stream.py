@@ -274,7 +274,7 @@ def test_a_clock_that_ran_backwards_does_not_turn_a_run_around(ask, follow):
         assert [id for id, _ in told] == [*ids_of(run), ""]
 
 
-def test_streams_share_two_connections_and_leave_none_behind(ask, follow, server):
+def test_streams_share_two_connections_and_leave_none_behind(ask, follow, server, api):
     run = ask(in_order(QUESTION))
 
     def count():
@@ -285,7 +285,7 @@ def test_streams_share_two_connections_and_leave_none_behind(ask, follow, server
             )
             return cursor.fetchone()[0]
 
-    httpx.get(f"{server}/readyz")  # its thread keeps a connection, stream or no stream
+    httpx.get(f"{server}/api/projects/", headers=api.headers)  # its thread keeps a connection, stream or not
     quiet = count()
     held = [follow(run) for _ in range(12)]
     opened = [each.__enter__() for each in held]
