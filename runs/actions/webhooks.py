@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from common.sealed import seal
 from runs.models import WebhookEndpoint
@@ -20,7 +20,7 @@ def give_secret(endpoint: WebhookEndpoint) -> str:
 
 def rotate(endpoint: WebhookEndpoint) -> str:
     """A new secret, told this once. For a day messages carry a signature of the old one too."""
-    endpoint.sealed_previous, endpoint.previous_until = endpoint.sealed_secret, timezone.now() + BOTH_SIGN
+    endpoint.sealed_previous, endpoint.previous_until = endpoint.sealed_secret, Now() + BOTH_SIGN
     secret = give_secret(endpoint)
     endpoint.save(update_fields=["sealed_secret", "sealed_previous", "previous_until"])
     return secret

@@ -77,7 +77,7 @@ def check(name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
 
 
 async def wait_until_ended(ctx: Context, run: Run, call_id: str) -> None:
-    """Return when the call has ended, or after WAIT_SECONDS. Holds no thread and no connection meanwhile."""
+    """Return when the call has ended, or after WAIT_SECONDS. Holds no connection meanwhile."""
     source, began = feed(), time.monotonic()
     async with source.follow(run.root_id) as woken:
         while (spent := time.monotonic() - began) < WAIT_SECONDS:

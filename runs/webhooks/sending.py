@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from common.canonical import canonical
 from common.db import execute, row, rows
@@ -175,7 +175,7 @@ def conclude(delivery_id: str, attempt: int, outcome: Outcome, now: datetime) ->
         told = {"at": now.isoformat(), "status": outcome.status, "problem": outcome.problem}
         delivery.history = [*delivery.history, told][-HISTORY:]
         if outcome.delivered:
-            delivery.status, delivery.delivered_at = DeliveryStatus.DELIVERED, timezone.now()
+            delivery.status, delivery.delivered_at = DeliveryStatus.DELIVERED, Now()
             delivery.next_attempt_at = None
             _works(endpoint)
         else:
@@ -201,7 +201,7 @@ def _failed(endpoint: WebhookEndpoint, delivery: WebhookDelivery, outcome: Outco
     if not endpoint.enabled or pause is None:
         delivery.status, delivery.next_attempt_at = DeliveryStatus.FAILED, None
         return
-    delivery.next_attempt_at = timezone.now() + timedelta(seconds=pause)
+    delivery.next_attempt_at = Now() + timedelta(seconds=pause)
     queue.enqueue_task(outbox.TASK, delivery.pk, delay=pause)
 
 
@@ -223,7 +223,7 @@ def send_again(delivery: WebhookDelivery) -> bool:
 
 def ping(endpoint: WebhookEndpoint) -> WebhookDelivery:
     """A message that says nothing, to see whether it arrives."""
-    now = timezone.now()
+    (now,) = row("SELECT clock_timestamp()")
     with transaction.atomic():
         about = {"organization": endpoint.organization_id, "webhook": endpoint.pk}
         delivery = WebhookDelivery.objects.create(

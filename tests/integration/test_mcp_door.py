@@ -163,7 +163,7 @@ def test_refusals_are_errors_in_the_policys_words(world, agent):
         "memory_search": {"query": "\x00"},
         "a\x00b": {},
         "deputy_call_result": {"call_id": "\x00"},
-        "deputy_start_run": {"goal": "\ud800"},
+        "deputy_start_run": {"goal": "\x00"},
     }.items():
         kept = agent.call(tool, **arguments)
         assert kept.structured_content["error"]["code"] == "INVALID_ARGUMENTS", tool
