@@ -111,7 +111,8 @@ class Load:
 
     def begin_outside(self):
         if self.runs(driver="external", status__in=ACTIVE).count() < 5:
-            start(user=self.user, project=self.project, goal="Outside", driver="external")
+            with override_settings(DEPUTY_MODEL=MODEL):  # its groups' as well
+                start(user=self.user, project=self.project, goal="Outside", driver="external")
 
     def call_outside(self):
         run = self.one_of(list(self.runs(driver="external", status__in=ACTIVE)))
