@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group
 from django.urls import URLResolver, reverse
 
 import config.urls  # noqa: F401 - which takes pages away
-from memory.models import DepositedKnowledge
+from memory.models import DepositedKnowledge, Remembered
 from runs.models import QueueMessage, WorkerGroup
 from tests.admin_world import objects_of
 
@@ -82,6 +82,7 @@ def things_of(made):
         "runs_queuemessage": message,
         "runs_workergroup": workers,
         "memory_depositedknowledge": DepositedKnowledge.objects.filter(organization=made.organization)[0],
+        "memory_remembered": Remembered.objects.filter(organization=made.organization, user=None)[0],
     }
 
 

@@ -155,7 +155,7 @@ def waiting_for_approval(made: SimpleNamespace, text: str = "Write to Ada") -> R
     ]
 
     def play(messages: Any, facts: Any) -> Any:
-        return replies.pop(0) if facts["role"] == "Personal agent" else say(f"DECISION: {text}")
+        return replies.pop(0) if facts["role"] == "Personal agent" else say(f"DECISION: {text} 42")
 
     return drive(made, text, play, context=text, session_key=text[:200])
 

@@ -1,10 +1,11 @@
 """What the pages about memories share: the state's colour, the run's link, one verb for many rows."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -22,7 +23,10 @@ TONES = {
 
 
 class Acting:
-    """For a ModelAdmin of memories."""
+    """For a ModelAdmin of memories. What a person may not see is a 404."""
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
+        raise Http404(f"No {opts.verbose_name} {object_id}.")
 
     @admin.display(description=gettext_lazy("content"))
     def text(self, memory: Memory) -> str:

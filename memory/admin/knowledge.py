@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -95,9 +95,6 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
     resource_classes = (KnowledgeResource,)
     import_form_class, export_form_class = ImportForm, SelectableFieldsExportForm
     import_formats = export_formats = (JSONL,)
-
-    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
-        raise Http404(f"No {opts.verbose_name} {object_id}.")
 
     # Who may
 

@@ -64,7 +64,7 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
     """Start a run that goes on from the event `seq` of another, with a further word if there is one.
 
     It works for the same user, who alone may ask for it. Returns its id. Raises RunGone and CannotStart:
-    NOT_YOURS, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does
+    NOT_ENTITLED, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does
     NOT_A_MEMBER and QUEUE_FULL.
     """
     if len(content) > MAX_CONTEXT:
@@ -91,7 +91,7 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
 def point(run: Run, seq: int, by: Any) -> tuple[list[Event], State]:
     """The events up to `seq` and what they add up to. Raises CannotStart where it cannot be gone on."""
     if run.user_id != by.pk:
-        raise CannotStart("NOT_YOURS", "Only the person a run works for can run it again.")
+        raise CannotStart("NOT_ENTITLED", "Only the person a run works for can run it again.")
     if run.driver == Driver.EXTERNAL:
         raise CannotStart("EXTERNAL_RUN", "An outside agent drives this run; Deputy cannot run it again.")
     events = [event for event in run_log.read(run.pk) if event.seq <= seq]

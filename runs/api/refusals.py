@@ -28,7 +28,6 @@ FIELDS = {
 }
 STATUSES = {
     "NOT_A_MEMBER": 403,
-    "NOT_YOURS": 403,
     "NOT_ENTITLED": 403,
     "HUMAN_ONLY": 403,
     "OWN_RUN": 403,

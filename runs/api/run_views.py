@@ -178,7 +178,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         parameters=[KEYED],
         refusals={
             **REUSED,
-            403: {"NOT_YOURS": "Only the person a run works for can run it again."},
+            403: {"NOT_ENTITLED": "Only the person a run works for can run it again."},
             409: {
                 "NOT_A_POINT": "A call was open at this event, or nothing was left to be done.",
                 "NO_SUCH_EVENT": "The run has no such event.",

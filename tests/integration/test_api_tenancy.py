@@ -42,6 +42,7 @@ BODIES = {
     "api-run-cancel": {},
     "api-run-context": {"operation": "getPage"},
     "api-run-message": {"content": "x"},
+    "api-run-fork": {"seq": 2},
     "api-run-signal": {"correlation_key": "k"},
     "api-run-calls": {"call_id": "1", "name": "ask_user", "arguments": {"question": "?"}},
     "api-run-complete": {"output": "x"},
@@ -72,7 +73,12 @@ BODIES = {
     "api-memory-merge": {"memories": ["mem_x"]},
 }
 # Seen by every member of the project, done only by the run's own user or with a permission.
-OTHERS_MAY_NOT = {("api-run-calls", "post"), ("api-run-complete", "post"), ("api-run-fail", "post")}
+OTHERS_MAY_NOT = {
+    ("api-run-calls", "post"),
+    ("api-run-complete", "post"),
+    ("api-run-fail", "post"),
+    ("api-run-fork", "post"),
+}
 OTHERS_MAY_NOT |= {("api-call-resolve", "post")}
 OF_THE_ORGANIZATION = ("api-role", "api-capability", "api-binding")  # seen whatever one's projects
 ONES_OWN = ("api-token",)

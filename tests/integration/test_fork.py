@@ -143,7 +143,7 @@ def test_only_the_person_it_works_for_runs_it_again(sent, world):
     with pytest.raises(CannotStart) as refused:
         fork(sent.pk, 2, other)
 
-    assert refused.value.code == "NOT_YOURS"
+    assert refused.value.code == "NOT_ENTITLED"
 
 
 def test_who_has_left_the_organization_starts_nothing(sent, world):
@@ -240,4 +240,4 @@ def test_a_program_does_not_run_somebody_elses_run_again(sent, world):
 
     refused = Api(other, world.organization).post(f"runs/{sent.pk}/fork/", {"seq": 2})
 
-    assert (refused.status_code, refused.json()["code"]) == (403, "NOT_YOURS")
+    assert (refused.status_code, refused.json()["code"]) == (403, "NOT_ENTITLED")

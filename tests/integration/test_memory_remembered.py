@@ -74,7 +74,7 @@ def test_a_person_finds_what_is_remembered_of_them_and_of_nobody_else(me, kept, 
     assert listed(client) == ids(kept, "preference", "task")
     assert "short reports" in client.get(page(kept["preference"])).content.decode()
     for name in ("board", "expert", "theirs", "knowledge"):
-        assert client.get(page(kept[name])).status_code == 302
+        assert client.get(page(kept[name])).status_code == 404
 
 
 def test_a_person_deletes_their_own_for_good(me, kept, client, here):
@@ -113,7 +113,7 @@ def test_another_organization_is_not_seen(me, kept, client):
     me.user_permissions.set(Permission.objects.filter(codename="view_memory"))
     there = memory_write("their reports", place("there").board, type="episodic")
     assert there.id not in listed(client)
-    assert client.get(page(there)).status_code == 302
+    assert client.get(page(there)).status_code == 404
 
 
 def test_it_is_filtered_by_kind_words_and_run(me, kept, client):
@@ -135,11 +135,11 @@ def test_it_is_filtered_by_kind_words_and_run(me, kept, client):
 def test_the_sidebar_offers_it_to_everybody_and_strangers_are_sent_away(me, client):
     assert reverse(LIST) in client.get(reverse("admin:index")).content.decode()
     client.logout()
-    assert client.get(reverse(LIST)).status_code == 302
+    assert client.get(reverse(LIST)).status_code == 404
     me.is_staff = False
     me.save()
     client.force_login(me)
-    assert client.get(reverse(LIST)).status_code == 302
+    assert client.get(reverse(LIST)).status_code == 404
 
 
 def test_the_list_costs_the_same_however_long_it_is(me, client, here, django_assert_max_num_queries):
