@@ -64,8 +64,8 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
     """Start a run that goes on from the event `seq` of another, with a further word if there is one.
 
     It works for the same user, who alone may ask for it. Returns its id. Raises RunGone and CannotStart:
-    NOT_ENTITLED, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does
-    NOT_A_MEMBER and QUEUE_FULL.
+    NOT_ENTITLED, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as
+    `start` does NOT_A_MEMBER and QUEUE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")

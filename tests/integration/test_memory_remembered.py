@@ -135,11 +135,11 @@ def test_it_is_filtered_by_kind_words_and_run(me, kept, client):
 def test_the_sidebar_offers_it_to_everybody_and_strangers_are_sent_away(me, client):
     assert reverse(LIST) in client.get(reverse("admin:index")).content.decode()
     client.logout()
-    assert client.get(reverse(LIST)).status_code == 404
+    assert client.get(reverse(LIST)).status_code == 302
     me.is_staff = False
     me.save()
     client.force_login(me)
-    assert client.get(reverse(LIST)).status_code == 404
+    assert client.get(reverse(LIST)).status_code == 302
 
 
 def test_the_list_costs_the_same_however_long_it_is(me, client, here, django_assert_max_num_queries):
