@@ -85,11 +85,7 @@ def test_what_policy_denies_is_told_in_words(http, world):
         deputy.call("1", "list_available_groups", {})
 
 
-NEEDS = "requirements-examples.txt is not installed: its frameworks are too heavy for every test run"
-
-
 def test_a_graph_of_langgraph_works_under_the_gate(http, world, person):
-    pytest.importorskip("langgraph", reason=NEEDS)
     from examples import langgraph_agent
 
     person(approve)
@@ -103,7 +99,6 @@ def test_a_graph_of_langgraph_works_under_the_gate(http, world, person):
 
 
 def test_an_agent_of_openais_sdk_works_under_the_gate(http, world, person):
-    pytest.importorskip("agents", reason=NEEDS)
     from openai import AsyncOpenAI
 
     from examples import openai_agent
