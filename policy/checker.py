@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from policy.evaluate import evaluate
 from policy.ruleset import RuleSet
-from policy.terms import AgentContext, Boundary, Context, Decision, Effect, ToolInfo
+from policy.terms import APPROVAL_PREFIX, AgentContext, Boundary, Context, Decision, Effect, ToolInfo
 
 Verdict = Literal["allow", "deny", "ask"]
 
@@ -40,7 +40,7 @@ class CapabilityRequiresApproval(Exception):
 
 def approval_key(idempotency_key: str) -> str:
     """The correlation key under which this call's approval is waited for."""
-    return f"cap-approval-{idempotency_key}"
+    return f"{APPROVAL_PREFIX}{idempotency_key}"
 
 
 def check_with_delegated(

@@ -13,6 +13,8 @@ Risk = Literal["low", "medium", "high"]
 Effect = Literal["allow", "require_approval", "require_human", "deny"]
 OnExpiry = Literal["fail_call", "cancel_run"]
 
+APPROVAL_PREFIX = "cap-approval-"  # of the correlation keys under which approvals are waited for
+
 STRICTNESS: dict[Effect, int] = {"allow": 0, "require_approval": 1, "require_human": 2, "deny": 3}
 
 # Where the values of a call come from; asked only where a rule or a profile wants to know.

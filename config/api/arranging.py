@@ -155,9 +155,13 @@ def _change(view: type[Changeable], one: str, example: dict[str, Any], own: Refu
 
 def require_permission(request: Any, verb: str, model: type[Model]) -> None:
     """Raises Problem where the asker lacks `add`, `change` or `delete` on the model."""
-    name = f"{model._meta.app_label}.{verb}_{model._meta.model_name}"
-    if not request.user.has_perm(name):
-        raise Problem(403, "NOT_ENTITLED", f"This takes the permission {name}.")
+    require(request, f"{model._meta.app_label}.{verb}_{model._meta.model_name}")
+
+
+def require(request: Any, permission: str) -> None:
+    """Raises Problem where the asker lacks the permission, of the form `app.codename`."""
+    if not request.user.has_perm(permission):
+        raise Problem(403, "NOT_ENTITLED", f"This takes the permission {permission}.")
 
 
 def keep(thing: Model) -> None:

@@ -1,4 +1,4 @@
-"""What the pages about memories share: the state's colour, the run's link, one verb for many rows."""
+"""What the pages about memories share: who curates, how one searches, what is shown and done."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +9,11 @@ from django.http import Http404, HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.decorators import display
 
+from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryStatus
 
@@ -28,6 +30,17 @@ class Acting:
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
         raise Http404(f"No {opts.verbose_name} {object_id}.")
 
+    def has_curate_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("memory.curate_memory"))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if search_term.strip().startswith("run_"):
+            return queryset.from_run(search_term.strip()), False  # type: ignore[attr-defined]
+        found, twice = super().get_search_results(request, queryset, search_term)  # type: ignore[misc]
+        return found, bool(twice)
+
     @admin.display(description=gettext_lazy("content"))
     def text(self, memory: Memory) -> str:
         return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
@@ -39,6 +52,14 @@ class Acting:
     @admin.display(description=gettext_lazy("source run"), ordering="source_run_id")
     def run(self, memory: Memory) -> SafeString | str:
         return run_link(memory.source_run_id)
+
+    @admin.action(description=gettext_lazy("Retract"), permissions=["curate"])
+    def retract(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        self.each(request, queryset, curate.retract, _("{count} retracted."))
+
+    @admin.action(description=gettext_lazy("Restore"), permissions=["curate"])
+    def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
+        self.each(request, queryset, curate.restore, _("{count} restored."))
 
     def each(
         self, request: HttpRequest, queryset: QuerySet[Memory], verb: Callable[..., Memory], done: str

@@ -98,9 +98,6 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
 
     # Who may
 
-    def has_curate_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("memory.curate_memory"))
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_curate_permission(request)
 
@@ -158,14 +155,6 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
         )
         return format_html_join("", "<div>{} {} {}</div>", lines)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if search_term.strip().startswith("run_"):
-            return queryset.from_run(search_term.strip()), False  # type: ignore[attr-defined]
-        found, twice = super().get_search_results(request, queryset, search_term)
-        return found, bool(twice)
-
     # What is done
 
     def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:
@@ -176,14 +165,6 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
     @admin.action(description=gettext_lazy("Approve pending"), permissions=["curate"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self.each(request, queryset, curate.approve, _("{count} approved."))
-
-    @admin.action(description=gettext_lazy("Retract"), permissions=["curate"])
-    def retract(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self.each(request, queryset, curate.retract, _("{count} retracted."))
-
-    @admin.action(description=gettext_lazy("Restore"), permissions=["curate"])
-    def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self.each(request, queryset, curate.restore, _("{count} restored."))
 
     @admin.action(description=gettext_lazy("Promote to the organization"), permissions=["curate"])
     def promote(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:

@@ -11,7 +11,6 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 
 from groups.admin.moments import Moments
-from memory import curate
 from memory.admin.acting import Acting
 from memory.models import Memory, Remembered
 
@@ -91,9 +90,6 @@ class RememberedAdmin(Acting, Moments, ModelAdmin):  # type: ignore[misc]
             return self.has_module_permission(request)
         return bool(obj.user_id == request.user.pk)
 
-    def has_curate_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("memory.curate_memory"))
-
     def get_queryset(self, request: HttpRequest) -> Any:
         found = Remembered.objects.visible_to(request.user)
         if self.has_curate_permission(request) or request.user.has_perm("memory.view_memory"):
@@ -114,21 +110,3 @@ class RememberedAdmin(Acting, Moments, ModelAdmin):  # type: ignore[misc]
         owners = (memory.user, memory.group, memory.agent_instance if memory.user is None else None)
         names = [memory.organization.name, memory.project.name if memory.project else None]
         return " / ".join(str(part) for part in (*names, *owners) if part)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if search_term.strip().startswith("run_"):
-            return queryset.from_run(search_term.strip()), False  # type: ignore[attr-defined]
-        found, twice = super().get_search_results(request, queryset, search_term)
-        return found, bool(twice)
-
-    # What is done
-
-    @admin.action(description=gettext_lazy("Retract"), permissions=["curate"])
-    def retract(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self.each(request, queryset, curate.retract, _("{count} retracted."))
-
-    @admin.action(description=gettext_lazy("Restore"), permissions=["curate"])
-    def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
-        self.each(request, queryset, curate.restore, _("{count} restored."))

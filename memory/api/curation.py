@@ -9,7 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from config.api.arranging import NOT_ENTITLED
+from config.api.arranging import NOT_ENTITLED, require
 from config.api.errors import Problem, invalid
 from config.api.idempotency import KEYED, REUSED, once
 from config.api.schema import documented
@@ -172,15 +172,11 @@ class Curation(ApiView):  # the addresses that write; a docstring would be shown
         """The memory, where the asker may curate it: their own, or with the permission. Raises Problem."""
         memory: Memory = self.get_object_or_404(self.get_queryset(), pk=pk)
         if memory.user_id != self.request.user.pk:
-            self._require_curator()
+            require(self.request, CURATE)
         return memory
 
-    def _require_curator(self) -> None:
-        if not self.request.user.has_perm(CURATE):
-            raise Problem(403, "NOT_ENTITLED", f"This takes the permission {CURATE}.")
-
     def _knowledge(self, project: str | None) -> dict[str, Any]:
-        self._require_curator()
+        require(self.request, CURATE)
         if project is None:
             why = "Who sees only some projects writes no knowledge of all."
             access.require_whole(self.request.membership, why)

@@ -4,7 +4,7 @@ Every line of a page's words is indented deeper than the page's own line, so no 
 came from, can pass itself off as another page.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .copies import PageCopy, SegmentCopy
@@ -107,7 +107,3 @@ def weight(text: str) -> int:
     """Quarters of a token, estimated: four ASCII characters make a token, any other one by itself."""
     plain = len(text.encode("ascii", "ignore"))
     return plain + 4 * (len(text) - plain)
-
-
-def estimate_tokens(texts: Sequence[str]) -> int:
-    return -(-sum(map(weight, texts)) // 4)

@@ -17,9 +17,9 @@ from config.api.arranging import (
     arranged,
     note,
     referred,
+    require,
     require_permission,
 )
-from config.api.errors import Problem
 from config.api.pagination import OldestFirst
 from config.api.schema import documented
 from groups.api import access
@@ -38,7 +38,7 @@ from policy.api.serializers import (
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect
 
-DECIDE = "runs.decide_approval"
+DECIDE = "runs.decide_approval"  # who gives a standing approval takes part in deciding
 
 
 class RuleFilter(filters.FilterSet):
@@ -169,7 +169,7 @@ class GrantView(Arranged):
         return access.visible(grants, self.request.membership)
 
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
-        _require_decider(self.request)
+        require(self.request, DECIDE)
         project = project_named(self.request, asked["project"])
         return {**asked, "project": project, "granted_by": self.request.user}
 
@@ -178,13 +178,7 @@ class GrantView(Arranged):
     def revoke(self, request: Any, pk: str) -> Response:
         grant = self.get_object_or_404(self.get_queryset(), pk=pk)
         require_permission(request, "change", Grant)
-        _require_decider(request)
+        require(request, DECIDE)
         if Grant.objects.filter(pk=pk, revoked_at=None).update(revoked_at=Now()):
             note(request, grant, CHANGE, ["revoked_at"])
         return Response(self._shown(pk))
-
-
-def _require_decider(request: Any) -> None:
-    """Who gives a standing approval takes part in deciding. Raises Problem."""
-    if not request.user.has_perm(DECIDE):
-        raise Problem(403, "NOT_ENTITLED", f"This takes the permission {DECIDE}.")

@@ -8,11 +8,12 @@ from django.db import transaction
 from common import ids
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row
+from policy.terms import APPROVAL_PREFIX
 from runs.actions import waits
 from runs.choices import WaitKind, WaitOutcome
 from runs.log import RunLog
 
-RESERVED = ("cap-approval-", "child-", "retry-", "review-")
+RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-")
 
 FIND = """
 SELECT resolved_at, outcome, payload FROM runs_wait WHERE run_id = %s AND correlation_key = %s

@@ -37,6 +37,12 @@ def approvals(membership: Membership, user: Any) -> QuerySet[Approval]:
     return found if user.has_perm(DECIDE) else found.filter(run__user=user)
 
 
+def check_drives(run: Run, user: Any) -> None:
+    """Calls are made with the rights of the run's user, so nobody else makes them. Raises Problem."""
+    if run.user_id != user.pk:
+        raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; only their own agent drives it.")
+
+
 def check_may_steer(run: Run, user: Any) -> None:
     """A run is spoken to and cancelled by whoever it works for, and by those with the permission."""
     if run.user_id != user.pk and not user.has_perm(CANCEL):

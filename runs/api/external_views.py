@@ -175,10 +175,9 @@ class OutsideView(ApiView):
         return run
 
     def _driven(self, pk: str) -> Run:
-        """The run, of which the asker is the user: its calls are made with that user's rights."""
+        """The run, of which the asker is the user."""
         run = self._found(pk)
-        if run.user_id != self.request.user.pk:
-            raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; only their own agent drives it.")
+        access.check_drives(run, self.request.user)
         return run
 
     def _call(self, pk: str, call_id: str) -> tuple[Run, ToolCall]:

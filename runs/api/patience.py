@@ -1,8 +1,9 @@
 """Long polls: an answer that is to come is waited for on the feed, without a thread and without polling."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -13,6 +14,8 @@ from asgiref.sync import sync_to_async
 
 from config.web import let_go
 from runs.api.feed import feed
+
+Tell = Callable[[float, bool], Awaitable[None]]
 
 MOVED = """
 SELECT c.ended_at IS NOT NULL OR r.ended_at IS NOT NULL,
@@ -32,18 +35,24 @@ class Awaited:
     seconds: float
     or_parked: bool = False
 
-    async def come(self) -> None:
-        """Return when there is something new to see, or the time is over."""
-        source, until = feed(), time.monotonic() + self.seconds
+    async def come(self, tell: Tell | None = None, every: float = math.inf) -> None:
+        """Return when there is something new to see, or the time is over.
+
+        `tell` hears, at first, whenever something moves, and each `every` seconds, how long it has been
+        and whether somebody is asked.
+        """
+        source, began = feed(), time.monotonic()
         async with source.follow(self.root_id) as woken:
-            while (left := until - time.monotonic()) > 0:
+            while (spent := time.monotonic() - began) < self.seconds:
                 woken.clear()
                 with suppress(psycopg.OperationalError):  # the database may be away for a moment
                     (found,) = await source.read(MOVED, [self.run_id, self.call_id]) or [(True, False)]
                     if found[0] or (self.or_parked and found[1]):
                         return
+                    if tell:
+                        await tell(spent, found[1])
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), left)
+                    await asyncio.wait_for(woken.wait(), min(every, self.seconds - spent))
 
 
 def patient(view: Callable[..., Any], then: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from rest_framework.exceptions import ValidationError
 
 from config.api.errors import Problem, invalid
 from config.api.permissions import require_scope
+from policy.terms import APPROVAL_PREFIX
 from runs.actions import decide
 from runs.actions.signal import signal
 from runs.api import access
@@ -16,7 +17,6 @@ from runs.api.serializers import AnswerSerializer
 from runs.choices import ApprovalStatus
 from runs.models import Approval, Run, Wait
 
-APPROVAL_PREFIX = "cap-approval-"
 NO_REASON = "no reason given"
 
 

@@ -20,6 +20,7 @@ from config.api.arranging import (
     arranged,
     keep,
     note,
+    require,
     require_permission,
 )
 from config.api.errors import Problem
@@ -51,8 +52,7 @@ class ForManagers(ApiView):
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if not request.user.has_perm(VIEW):
-            raise Problem(403, "NOT_ENTITLED", f"This takes the permission {VIEW}.")
+        require(request, VIEW)
 
 
 @arranged(

@@ -88,9 +88,8 @@ def project_of(membership: Membership, name: str | None) -> Project:
 
 
 def check_drives(run: Run, user: Any) -> None:
-    """Calls are made with the rights of the run's user, so nobody else makes them. Raises Problem."""
-    if run.user_id != user.pk:
-        raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; only their own agent drives it.")
+    """Raises Problem unless the user's own agent drives the run from outside."""
+    access.check_drives(run, user)
     if run.driver != Driver.EXTERNAL:
         raise Problem(409, "NOT_EXTERNAL", "Deputy drives this run itself.")
 

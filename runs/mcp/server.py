@@ -1,7 +1,5 @@
 """Deputy as an MCP server: the SDK's handlers. Stateless: any web process answers any request."""
 
-import asyncio
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,8 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from common.canonical import NotJson, normalise
 from config.api.parsers import MAX_BODY
-from runs.api.feed import feed
-from runs.api.patience import MOVED
+from runs.api.patience import Awaited
 from runs.mcp import offer
 from runs.mcp.offer import COMPLETE, OWN, RESULT, START, Answer, Refused
 from runs.mcp.place import Place
@@ -78,19 +75,12 @@ def check(name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
 
 async def wait_until_ended(ctx: Context, run: Run, call_id: str) -> None:
     """Return when the call has ended, or after WAIT_SECONDS. Holds no connection meanwhile."""
-    source, began = feed(), time.monotonic()
-    async with source.follow(run.root_id) as woken:
-        while (spent := time.monotonic() - began) < WAIT_SECONDS:
-            woken.clear()
-            found = await source.read(MOVED, [run.pk, call_id])
-            if not found or found[0][0]:
-                return
-            parked = "waits for a decision" if found[0][1] else "is being executed"
-            await ctx.session.report_progress(spent, WAIT_SECONDS, f"The call {parked}.")
-            try:
-                await asyncio.wait_for(woken.wait(), min(PROGRESS_SECONDS, WAIT_SECONDS - spent))
-            except TimeoutError:
-                continue
+
+    async def tell(spent: float, parked: bool) -> None:
+        doing = "waits for a decision" if parked else "is being executed"
+        await ctx.session.report_progress(spent, WAIT_SECONDS, f"The call {doing}.")
+
+    await Awaited(run.pk, run.root_id, call_id, WAIT_SECONDS).come(tell, PROGRESS_SECONDS)
 
 
 def told(said: Answer) -> types.CallToolResult:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from common import ids
 from common.db import jsonb
+from policy.terms import APPROVAL_PREFIX
 from runs import queue
 from runs.choices import EventType, WaitOutcome
 from runs.models.webhooks import WebhookEvent
@@ -17,7 +18,6 @@ from runs.models.webhooks import WebhookEvent
 if TYPE_CHECKING:
     from runs.log import Event, RunLog
 
-APPROVAL_KEY = "cap-approval-"
 DECIDED = {WaitOutcome.APPROVED.value, WaitOutcome.REJECTED.value, WaitOutcome.EXPIRED.value}
 TASK = "send_webhook"
 
@@ -44,7 +44,7 @@ def requested(payload: dict[str, Any]) -> Told:
 
 def decided(payload: dict[str, Any]) -> Told | None:
     """A wait's end, where it was for an approval and somebody, or the clock, has decided."""
-    if not payload["correlation_key"].startswith(APPROVAL_KEY) or payload["outcome"] not in DECIDED:
+    if not payload["correlation_key"].startswith(APPROVAL_PREFIX) or payload["outcome"] not in DECIDED:
         return None
     said = payload.get("payload") or {}
     words = {"approval": said.get("approval"), "outcome": payload["outcome"], "decided_by": said.get("by")}
