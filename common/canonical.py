@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 MAX_DEPTH = 64
@@ -37,14 +38,22 @@ def normalise(value: Any, path: str = "$", depth: int = 0) -> Any:
     raise NotJson(f"{path}: {type(value).__name__} is not JSON")
 
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
 def canonical(value: Any) -> str:
     """Sorted keys, no spaces, text as it is. Expects a normalised value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _encode(value)
 
 
 def digest(*parts: Any) -> str:
     """SHA-256 of the canonical JSON of `parts`, as 64 hexadecimal digits."""
-    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()
+    return hashlib.sha256(_encode(parts).encode()).hexdigest()
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """The same of parts that are canonical JSON already."""
+    return hashlib.sha256(f"[{','.join(parts)}]".encode()).hexdigest()
 
 
 def _key(key: Any, path: str) -> str:

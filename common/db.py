@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import psycopg
-from django.db import connection, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg.types.json import Jsonb
 
 
@@ -24,12 +24,12 @@ def prepared() -> Any:
     Django's own cursors write the parameters into the text: the server then parses and plans each
     statement anew, which costs a short one most of its time.
     """
-    if connection.queries_logged:  # whoever looks at the statements wants them whole
-        return connection.cursor()
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    cursor: Any = psycopg.Cursor(connection.connection)
-    return connection.make_cursor(cursor)
+    default: Any = connections[DEFAULT_DB_ALIAS]
+    if default.queries_logged:  # whoever looks at the statements wants them whole
+        return default.cursor()
+    default.close_if_health_check_failed()
+    default.ensure_connection()
+    return default.make_cursor(psycopg.Cursor(default.connection))
 
 
 def rows(sql: str, parameters: Any = ()) -> list[Any]:

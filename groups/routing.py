@@ -6,7 +6,6 @@ from typing import Any
 
 from common import ids
 from common.canonical import digest
-from common.db import execute
 from groups.catalog import GroupWithRoles, edition, list_groups_with_roles
 from groups.models import Group, RoutingExample
 from groups.models.groups import ExampleKind
@@ -66,12 +65,14 @@ def rank(goal: str, project_id: str, catalog_version: int | None = None) -> list
     return [Ranked(groups[s.id], s.score, s.fits, s.matched) for s in scores if s.id in groups]
 
 
-def select_group(goal: str, project_id: str) -> tuple[GroupWithRoles, list[Ranked]]:
-    """The best group for the goal, and the score of every candidate.
+def select_group(
+    goal: str, project_id: str, catalog_version: int | None = None
+) -> tuple[GroupWithRoles, list[Ranked]]:
+    """The best group for the goal, and the score of every candidate; `catalog_version` as for `rank`.
 
     Ties and no match at all: the first by creation. Raises NoGroup when the project has none.
     """
-    ranked = rank(goal, project_id)
+    ranked = rank(goal, project_id, catalog_version)
     if not ranked:
         raise NoGroup("NO_GROUPS", "This project has no active group with members to escalate to.")
     return ranked[0].group, ranked
@@ -103,36 +104,44 @@ def router(project_id: str, current: int, groups: dict[str, GroupWithRoles]) -> 
 
 
 def learn(
-    organization_id: str,
-    group_id: str,
-    goal: str,
-    *,
-    fits: bool = True,
-    source_run_id: str | None = None,
-    by: Any = None,
+    organization_id: str, group_id: str, goal: str, *, by: Any, fits: bool = True
 ) -> RoutingExample | None:
-    """Keep a goal as an example for, or against, a group. A person's word replaces what a run taught.
+    """Keep what a person says of a goal: it is for a group, or it is not. Replaces what a run taught.
 
-    Returns what a person taught; None for an empty goal, and for what a run taught.
+    None for an empty goal.
     """
     goal = goal.strip()[:MAX_LEARNED]
     if not goal:
         return None
-    values: dict[str, Any] = {
-        "organization_id": organization_id,
-        "goal": goal,
-        "kind": ExampleKind.FITS if fits else ExampleKind.MISFIT,
-        "source_run_id": source_run_id,
-        "corrected_by": by,
-    }
-    key: dict[str, Any] = {"group_id": group_id, "goal_hash": digest(goal.casefold())}
-    if by is None:
-        new = {"id": ids.example_id(), **key, **values}
-        execute(LEARN, [new[name] for name in LEARNED])
-        return None
-    kept, _ = RoutingExample.objects.update_or_create(**key, defaults=values)
+    kept, _ = RoutingExample.objects.update_or_create(
+        group_id=group_id,
+        goal_hash=_hash(goal),
+        defaults={
+            "organization_id": organization_id,
+            "goal": goal,
+            "kind": ExampleKind.FITS if fits else ExampleKind.MISFIT,
+            "source_run_id": None,
+            "corrected_by": by,
+        },
+    )
     _routers.clear()  # a person looks at what their word has changed
     return kept
+
+
+def lesson(organization_id: str, group_id: str, goal: str, run_id: str) -> tuple[str, list[Any]] | None:
+    """The statement, and its values, that keeps the goal of a completed run as an example for its group.
+
+    It changes nothing where the goal is known. None for an empty goal.
+    """
+    goal = goal.strip()[:MAX_LEARNED]
+    if not goal:
+        return None
+    kind = ExampleKind.FITS.value
+    return LEARN, [ids.example_id(), organization_id, group_id, goal, _hash(goal), kind, run_id]
+
+
+def _hash(goal: str) -> str:
+    return digest(goal.casefold())
 
 
 def _with_examples(groups: dict[str, GroupWithRoles]) -> list[tuple[GroupWithRoles, dict[str, list[str]]]]:

@@ -9,7 +9,7 @@ from typing import Any
 from common.db import from_json, rows
 from memory import statistics
 from memory.models import Memory, MemoryStatus, MemoryType
-from memory.rows import insert
+from memory.rows import insert, insertion
 from memory.scope import Scope
 from memory.substance import OUTPUT_PREFIX, says_something
 from memory.write import MOST_CHARACTERS
@@ -55,13 +55,16 @@ def deposit(result: GroupResult) -> list[str]:
     return [memory.id for memory in archival]
 
 
-def remember_outcome(run_id: str, scope: Scope, goal: str, outcome: str) -> Memory | None:
+def remember_outcome(
+    run_id: str, scope: Scope, goal: str, outcome: str, later: list[tuple[str, list[Any]]]
+) -> None:
     """A completed personal run's goal and outcome, for its person's next tasks in this project.
 
-    None if this run's is there already, or if the run has no person or project to remember it for.
+    The statement, which adds nothing where this run's is there already, goes to `later`, for the caller to
+    execute in this transaction. Nothing where there is no person or project to remember it for.
     """
     if scope.user_id is None or scope.project_id is None:
-        return None
+        return
     own = Scope(scope.organization_id, user_id=scope.user_id, project_id=scope.project_id)
     memory = Memory(
         **_columns(own),
@@ -70,11 +73,10 @@ def remember_outcome(run_id: str, scope: Scope, goal: str, outcome: str) -> Memo
         metadata={"source": "run_outcome", "source_run_id": run_id},
         source_run_id=run_id,
         original=OUTPUT,
+        scope_key=own.key(MemoryType.EPISODIC),
     )
-    if not insert([memory]):
-        return None
+    later.append(insertion([memory]))
     statistics.fold_sometimes(memory)
-    return memory
 
 
 def _episodic(result: GroupResult) -> Iterable[Memory]:

@@ -28,7 +28,7 @@ COLUMNS = (
 ROW = f"({', '.join('%s::tsvector' if name == 'search_vector' else '%s' for name in COLUMNS)})"
 INSERT = f"""
 INSERT INTO memory_memory ({", ".join(COLUMNS)}) VALUES {{rows}}
-ON CONFLICT DO NOTHING RETURNING id, scope_key
+ON CONFLICT DO NOTHING
 """  # noqa: S608 - the names above
 
 
@@ -39,12 +39,18 @@ def insert(memories: Sequence[Memory]) -> list[Memory]:
     """
     if not memories:
         return []
-    values = [value for memory in memories for value in _values(memory)]
-    stored = dict(rows(INSERT.format(rows=", ".join([ROW] * len(memories))), values))
+    statement, values = insertion(memories)
+    stored = dict(rows(f"{statement} RETURNING id, scope_key", values))
     new = [memory for memory in memories if memory.id in stored]
     for memory in new:
         memory.scope_key = stored[memory.id]
     return new
+
+
+def insertion(memories: Sequence[Memory]) -> tuple[str, list[object]]:
+    """The statement that stores them, and its values."""
+    values = [value for memory in memories for value in _values(memory)]
+    return INSERT.format(rows=", ".join([ROW] * len(memories))), values
 
 
 def _values(memory: Memory) -> list[object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.canonical import canonical, digest
-from common.db import row
+from common.db import from_json, row
 from groups.models import Role
 from policy.models import CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.provenance.terms import Profile
@@ -17,15 +17,18 @@ from policy.terms import Binding, Boundary, GrantView
 
 KEPT_ORGANIZATIONS = 200
 
-STANDING = """
-SELECT m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
-       p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off')
-FROM groups_organization o
-LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = %s
-LEFT JOIN policy_policyversion v ON v.organization_id = o.id
-LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = %s
-WHERE o.id = %s
-"""
+# A value, so that others can read it along: of an organization, a user and a project.
+STANDING_OF = """(
+    SELECT json_build_array(
+        m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
+        p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'))
+    FROM groups_organization o
+    LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = {1}
+    LEFT JOIN policy_policyversion v ON v.organization_id = o.id
+    LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = {2}
+    WHERE o.id = {0}
+)"""
+STANDING = f"SELECT {STANDING_OF.format('%s', '%s', '%s')}"  # user, project, organization
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,15 @@ _books: OrderedDict[str, Book] = OrderedDict()
 
 def standing(organization_id: str, user_id: int, project_id: str) -> Standing:
     """Read live, for each decision: taking a right away works at the next call (design 5)."""
-    found = row(STANDING, [user_id, project_id, organization_id])
+    found = row(STANDING, [user_id, project_id, organization_id])[0]
+    return standing_of(found, project_id) or Standing(None, "", 0)
+
+
+def standing_of(found: Any, project_id: str) -> Standing | None:
+    """What STANDING_OF gave for this project."""
     if found is None:
-        return Standing(None, "", 0)
-    active, allowed, denied, kind, projects, *of_place = found
+        return None
+    active, allowed, denied, kind, projects, *of_place = from_json(found)
     if not active or (projects is not None and project_id not in projects):
         return Standing(None, kind or "", *of_place)
     return Standing(Boundary(_maybe(allowed), tuple(denied)), kind, *of_place)

@@ -31,9 +31,11 @@ class Satisfied:
 
     effects: frozenset[tuple[str, Effect]] = frozenset()
     approval_id: str | None = None
+    row_id: str = ""  # of the call
 
 
 NOTHING = Satisfied()
+CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 
 def arguments_digest(tool: str, arguments: dict[str, Any]) -> str:
@@ -67,7 +69,7 @@ def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:
 
     key = idempotency_key(run_id, call.call_id, call.tool, arguments)
     effect: Effect = "require_human" if approval.decided_as_human else "require_approval"
-    return Satisfied(frozenset({(key, effect)}), approval.pk)
+    return Satisfied(frozenset({(key, effect)}), approval.pk, approval.tool_call_id)
 
 
 def request(
@@ -127,7 +129,7 @@ def request(
 def consume(log: RunLog, approval_id: str | None) -> None:
     """An approval is spent on the call it lets through."""
     if approval_id:
-        Approval.objects.filter(pk=approval_id).update(consumed_at=log.now)
+        log.also.append((CONSUME, [log.now, approval_id]))
 
 
 def use_grant(log: RunLog, admitted: Admitted) -> bool:

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from multiprocessing import util
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from django.db import connection
@@ -21,6 +21,9 @@ from django_q.conf import Conf
 from common.db import execute, own_connection, row
 from runs import board, hints
 from runs.board import IDLE, Member
+
+if TYPE_CHECKING:
+    from runs.log import RunLog
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +39,7 @@ ACKNOWLEDGE_SECONDS = 0.02  # acknowledgements of this time go out together
 
 PUT = """
 INSERT INTO runs_queuemessage (queue, payload, run_id, due_at)
-VALUES (%s, %s, %s, clock_timestamp() + %s * interval '1 second') RETURNING id
+VALUES (%s, %s, %s, clock_timestamp() + %s * interval '1 second')
 """
 # ANY(ARRAY(SELECT …)): a plain IN may be planned so that it takes more than the limit.
 # now(), here the time of the statement: clock_timestamp() would keep the index from being used.
@@ -69,19 +72,28 @@ holder = f"pid {os.getpid()}"  # of what this process takes; the watchdog gives 
 
 
 class PostgresBroker(Broker):
-    """One queue, `list_key`. Set `run_id` and `delay` (seconds) before an enqueue."""
+    """One queue, `list_key`. Before an enqueue, `run_id` and `delay` (seconds) may be set, and the `log`
+    with which the message is to be written.
+    """
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key or Conf.CLUSTER_NAME)
         self.run_id: str | None = None
         self.delay: float = 0
+        self.log: RunLog | None = None
         self._taker: Taker | None = None
 
     def enqueue(self, task: str) -> int:
-        """Put a message; it may be taken when the caller's transaction has committed, or later."""
-        number: int = row(PUT, [self.list_key, task, self.run_id, self.delay])[0]
+        """Put a message; it may be taken when the caller's transaction has committed, or later.
+
+        Returns its id; 0 where it is written later, with a log.
+        """
+        message = [self.list_key, task, self.run_id, self.delay]
         hints.after_commit(CHANNEL, self.list_key)
-        return number
+        if self.log is None:
+            return int(row(f"{PUT} RETURNING id", message)[0])
+        self.log.also.append((PUT, message))
+        return 0
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """Messages for the workers that are free; None when there are none now. Never raises."""

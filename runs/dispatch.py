@@ -30,10 +30,13 @@ class Ready:
 
 @dataclass(frozen=True)
 class Passed:
-    """The gate let the call pass; `approval_id` is the approval that is spent on it, if one is."""
+    """The gate let the call pass; `approval_id` is the approval that is spent on it, if one is, and
+    `row_id` then the call's row.
+    """
 
     admitted: Admitted
     approval_id: str | None
+    row_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def ask(session: Session, gate: GateOnDemand, call: Call) -> Passed | None:
     if isinstance(said, Stopped):
         approvals.request(session, call, said, gate().record(said.decision), approved.approval_id)
         return None
-    return Passed(said, approved.approval_id)
+    return Passed(said, approved.approval_id, approved.row_id)
 
 
 def begin(session: Session, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
@@ -112,13 +115,15 @@ def begin(session: Session, gate: GateOnDemand, call: Call, passed: Passed) -> R
     log, said = _log(session), passed.admitted
     if not approvals.use_grant(log, said):  # its last use went to another call meanwhile
         return start_one(session, gate, call)
-    row_id = ledger.open_call(log, call, said.arguments, said.idempotency_key, CallStatus.RUNNING)
+    running = CallStatus.RUNNING
+    row_id = ledger.open_call(log, call, said.arguments, said.idempotency_key, running, passed.row_id)
     approvals.consume(log, passed.approval_id)
     session.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
     ready = Ready(call.call_id, said, context_of(session, call, said))
     if not said.tool.transactional:
         return ready
-    answer = perform(said, ready.context)
+    session.flush_before()
+    answer = perform(said, ready.context, savepoint=not session.trusting)
     agent = agent_of(session, gate, call)
     return record_answer(session, ready, answer, gate=gate, agent=agent, row_id=row_id)
 
@@ -351,6 +356,7 @@ def context_of(session: Session, call: Call, said: Admitted) -> ToolContext:
         idempotency_key=said.idempotency_key,
         budgets=session.state.budgets,
         children=session.state.children,
+        catalog_version=open_gate(session).standing.catalog_version,
         view=working_memory.View(session, member, call),
     )
 

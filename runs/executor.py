@@ -7,7 +7,7 @@ piece of slow work (a model, a tool that leaves the database) outside any transa
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +24,7 @@ from runs.providers import retry
 from runs.providers.base import ProviderError, Reply
 from runs.session import STATEMENT_TIMEOUT_MS, Session, kept
 from runs.tools.base import Answer
-from runs.tools.call import perform
+from runs.tools.call import ToolBroke, perform
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +74,13 @@ class NextFailed(Exception):
 
 @dataclass(frozen=True)
 class Passing:
-    """How a step may hand on to the next run: at all, and with that run's first quick steps done in it."""
+    """How a step may be taken: hand on to the next run at all, and with that run's first quick steps done
+    in it; and with tools that have no savepoints, so that one that fails undoes the step.
+    """
 
     on: bool
     through: bool = True
+    trusting: bool = True
 
 
 def run(run_id: str) -> None:
@@ -116,6 +119,8 @@ def take(taken: Taken, may_pass: bool) -> Entered | None:
             return _take(taken, passing, parent_first)
         except NeedsParent:  # the claim went with its transaction
             parent_first = True
+        except ToolBroke:
+            passing = replace(passing, trusting=False)
         except NextFailed as failed:
             passing = _alone(taken.run_id, passing, failed)
 
@@ -134,16 +139,20 @@ def _take(taken: Taken, passing: Passing, parent_first: bool) -> Entered | None:
         return enter(log, passing, parent)
 
 
-def enter(log: RunLog, passing: Passing, parent: RunLog | None = None) -> Entered:
+def enter(
+    log: RunLog, passing: Passing, parent: RunLog | None = None, session: Session | None = None
+) -> Entered:
     """Take the first quick steps of a run that this transaction has claimed, and flush it."""
-    session = Session.of(log)
+    session = session or Session.of(log)
+    session.trusting = passing.trusting
     with session.writing(log, parent):
         return Entered(session, settle(session, log, passing))
 
 
 def _loop(session: Session, slow: Slow, may_pass: bool) -> Taken | Entered | None:
     while True:
-        time.sleep(session.cache.pop("sleep", 0))
+        if pause := session.cache.pop("sleep", 0):
+            time.sleep(pause)
         if isinstance(slow, Let):
             return slow.then
         if isinstance(slow, Speak) and board.stopping():
@@ -168,6 +177,7 @@ def transact(session: Session, done: Any, may_pass: bool) -> Slow:
     lock_parent = isinstance(done, Reply) and not done.tool_calls
     passing = Passing(may_pass)
     while True:
+        session.trusting = passing.trusting
         try:
             with session.step(lock_parent) as log:
                 record(session, done)
@@ -177,6 +187,8 @@ def transact(session: Session, done: Any, may_pass: bool) -> Slow:
             return slow
         except NeedsParent:
             lock_parent = True
+        except ToolBroke:
+            passing = replace(passing, trusting=False)
         except NextFailed as failed:
             passing = _alone(session.run_id, passing, failed)
         except Fenced:
@@ -262,19 +274,21 @@ def pass_on(session: Session, then: RunLog | None, passing: Passing) -> Let:
         attempt = claiming.claim_locked(then)
     elif then is not None:
         queue.enqueue(then.id)
+    if then is not None and attempt is not None and passing.through:
+        return Let(go_on(session, then, passing))
     session.flush()
     if then is None:
         return Let()
-    if attempt is not None and passing.through:
-        return Let(go_on(then, passing))
     then.flush()
     return Let(Taken(then.id, attempt)) if attempt is not None else Let()
 
 
-def go_on(log: RunLog, passing: Passing) -> Entered:
-    """The first quick steps of the run that is passed on. Raises NextFailed."""
+def go_on(session: Session, log: RunLog, passing: Passing) -> Entered:
+    """The first quick steps of the next run, written with what this one wrote. Raises NextFailed."""
     try:
-        return enter(log, passing)
+        heir = Session.of(log) if log.unborn is None else session.of_child(log)
+        heir.before = [written for written in session.logs if written is not log]
+        return enter(log, passing, session=heir)
     except Exception as error:
         raise NextFailed(log.id) from error
 
@@ -282,7 +296,7 @@ def go_on(log: RunLog, passing: Passing) -> Entered:
 def _alone(run_id: str, passing: Passing, failed: NextFailed) -> Passing:
     """How to take the step again, so that it commits whatever becomes of the next run."""
     logger.info("%s hands on without going on with it: %r", run_id, failed.__cause__)
-    return Passing(passing.on, through=False)
+    return replace(passing, through=False)
 
 
 def speak(session: Session) -> Reply | ProviderError:

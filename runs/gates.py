@@ -13,7 +13,8 @@ def open_gate(session: Session) -> Gate:
     """The gate as it stands in this transaction; a step asks for the user's standing once."""
     if session.gate is None:
         place = (session.organization_id, session.project_id, session.group_id)
-        session.gate = Gate.open(*place, session.user_id, session.delegated)
+        standing = session.log.standing if session.log else None
+        session.gate = Gate.open(*place, session.user_id, session.delegated, standing)
         session.gate.trace = Heard(session)
     gate: Gate = session.gate
     return gate

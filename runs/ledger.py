@@ -23,17 +23,20 @@ ON CONFLICT (run_id, call_id) DO UPDATE SET effective_arguments = EXCLUDED.effec
 RETURNING id
 """
 ENDING = ("result", "error", "ended_at")  # the columns that are empty until a call has ended
-CLOSE = """
-UPDATE runs_toolcall SET status = %s, result = %s, error = %s, ended_at = %s,
-    lease_expires_at = NULL, queued_at = NULL
-WHERE run_id = %s AND call_id = %s
-"""
 STATUS = "UPDATE runs_toolcall SET status = %s WHERE run_id = %s AND call_id = %s RETURNING id"
 EVIDENCE = "UPDATE runs_toolcall SET evidence = %s WHERE run_id = %s AND call_id = %s AND ended_at IS NULL"
 
 
-def open_call(log: RunLog, call: Call, arguments: dict[str, Any], key: str, status: CallStatus) -> str:
-    """The call's row, made or brought up to date; returns its id. One that is new is stored with the log."""
+def open_call(
+    log: RunLog, call: Call, arguments: dict[str, Any], key: str, status: CallStatus, row_id: str = ""
+) -> str:
+    """The call's row, made or brought up to date; returns its id. One that is new, and one whose id the
+    caller knows, is stored with the log.
+    """
+    if row_id and log.driver == Driver.INTERNAL:
+        changed = {"effective_arguments": arguments, "idempotency_key": key, "status": status.value}
+        log.changed_calls.setdefault(call.call_id, {}).update(changed, attempt=log.attempt)
+        return row_id
     values = {
         "id": ids.call_id(),
         "organization_id": log.organization_id,
@@ -52,8 +55,7 @@ def open_call(log: RunLog, call: Call, arguments: dict[str, Any], key: str, stat
     if _is_new(log, call):
         log.new_calls[call.call_id] = {**values, **dict.fromkeys(ENDING)}
         return str(values["id"])
-    row_id: str = row(OPEN, [jsonb(v) if isinstance(v, dict) else v for v in values.values()])[0]
-    return row_id
+    return str(row(OPEN, [jsonb(v) if isinstance(v, dict) else v for v in values.values()])[0])
 
 
 def _is_new(log: RunLog, call: Call) -> bool:
@@ -62,11 +64,12 @@ def _is_new(log: RunLog, call: Call) -> bool:
 
 
 def close_call(log: RunLog, call_id: str, status: CallStatus, result: Any = None, error: Any = None) -> None:
-    """What became of the call."""
+    """What became of the call, stored with the log."""
+    ended = {"status": status.value, "result": jsonb(result), "error": jsonb(error), "ended_at": log.now}
     if new := log.new_calls.get(call_id):
-        new |= {"status": status.value, "result": jsonb(result), "error": jsonb(error), "ended_at": log.now}
-        return
-    execute(CLOSE, [status.value, jsonb(result), jsonb(error), log.now, log.id, call_id])
+        new |= ended
+    else:
+        log.changed_calls.setdefault(call_id, {}).update(ended, lease_expires_at=None, queued_at=None)
 
 
 def set_status(log: RunLog, call_id: str, status: CallStatus) -> str:
@@ -74,6 +77,7 @@ def set_status(log: RunLog, call_id: str, status: CallStatus) -> str:
     if new := log.new_calls.get(call_id):
         new["status"] = status.value
         return str(new["id"])
+    log.changed_calls.get(call_id, {}).update(status=status.value)
     row_id: str = row(STATUS, [status.value, log.id, call_id])[0]
     return row_id
 

@@ -1,6 +1,7 @@
 """The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
@@ -10,6 +11,9 @@ from django_q.tasks import async_task
 from common.db import row
 from runs import broker
 from runs.broker import PostgresBroker
+
+if TYPE_CHECKING:
+    from runs.log import RunLog
 
 ADVANCE = "runs.tasks.advance"
 WAKE = "runs.tasks.wake"
@@ -24,12 +28,13 @@ WHERE status = 'pending' AND driver = 'internal'
 """
 
 
-def enqueue(run_id: str, delay: float = 0) -> None:
+def enqueue(run_id: str, delay: float = 0, log: "RunLog | None" = None) -> None:
     """Ask for a worker to drive the run. Joins the caller's transaction: no commit, no message.
 
-    With a `delay` (seconds), ask for one to look then whether what the run waits for has come due.
+    With a `delay` (seconds), ask for one to look then whether what the run waits for has come due. With
+    a `log`, the message is written when that is flushed.
     """
-    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay)
+    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay, log)
 
 
 def enqueue_call(run_id: str, tool_call_id: str) -> None:
@@ -37,11 +42,11 @@ def enqueue_call(run_id: str, tool_call_id: str) -> None:
     _send(EXECUTE_CALL, (tool_call_id,), run_id, 0)
 
 
-def enqueue_task(name: str, *arguments: str, delay: float = 0) -> None:
+def enqueue_task(name: str, *arguments: str, delay: float = 0, log: "RunLog | None" = None) -> None:
     """Ask for a worker to call a function of runs/tasks.py, if need be after `delay` seconds. Joins the
-    caller's transaction, and like every message may come twice.
+    caller's transaction, and like every message may come twice. `log` as for `enqueue`.
     """
-    _send(f"runs.tasks.{name}", arguments, None, delay)
+    _send(f"runs.tasks.{name}", arguments, None, delay, log)
 
 
 def requeue_after() -> int:
@@ -74,14 +79,16 @@ def on_redis() -> bool:
     return bool(settings.Q_BROKER == "redis")
 
 
-def _send(task: str, arguments: tuple[str, ...], run_id: str | None, delay: float) -> None:
+def _send(
+    task: str, arguments: tuple[str, ...], run_id: str | None, delay: float, log: "RunLog | None" = None
+) -> None:
     if not settings.QUEUE_ENABLED:
         return
     if on_redis() and run_id and not delay:  # what the sweep would find again may be lost
         transaction.on_commit(partial(_send_to_redis, task, arguments))
         return
     table = PostgresBroker()
-    table.run_id, table.delay = run_id, delay
+    table.run_id, table.delay, table.log = run_id, delay, log
     async_task(task, *arguments, q_options={**OPTIONS, "broker": table})
 
 

@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -71,6 +71,8 @@ class Session:
     log: RunLog | None = None
     parent: RunLog | None = None
     born: list[RunLog] = field(default_factory=list)  # children made in this step
+    before: list[RunLog] = field(default_factory=list)  # what the run that handed on to this one wrote
+    trusting: bool = False  # tools of this step have no savepoints; whoever takes it repeats it on ToolBroke
     gate: Any = None  # of the transaction at hand, see dispatch.open_gate
     cache: dict[str, Any] = field(default_factory=dict)
 
@@ -87,6 +89,35 @@ class Session:
         else read from its row; `writing` brings its state up to date.
         """
         return kept.take(log) or cls.in_state(log.id, State(), log.attempt)
+
+    def of_child(self, log: RunLog) -> "Session":
+        """The session of a run made in this step and not flushed yet: nothing of it has to be read."""
+        assert log.unborn is not None  # noqa: S101
+        child = replace(
+            self,
+            run_id=log.id,
+            attempt=log.attempt,
+            parent_run_id=log.parent_run_id,
+            depth=log.depth,
+            kind=log.kind,
+            group_id=log.unborn["group_id"],
+            session_key="",
+            delegated=log.unborn["delegated_permissions"],
+            created_at=log.unborn["created_at"],
+            past_deadline=False,
+            group_name=log.appended[0].payload.get("group", ""),
+            preferences=None,
+            view_id=None,
+            state=State(),
+            log=None,
+            parent=None,
+            born=[],
+            before=[],
+            gate=None,
+            cache={},
+        )
+        fold(log.appended, child.state)
+        return child
 
     @classmethod
     def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "Session":
@@ -125,7 +156,7 @@ class Session:
             raise
         finally:
             self.log = self.parent = None
-            self.born = []
+            self.born, self.before = [], []
 
     def at_work(self) -> AbstractContextManager[None]:
         """Inside, what is logged and traced is this run's."""
@@ -135,11 +166,18 @@ class Session:
         """Raises Fenced unless this session may write the run."""
         log.check_fence(self.attempt)
 
+    @property
+    def logs(self) -> list[RunLog]:
+        """All that this step writes to."""
+        return [log for log in (*self.before, *self.born, self.parent, self.log) if log]
+
     def flush(self) -> None:
         """Write now what was appended to the run, to its parent and to its new children (inside `step`)."""
-        for log in (self.log, self.parent, *self.born):
-            if log:
-                log.flush()
+        run_log.flush(*self.logs)
+
+    def flush_before(self) -> None:
+        """Write now what the run that handed on to this one wrote: somebody may be about to read it."""
+        run_log.flush(*self.before)
 
     def append(self, type: EventType, payload: dict[str, Any], agent: str = "") -> Event:
         """Append to the log and to the state at once."""

@@ -49,8 +49,7 @@ def cancel(run_id: str, by: str = "", reason: str = "") -> None:
         message = f"Cancelled by {by}." if by else "Group run cancelled"
         cancel_locked(log, parent, " ".join(filter(None, [message, reason])))
         if parent:
-            parent.flush()
-            waits.enqueue_if_pending(parent)
+            waits.flush_and_enqueue(parent)
 
 
 def lock_parent(run_id: str) -> RunLog | None:

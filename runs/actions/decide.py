@@ -15,7 +15,7 @@ from runs.actions import waits
 from runs.approvals import arguments_digest
 from runs.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 from runs.deciders import own_run_excluded
-from runs.log import RunLog
+from runs.log import RunGone, RunLog
 from runs.models import Approval, ApprovalDecision
 
 
@@ -82,9 +82,8 @@ def _decide(
     arguments: dict[str, Any] | None,
     remember: Remember | None,
 ) -> Approval:
-    run_id = Approval.objects.values_list("run_id", flat=True).get(pk=approval_id)
     with transaction.atomic():
-        log = RunLog.lock(run_id)
+        log = lock_run(approval_id)
         locked = Approval.objects.select_for_update(no_key=True, of=("self",))
         approval = locked.select_related("run__project", "tool_call").get(pk=approval_id)
         human = entitled(approval, by)
@@ -102,9 +101,16 @@ def _decide(
             approval.save()
             return approval
         _conclude(log, approval, by, approved, human, reason)
-        log.flush()
-        waits.enqueue_if_pending(log)
+        waits.flush_and_enqueue(log)
     return approval
+
+
+def lock_run(approval_id: str) -> RunLog:
+    """Lock the run that waits for the approval. Raises Approval.DoesNotExist."""
+    try:
+        return RunLog.lock_of("runs_approval", approval_id)
+    except RunGone:
+        raise Approval.DoesNotExist(approval_id) from None
 
 
 def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:

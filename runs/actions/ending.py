@@ -31,7 +31,7 @@ def complete(session: Session, log: RunLog, output: str | None) -> None:
         leave_knowledge(session, log, output)
     elif output:
         scope = Scope(log.organization_id, user_id=log.user_id, project_id=log.project_id)
-        remember_outcome(log.id, scope, session.state.goal, output)
+        remember_outcome(log.id, scope, session.state.goal, output, log.also)
     ending = finish.Ending(RunStatus.COMPLETED, output=output, tokens=session.state.tokens)
     finish.end(log, session.parent, ending)
 
@@ -68,8 +68,9 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
     if written and not review:
-        queue.enqueue_task("join_duplicates", *written)
-    routing.learn(log.organization_id, session.group_id, session.state.goal, source_run_id=log.id)
+        queue.enqueue_task("join_duplicates", *written, log=log)
+    lesson = routing.lesson(log.organization_id, session.group_id, session.state.goal, log.id)
+    log.also += [lesson] if lesson else []
 
 
 def closing_decision(session: Session, output: str | None) -> list[str]:

@@ -164,9 +164,8 @@ def _check_nothing_open(session: OutsideSession) -> None:
 
 
 def _tell_parent(session: OutsideSession) -> None:
-    session.flush()
     if session.parent:
-        waits.enqueue_if_pending(session.parent)
+        waits.flush_and_enqueue(session.parent)
 
 
 def _session(run_id: str) -> OutsideSession:

@@ -24,7 +24,6 @@ from runs.actions.start import (
     CannotStart,
     NewRun,
     begin,
-    check_queue,
     default_budgets,
     personal_agent,
 )
@@ -73,18 +72,17 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
     if old is None:
         raise RunGone(run_id)
     events, state = point(old, seq, by)
-    check_queue(old.organization_id)
     with transaction.atomic():
-        agent, now = personal_agent(old.user, old.project)  # refuses who is no member now
+        agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
         members = _members(old, events[0].payload, agent)
         log = begin(_new(old, state, _origin(old, seq), events[0].payload, members), now)
         for event in events[1:]:
             log.append(*_copied(event))
         if content.strip():
             log.append(EventType.MESSAGE_CREATED, _said(by, content.strip()))
+        queue.enqueue(log.id, log=log)
         log.flush()
         _copy_calls(old.pk, log.id, state)
-        queue.enqueue(log.id)
     return log.id
 
 

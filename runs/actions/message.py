@@ -42,8 +42,7 @@ def message(run_id: str, content: str, author: str, correlation_key: str = "") -
         )
         if answers:
             waits.resolve(log, answers, WaitOutcome.COMPLETED.value, {"answer": content, "author": author})
-        log.flush()
-        waits.enqueue_if_pending(log)
+        waits.flush_and_enqueue(log)
     return Delivered("delivered" if answers else "kept")
 
 

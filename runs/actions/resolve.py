@@ -31,8 +31,7 @@ def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None
             raise SignalRefused("NO_SUCH_WAIT", f"Call {call_id} does not wait for a word on what happened.")
         if not waits.resolve(log, key, WaitOutcome.COMPLETED.value, payload):
             return _again(wait, outcome)
-        log.flush()
-        waits.enqueue_if_pending(log)
+        waits.flush_and_enqueue(log)
     return None
 
 

@@ -59,8 +59,7 @@ def signal(run_id: str, correlation_key: str, payload: Any = None) -> Delivered:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
         if found:
             waits.resolve(log, correlation_key, WaitOutcome.COMPLETED.value, payload)
-            log.flush()
-            waits.enqueue_if_pending(log)
+            waits.flush_and_enqueue(log)
             return Delivered("delivered")
         _keep(log, correlation_key, payload)
         return Delivered("kept")

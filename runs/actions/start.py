@@ -11,7 +11,7 @@ from common import ids
 from common.db import row
 from groups import routing
 from groups.models import AgentInstance, Project, Role
-from policy.book import standing
+from policy.book import STANDING_OF, standing_of
 from runs import queue
 from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.log import RunLog
@@ -19,20 +19,18 @@ from runs.log import RunLog
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
 
-PERSONAL_AGENT = """
-SELECT a.id, a.role_id, r.name, clock_timestamp()
-FROM groups_agentinstance a JOIN groups_role r ON r.id = a.role_id
-WHERE a.organization_id = %s AND a.user_id = %s
-"""
-
-
-# No more is counted than decides. The status stands here as text, so that its partial index is used.
-QUEUE_FULL = """
-SELECT count(*) >= l.most FROM
-    (SELECT COALESCE(o.queue_limit, %s) AS most FROM groups_organization o WHERE o.id = %s) l,
-    LATERAL (SELECT FROM runs_run r WHERE r.organization_id = %s AND r.status = 'pending' LIMIT l.most) queued
-GROUP BY l.most
-"""
+# What it takes to start, in one look: the person's agent, whether they may, whether the queue has room.
+# Of the queue, no more is counted than decides; the status stands here as text, so that its index is used.
+LOOK = f"""
+SELECT a.id, a.role_id, r.name, clock_timestamp(), {STANDING_OF.format("home.id", "%s", "%s")},
+    (SELECT count(*) >= COALESCE(home.queue_limit, %s) FROM (
+        SELECT FROM runs_run q WHERE q.organization_id = home.id AND q.status = 'pending'
+        LIMIT COALESCE(home.queue_limit, %s)) queued)
+FROM groups_organization home
+LEFT JOIN groups_agentinstance a ON a.organization_id = home.id AND a.user_id = %s
+LEFT JOIN groups_role r ON r.id = a.role_id
+WHERE home.id = %s
+"""  # noqa: S608 - our own text
 QUEUE_RETRY_SECONDS = 10
 
 
@@ -91,8 +89,7 @@ def start(
     """
     goal = check_text(goal, context)
     with transaction.atomic():
-        check_queue(project.organization_id)
-        agent, now = personal_agent(user, project)
+        agent, now = personal_agent(user, project, queued=True)
         snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
         log = create(
             NewRun(
@@ -114,9 +111,9 @@ def start(
             ),
             now,
         )
-        log.flush()
         if driver == Driver.INTERNAL:
-            queue.enqueue(log.id)
+            queue.enqueue(log.id, log=log)
+        log.flush()
     return log.id
 
 
@@ -134,14 +131,6 @@ def check_text(goal: str, context: str) -> str:
     return goal
 
 
-def check_queue(organization_id: str) -> None:
-    """Raises CannotStart. Requests at the same moment may pass together: the limit is not exact."""
-    full = row(QUEUE_FULL, [settings.QUEUE_LIMIT, organization_id, organization_id])
-    if full and full[0]:
-        later = f"try again in {QUEUE_RETRY_SECONDS} seconds."
-        raise CannotStart("QUEUE_FULL", f"Too many runs of this organization wait for a worker; {later}")
-
-
 def wanted_group(group_id: str, project: Project) -> dict[str, str]:
     """The group a person asks for, as run.created records it. Raises CannotStart."""
     try:
@@ -151,17 +140,23 @@ def wanted_group(group_id: str, project: Project) -> dict[str, str]:
     return {"group_id": group.id, "name": group.name}
 
 
-def personal_agent(user: Any, project: Project) -> tuple[dict[str, Any], datetime]:
+def personal_agent(user: Any, project: Project, queued: bool = False) -> tuple[dict[str, Any], datetime]:
     """The user's PA in the project's organization, made on first use, as run.created records it; and the
-    time. Raises CannotStart.
+    time. Raises CannotStart, with `queued` also where too many runs wait: requests at the same moment may
+    pass together, that limit is not exact.
     """
-    if standing(project.organization_id, user.pk, project.pk).boundary is None:
+    limit = settings.QUEUE_LIMIT
+    wanted = [user.pk, project.pk, limit, limit, user.pk, project.organization_id]
+    agent, role_id, role, now, standing, full = row(LOOK, wanted)
+    if queued and full:
+        later = f"try again in {QUEUE_RETRY_SECONDS} seconds."
+        raise CannotStart("QUEUE_FULL", f"Too many runs of this organization wait for a worker; {later}")
+    found = standing_of(standing, project.pk)
+    if found is None or found.boundary is None:
         raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
-    found = row(PERSONAL_AGENT, [project.organization_id, user.pk])
-    if found is None:
+    if agent is None:
         make_agent(user, project)
-        found = row(PERSONAL_AGENT, [project.organization_id, user.pk])
-    agent, role_id, role, now = found
+        agent, role_id, role, *_ = row(LOOK, wanted)
     return {"agent": agent, "role_id": role_id, "role": role, "ordinal": 0, "is_lead": False}, now
 
 

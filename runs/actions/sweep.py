@@ -202,8 +202,7 @@ def fail_poisoned(log: RunLog, parent: RunLog | None, crashes: int) -> None:
     log.flush()
     cancel.close_open(log.id, message)
     if parent:
-        parent.flush()
-        waits.enqueue_if_pending(parent)
+        waits.flush_and_enqueue(parent)
 
 
 def expire_wait(wait_id: str, run_id: str) -> bool:
@@ -227,8 +226,7 @@ def expire_wait(wait_id: str, run_id: str) -> bool:
         else:
             waits.resolve(log, key, WaitOutcome.EXPIRED.value, {"ms": ms})
         for touched in filter(None, (log, parent)):
-            touched.flush()
-            waits.enqueue_if_pending(touched)
+            waits.flush_and_enqueue(touched)
         return True
 
 
@@ -247,8 +245,7 @@ def expire_child(log: RunLog, wait_id: str, key: str, child_id: str) -> bool:
     child = RunLog.lock(child_id)
     if not child.ended:
         cancel.cancel_locked(child, None, words)
-    log.flush()
-    waits.enqueue_if_pending(log)
+    waits.flush_and_enqueue(log)
     return True
 
 

@@ -95,7 +95,8 @@ def wake(log: RunLog) -> None:
         log.set(status=RunStatus.RUNNING.value)
 
 
-def enqueue_if_pending(log: RunLog) -> None:
-    """Put the run on the queue, in this transaction, when it waits for a worker."""
+def flush_and_enqueue(log: RunLog) -> None:
+    """Write the log, and put the run on the queue, in this transaction, when it waits for a worker."""
     if log.status == RunStatus.PENDING:
-        queue.enqueue(log.id)
+        queue.enqueue(log.id, log=log)
+    log.flush()

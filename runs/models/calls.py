@@ -29,7 +29,7 @@ class ToolCall(Created):
     arguments = models.JSONField(default=dict)
     effective_arguments = models.JSONField(default=dict)
     request_digest = models.CharField(max_length=64)
-    idempotency_key = models.CharField(max_length=64, unique=True)
+    idempotency_key = models.CharField(max_length=64)  # a digest of the run, the call and its arguments
     status = models.CharField(max_length=10, choices=CallStatus.choices, default=CallStatus.REQUESTED)
     attempt = models.PositiveIntegerField(default=0)
     result = models.JSONField(null=True)

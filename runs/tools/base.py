@@ -47,6 +47,7 @@ class ToolContext:
     idempotency_key: str
     budgets: dict[str, int] = field(default_factory=dict)
     children: int = 0
+    catalog_version: int | None = None  # of the project's groups, where it has just been read
     view: OwnView | None = None
 
 

@@ -89,9 +89,12 @@ class Gate:
         group_id: str | None,
         user_id: int,
         delegated: dict[str, Any] | None,
+        standing: policy_book.Standing | None = None,
     ) -> "Gate":
-        """Read what decisions rest on. One query, and the rules again when they have changed."""
-        standing = policy_book.standing(organization_id, user_id, project_id)
+        """What decisions rest on. One query, unless the caller has just read the standing; and the rules
+        again when they have changed.
+        """
+        standing = standing or policy_book.standing(organization_id, user_id, project_id)
         return cls(
             organization_id,
             project_id,
@@ -223,19 +226,30 @@ def _listed(
     return frozenset(info.name for info in infos if evaluate(context, info, {}).effect != "deny")
 
 
-def perform(admitted: Admitted, context: ToolContext) -> Answer:
-    """Run an admitted call. Never raises for what the tool does wrong: that is a Failed."""
+class ToolBroke(Exception):
+    """A tool failed inside the step's transaction, and what it wrote has to go: the step is to be repeated
+    with savepoints.
+    """
+
+
+def perform(admitted: Admitted, context: ToolContext, savepoint: bool = True) -> Answer:
+    """Run an admitted call. Never raises for what the tool does wrong: that is a Failed.
+
+    Without a `savepoint`, which only a transactional tool has, raises ToolBroke instead.
+    """
     with (
         working_for(context.run_id, context.root_id, context.organization_id),
         spans.of_tool(admitted.tool.name, context) as span,
     ):
-        answer = _perform(admitted, context)
+        answer = _perform(admitted, context, savepoint)
         if isinstance(answer, Failed):
             span.fail(answer.code)
         return answer
 
 
-def _perform(admitted: Admitted, context: ToolContext) -> Answer:
+def _perform(admitted: Admitted, context: ToolContext, savepoint: bool) -> Answer:
+    if admitted.tool.transactional and not savepoint:
+        return _trusted(admitted, context)
     try:
         if admitted.tool.transactional:
             return _in_savepoint(admitted, context)
@@ -247,6 +261,14 @@ def _perform(admitted: Admitted, context: ToolContext) -> Answer:
     except Exception as error:
         logger.exception("tool %s failed in %s", admitted.tool.name, context.run_id)
         return Failed("TOOL_ERROR", f"'{admitted.tool.name}' failed: {type(error).__name__}")
+
+
+def _trusted(admitted: Admitted, context: ToolContext) -> Answer:
+    """Inside the step's transaction: most tools do not fail, and a savepoint costs two statements."""
+    try:
+        return _checked(admitted.tool.function(context, **admitted.arguments))
+    except Exception as error:
+        raise ToolBroke(admitted.tool.name) from error
 
 
 def _in_savepoint(admitted: Admitted, context: ToolContext) -> Answer:

@@ -32,6 +32,8 @@ JOIN runs_webhookendpoint e ON e.organization_id = %s AND e.enabled AND told.eve
      AND (e.project_id IS NULL OR e.project_id = %s)
 RETURNING id
 """
+# Whether an organization has a webhook at all: nothing is told where it has none.
+LISTENED = "EXISTS (SELECT FROM runs_webhookendpoint e WHERE e.organization_id = {} AND e.enabled)"
 VALUES = "(%s, %s, %s::jsonb, %s::timestamptz)"
 
 Told = tuple[WebhookEvent, dict[str, Any]]
@@ -81,7 +83,7 @@ def statement(log: "RunLog", events: Sequence["Event"]) -> tuple[str, list[Any]]
 
     What a new run's log begins with has happened in the run it was copied from, if it tells of anything.
     """
-    if log.unborn is not None:
+    if log.unborn is not None or not log.listened:
         return None
     told = [(event, found) for event in events if (found := _told(event))]
     if not told:

@@ -1,7 +1,8 @@
 """Handing on to the next run, and taking up again a run that was let go of."""
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from memory.models import Memory
 from runs import executor, prompts, session
@@ -45,6 +46,21 @@ def test_a_parent_that_cannot_go_on_does_not_cost_its_child_the_end(ask, monkeyp
     assert (parent.status, types(parent)[-2:]) == ("running", ["wait.completed", "run.resumed"])
     assert chain_holds(child)
     assert chain_holds(parent)
+
+
+@pytest.mark.django_db
+def test_an_escalation_costs_so_many_statements(ask):
+    def play():
+        members = {"researcher": [say("E")], "analyst": [say("P")], "lead": [say("D")]}
+        return by_role(Personal_agent=[ESCALATE, say("ok")], **members)
+
+    ask(play())  # what is kept from one run to the next is there
+    with CaptureQueriesContext(connection) as asked:
+        run = ask(play())
+
+    assert run.status == "completed"
+    statements = [query["sql"] for query in asked if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+    assert len(statements) <= 30, "\n".join(sql[:200] for sql in statements)
 
 
 @pytest.mark.django_db(transaction=True)

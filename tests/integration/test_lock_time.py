@@ -6,7 +6,12 @@ import time
 import pytest
 from django.db import connection, transaction
 
+from groups.models import Membership
+from policy.book import standing
 from runs.log import RunLog
+from runs.session import STATEMENT_TIMEOUT_MS
+from tests.at_once import Beside, until_blocked
+from tests.factories import MembershipFactory
 from tests.scripted import in_order
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,6 +41,36 @@ def test_times_within_a_run_never_run_backwards(ask):
     waiting.join(10)
 
     assert times[0] > released
+
+
+def test_what_a_step_decides_by_is_read_again_where_its_lock_was_waited_for(ask):
+    run = ask(in_order(), drive=False)
+    with transaction.atomic():
+        RunLog.lock(run.pk)
+        second = Beside(lambda: locked(run.pk).standing)
+        until_blocked(second)
+        time.sleep(0.15)  # longer than LATE
+
+    assert second.result() is None
+    fresh = standing(run.organization_id, run.user_id, run.project_id)
+    assert fresh.boundary is not None
+    assert locked(run.pk).standing in (fresh, None)  # None on a machine that takes so long by itself
+
+
+def test_what_a_step_decides_by_is_its_own_organizations(ask, world):
+    run = ask(in_order(), drive=False)
+    elsewhere = MembershipFactory(user=world.user, kind="service")
+    Membership.objects.filter(organization=run.organization_id, user=world.user).update(active=False)
+    assert elsewhere.organization_id != run.organization_id
+
+    found = [locked(run.pk).standing for _ in range(5)]
+    assert any(found)
+    assert {one.boundary for one in found if one} == {None}
+
+
+def locked(run_id):
+    with transaction.atomic():
+        return RunLog.lock(run_id, STATEMENT_TIMEOUT_MS)
 
 
 def blocked():

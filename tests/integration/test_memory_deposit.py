@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from common.db import execute
 from memory.deposit import GroupResult, deposit, remember_outcome
 from memory.models import Memory
 from memory.search import memory_search_pa, memory_search_tiered
@@ -138,9 +139,11 @@ def test_under_review_no_search_sees_a_deposit(here):
 
 
 def test_a_personal_runs_outcome_is_found_by_its_persons_next_task(here):
-    memory = remember_outcome(RUN, here.personal, "Compare rivals", "Two are ahead of us")
-    assert memory.scope == here.history
-    assert remember_outcome(RUN, here.personal, "Compare rivals", "Two are ahead of us") is None
+    statements = []
+    for _ in range(2):
+        remember_outcome(RUN, here.personal, "Compare rivals", "Two are ahead of us", statements)
+    assert [execute(*statement) for statement in statements] == [1, 0]
+    assert Memory.objects.get(source_run_id=RUN).scope == here.history
     (hit,) = memory_search_pa("who are our rivals", here.personal)
     assert (hit.tier, hit.content) == (3, "Goal: Compare rivals\nOutcome: Two are ahead of us")
 

@@ -37,7 +37,7 @@ def escalate_to_group(
     try:
         if group_id:
             return Spawn(routing.named_group(group_id, run.project_id), goal, context or "")
-        group, ranked = routing.select_group(goal, run.project_id)
+        group, ranked = routing.select_group(goal, run.project_id, run.catalog_version)
     except routing.NoGroup as error:
         raise ToolError(error.message, error.code) from None
     shown = [candidate.as_dict() for candidate in ranked[:10]]
@@ -62,7 +62,8 @@ def list_available_groups(
     wanted = project_id or run.project_id
     if wanted != run.project_id and not _may_see(run, wanted):
         raise ToolError(f"No project {wanted} exists here.", "UNKNOWN_PROJECT")
-    groups = catalog.list_groups_with_roles(wanted)
+    known = run.catalog_version if wanted == run.project_id else None
+    groups = catalog.edition(wanted, known)[1]
     return {"groups": [group.as_dict() for group in groups if group.seats]}
 
 
