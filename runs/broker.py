@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CHANNEL = "deputy_queue"
-POLL_SECONDS = 2.0  # what a lost hint may cost
+POLL_SECONDS = 5.0  # what a lost hint may cost
 LISTEN_SECONDS = 0.2  # between two looks at whether this process is to stop
 AWAY_SECONDS = 0.5  # between two attempts to reach the database
 FULL_SECONDS = 0.01  # between two looks at whether a worker is free

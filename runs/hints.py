@@ -2,13 +2,14 @@
 
 NOTIFY makes commits take turns, so it is never sent inside a step. The thread sends what has come
 together meanwhile, each channel and payload once, the first at once and then every PAUSE_SECONDS at most.
-A hint that is lost costs its reader one poll.
+A process that ends waits a moment for its last hints. One that is lost costs its reader one poll.
 """
 
 import logging
 import os
 import threading
 import time
+from multiprocessing import util
 from typing import Any
 
 from django.db import transaction
@@ -23,12 +24,15 @@ GATHER_SECONDS = 0.002  # what comes within this time goes out together
 PAUSE_SECONDS = 0.02  # between two rounds; a person sees no difference, and it bounds the commits
 URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for no pause
 IDLE_SECONDS = 30  # after which the connection is closed
+LEAVE_SECONDS = 1.0  # that the end of a process waits for its last hints
 
 _lock = threading.Lock()
 _wanted = threading.Event()
 _urgent = threading.Event()
 _pending: dict[tuple[str, str], None] = {}
+_sending = False
 _sender: tuple[int, threading.Thread] | None = None  # the process it was started in: a fork has none
+_waiting = 0  # the process whose end waits for its hints
 
 
 def after_commit(channel: str, payload: str = "") -> None:
@@ -44,14 +48,30 @@ def send(channel: str, payload: str = "") -> None:
         if not (_sender and _sender[0] == os.getpid() and _sender[1].is_alive()):
             _sender = (os.getpid(), threading.Thread(target=_send_all, name="hints", daemon=True))
             _sender[1].start()
+            _wait_at_the_end()
     if channel == URGENT:
         _urgent.set()
     _wanted.set()
 
 
+def _wait_at_the_end() -> None:
+    """Once for each process."""
+    global _waiting
+    if _waiting != os.getpid():
+        _waiting = os.getpid()
+        util.Finalize(None, finish, exitpriority=5)
+
+
+def finish() -> None:
+    """Let what is pending go out, while the thread that sends it still lives."""
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while _sender and (_pending or _sending) and time.monotonic() < deadline:
+        time.sleep(GATHER_SECONDS)
+
+
 def _send_all() -> None:
     """Send what is pending until nothing has been for a while."""
-    global _sender
+    global _sender, _sending
     connection: Any = None
     try:
         while True:
@@ -62,6 +82,7 @@ def _send_all() -> None:
                 _urgent.clear()
                 due = list(_pending)
                 _pending.clear()
+                _sending = bool(due)
                 if not due:
                     _sender = None
                     return
@@ -74,6 +95,8 @@ def _send_all() -> None:
                 if connection is not None:
                     connection.close()
                     connection = None
+            finally:
+                _sending = False
             _urgent.wait(PAUSE_SECONDS)
     finally:
         if connection is not None:

@@ -1,5 +1,7 @@
 """Rules that keep runs true, one by one (docs/guarantees.md); test_model_of_runs has all of them together."""
 
+from multiprocessing import get_context
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import transaction
@@ -79,6 +81,17 @@ def test_hints_go_out_after_the_commit_and_never_without_one(ask, monkeypatch):
 
     cancel(run.pk)
     assert set(sent) == {("deputy_events", run.pk)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_hint_a_process_sends_last_still_goes_out():
+    with own_connection() as listener:
+        listener.execute("LISTEN deputy_test")
+        process = get_context("fork").Process(target=hints.send, args=("deputy_test", "the last"))
+        process.start()
+        process.join()
+
+        assert [heard.payload for heard in listener.notifies(timeout=0.0)] == ["the last"]
 
 
 @pytest.mark.django_db(transaction=True)
