@@ -28,6 +28,7 @@ COMMANDS: dict[str, list[str]] = {
     "policy": ["-m", "benchmarks.policy"],
     "pages": ["-m", "benchmarks.pages"],
     "idle": ["-m", "benchmarks.idle"],
+    "start": ["-m", "benchmarks.start"],
     "growth": ["-m", "benchmarks.growth", "--picture"],
 }
 

@@ -85,6 +85,17 @@ def idle(told: Mapping[str, Any]) -> list[str]:
     return [f"{told['per_second']} transactions a second."]
 
 
+def start(told: Mapping[str, Any]) -> list[str]:
+    lines = [row(["seconds until", "the first time", "from then on"]), row([":--", "--:", "--:"])]
+    words = {
+        "answers": "it answers",
+        "ready": "it is ready",
+        "working": "workers live",
+        "stopped": "it has stopped",
+    }
+    return lines + [row([words[name], str(told["first"][name]), str(told["second"][name])]) for name in words]
+
+
 def policy(told: Mapping[str, Any]) -> list[str]:
     rows = [("**Deputy**", told[OURS]), ("plain Python", told[FLOOR]), *told["peers"].items()]
     lines = [row([f"{told['rules']:,} rules", "p50 µs", "p95 µs"]), row([":--", "--:", "--:"])]
@@ -106,5 +117,6 @@ TABLES = {
     "policy": policy,
     "pages": pages,
     "idle": idle,
+    "start": start,
     "growth": growth,
 }

@@ -7,10 +7,10 @@ alike; it need not be linguistically right.
 import re
 import threading
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import opencc
-import snowballstemmer
 
 MAX_TERM = 64  # characters of a term; longer ones (encoded blobs) are cut, not lost
 
@@ -147,8 +147,14 @@ def _is_name(token: str) -> bool:
     return any(character in "_.@" or character.isdigit() for character in token)
 
 
-_stemmer = snowballstemmer.stemmer("english")
 _stemming = threading.Lock()  # the stemmer keeps the word it works on in itself
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer  # the stemmers of all languages, a twentieth of the time that Deputy takes to load
+
+    return snowballstemmer.stemmer("english")
 
 
 @lru_cache(maxsize=65_536)
@@ -158,4 +164,4 @@ def _stem(word: str) -> str:
     if not word.isascii() or not word[0].isalpha():
         return word
     with _stemming:
-        return str(_stemmer.stemWord(word))
+        return str(_stemmer().stemWord(word))

@@ -27,7 +27,7 @@ from launch.processes import Make, die_with_parent
 
 WEB_COMMAND = (
     *("-m", "gunicorn", "config.asgi:application", "-k", "asgi", "--log-level", "warning"),
-    *("--graceful-timeout", "5", "--no-control-socket"),
+    *("--graceful-timeout", "5", "--no-control-socket", "--preload"),  # loaded once, for all its processes
 )
 WEB_PROCESSES = 2
 WORKER_COMMAND = ("manage.py", "cluster")

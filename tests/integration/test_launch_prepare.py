@@ -1,9 +1,11 @@
 """The database at start: migrated, and with the demo in it if it knew nobody."""
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core import management
 
+from config.health import known
 from launch import prepare
 from launch.errors import LaunchError
 
@@ -57,6 +59,42 @@ def test_a_demo_that_fails_leaves_nobody_behind(demo, monkeypatch):
 @pytest.mark.django_db
 def test_a_migrated_database_is_left_alone():
     assert prepare.migrate() == 0
+
+
+@pytest.fixture
+def own_demo(monkeypatch):
+    monkeypatch.setenv("DEMO", "yes")
+
+
+def test_the_files_of_migrations_are_those_that_django_knows():
+    assert prepare.migration_files(settings.INSTALLED_APPS) == known()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migrated_database_that_knows_somebody_is_seen_without_django(own_demo):
+    assert not prepare.nothing_to_do()
+    get_user_model().objects.create_user("grace")
+    assert prepare.nothing_to_do()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_empty_database_needs_nothing_where_no_demo_is_wanted(monkeypatch):
+    monkeypatch.setenv("DEMO", "no")
+    assert prepare.nothing_to_do()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_the_database_has_not_seen_is_work(own_demo, monkeypatch):
+    get_user_model().objects.create_user("grace")
+    unseen = prepare.migration_files(settings.INSTALLED_APPS) | {("runs", "9999_tomorrow")}
+    monkeypatch.setattr(prepare, "migration_files", lambda apps: unseen)
+    assert not prepare.nothing_to_do()
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_answer_is_for_django_to_explain(monkeypatch):
+    monkeypatch.setitem(settings.DATABASES["default"], "PORT", "1")
+    assert not prepare.nothing_to_do()
 
 
 @pytest.mark.django_db
