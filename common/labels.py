@@ -4,6 +4,7 @@ Models say them in plain English and stay free of translation; so do migrations,
 """
 
 from collections.abc import Iterator
+from functools import partialmethod
 from typing import Any
 
 from django.apps import AppConfig
@@ -23,6 +24,9 @@ def translate(config: AppConfig) -> None:
                 field.help_text = gettext_lazy(str(field.help_text))
             if field.choices:
                 field.choices = [(value, gettext_lazy(str(label))) for value, label in field.flatchoices]
+                # Django's own makes this dict anew each time
+                shown = partialmethod(_label, field.attname, dict(field.choices))
+                setattr(model, f"get_{field.name}_display", shown)
 
 
 def words(config: AppConfig) -> Iterator[str]:
@@ -34,6 +38,11 @@ def words(config: AppConfig) -> Iterator[str]:
             yield str(field.verbose_name)
             yield str(field.help_text)
             yield from (str(label) for _, label in field.flatchoices or ())
+
+
+def _label(row: Model, name: str, labels: dict[Any, Any]) -> Any:
+    value = getattr(row, name)
+    return str(labels[value]) if value in labels else value
 
 
 def _fields(model: type[Model]) -> "list[Field[Any, Any]]":

@@ -1,12 +1,13 @@
 """Points in time and spans as people say them: how long ago, how long still, and the exact time beside."""
 
-from datetime import datetime
+from datetime import date, datetime
+from functools import lru_cache
 
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 # (seconds in one, how it is said, from how many seconds on)
 UNITS = (
@@ -37,7 +38,13 @@ def between(start: datetime | None, end: datetime | None) -> str:
 def exact(moment: datetime) -> str:
     """The moment to the second, in the reader's language and time zone."""
     local = timezone.localtime(moment)
-    return f"{date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S} {local:%Z}"
+    return f"{_day(local.date(), get_language())} {local:%H:%M:%S %Z}"
+
+
+@lru_cache(maxsize=1024)
+def _day(day: date, language: str | None) -> str:
+    """The moments of a page lie on few days. `language` is the one that is active."""
+    return date_format(day, "DATE_FORMAT")
 
 
 def ago(moment: datetime | None) -> str:

@@ -51,7 +51,7 @@ INSTALLED_APPS = [
     "memory",
     "policy",
     "groups",
-    "unfold",
+    "config.site.Unfold",
     "unfold.contrib.filters",
     "unfold.contrib.import_export",
     "django.contrib.admin",

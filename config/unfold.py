@@ -1,10 +1,11 @@
 """How the admin looks and what its sidebar offers."""
 
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -140,14 +141,22 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
     title, icon, name, permission = item
     if not _may(request, permission):
         return None
-    try:
-        link = reverse(f"admin:{name}")
-    except NoReverseMatch:  # not every deployment has every app
+    link = _link(name, get_script_prefix())
+    if link is None:
         return None
     entry: dict[str, Any] = {"title": _(title), "icon": icon, "link": link}
     if name in BADGES and (badge := import_string(BADGES[name])(request)):
-        entry |= {"badge": badge, "badge_variant": "warning", "badge_style": "solid"}
+        entry["badge"] = badge
     return entry
+
+
+@cache
+def _link(name: str, prefix: str) -> str | None:
+    """The page of this name below `prefix`, under which Deputy is served; None where there is none."""
+    try:
+        return reverse(f"admin:{name}")
+    except NoReverseMatch:  # not every deployment has every app
+        return None
 
 
 UNFOLD: dict[str, Any] = {

@@ -16,6 +16,7 @@ from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
 from groups.models import Membership, Organization
 
+from .choosing import Choosing
 from .lists import ListFields
 from .moments import Moments
 
@@ -110,7 +111,7 @@ class OneOrganizationForm(ModelForm):
         return dict(cleaned)
 
 
-class TenantAdmin(Visible, ListFields, Moments, ModelAdmin):
+class TenantAdmin(Visible, ListFields, Moments, Choosing, ModelAdmin):
     """The base of every admin page about a tenant's things.
 
     The organization is chosen when a thing is made and stays. Another tenant's object is a 404.

@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.html import format_html
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
@@ -89,7 +90,13 @@ class ApprovalAdmin(History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("For"), ordering="run__user__username")
     def for_whom(self, approval: Approval) -> str:
-        return render_to_string("admin/runs/approval/for_whom.html", {"run": approval.run})
+        run = approval.run
+        place = f"{run.project}, {run.group}" if run.group else run.project
+        return format_html(
+            '<span class="dp-strong">{}</span> <span class="dp-help">{}</span>'
+            '<span class="dp-block">{}</span>',
+            *(run.user, place, Truncator(run.goal).chars(90)),
+        )
 
     @admin.display(description=gettext_lazy("Why"))
     def why_short(self, approval: Approval) -> str:
@@ -105,8 +112,7 @@ class ApprovalAdmin(History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, approval: Approval) -> str:
-        context = {"text": approval.get_status_display(), "tone": words.tone(approval.status)}
-        return render_to_string("admin/runs/plain_badge.html", context)
+        return words.badge(approval.get_status_display(), words.tone(approval.status))
 
     # Its page
 

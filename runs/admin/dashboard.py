@@ -178,4 +178,4 @@ def _questions(request: HttpRequest) -> list[Run]:
 
 
 def _row(run: Run) -> dict[str, Any]:
-    return {"run": run, "tone": words.tone(run.status), "error": (run.error or {}).get("message", "")}
+    return {"run": run, "badge": words.run_badge(run), "error": (run.error or {}).get("message", "")}

@@ -146,7 +146,7 @@ class RunAdmin(History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, run: Run) -> str:
-        return render_to_string("admin/runs/badge.html", {"run": run, "tone": words.tone(run.status)})
+        return words.run_badge(run)
 
     @admin.display(description=gettext_lazy("Who"), ordering="kind")
     def kind_and_group(self, run: Run) -> str:
@@ -243,7 +243,7 @@ class RunAdmin(History, TenantAdmin):
         knew.fill(request, run, story.entries)
         return {
             "run": run,
-            "tone": words.tone(run.status),
+            "badge": words.run_badge(run),
             "tokens": words.tokens(run.usage),
             "duration": times.between(run.started_at, run.ended_at or timezone.now()),
             "path": path_to(run.pk),
@@ -328,7 +328,7 @@ class RunAdmin(History, TenantAdmin):
                 **self.admin_site.each_context(request),
                 "title": _("Cancel this run?"),
                 "run": run,
-                "tone": words.tone(run.status),
+                "badge": words.run_badge(run),
                 "active_kin": kin.active,
             }
             return TemplateResponse(request, "admin/runs/run/cancel.html", context)
@@ -368,7 +368,7 @@ class RunAdmin(History, TenantAdmin):
             "run": run,
             "seq": seq,
             "problem": problem,
-            "tone": words.tone(run.status),
+            "badge": words.run_badge(run),
         }
         return TemplateResponse(request, "admin/runs/run/fork.html", context)
 

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from common import redact
 from common.canonical import canonical
+from runs.models import Run
 
 MAX_DEPTH = 6  # of nesting that is spelled out; deeper values are shown as JSON
 LONG = 160  # characters; longer values get lines of their own
@@ -143,6 +146,18 @@ def _shown(character: str) -> str:
 def tone(status: str) -> str:
     """Which colour a status has: info, warn, good, bad, or none."""
     return TONES.get(status, "")
+
+
+def badge(text: str, tone: str) -> SafeString:
+    """A word or two in the colour of their tone."""
+    return format_html('<span class="dp-badge dp-{}">{}</span>', tone, text)
+
+
+def run_badge(run: Run) -> SafeString:
+    """A run's status, and what it waits for."""
+    status = run.get_status_display()
+    reason = f": {run.get_waiting_reason_display().lower()}" if run.waiting_reason else ""
+    return badge(f"{status}{reason}", tone(run.status))
 
 
 def tokens(usage: dict[str, Any] | None) -> int:
