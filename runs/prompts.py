@@ -1,9 +1,10 @@
 """The prompt: layers of a system message, then the conversation; and the reply on its way into the log."""
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
-from common.canonical import canonical, digest, normalise
+from common.canonical import canonical, normalise
 from common.db import rows
 from groups import catalog, routing
 from memory.context.rendering import LEGEND, Rendered
@@ -45,9 +46,10 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that was sent."""
-        sent = [message.digest for message in self.messages]
-        return digest(sent, [tool.name for tool in self.tools], self.model)
+        """SHA-256 of all that was sent: of the canonical JSON of the messages' digests, tools and model."""
+        sent = '","'.join([message.digest for message in self.messages])  # quicker than to make JSON of each
+        further = canonical([[tool.name for tool in self.tools], self.model])
+        return sha256(f'[["{sent}"],{further[1:]}'.encode()).hexdigest()
 
     def settings(self, name: str) -> ModelSettings:
         return ModelSettings(model=name, facts=self.facts)
@@ -199,15 +201,37 @@ def earlier(session: Session) -> list[Message]:
     ]
 
 
+@dataclass
+class Past:
+    """The conversation as one speaker sees it, up to what was said last: it only grows.
+
+    `state` is what it was made of. One that was folded anew, because a step failed, is gone through anew.
+    """
+
+    state: State
+    count: int = 0  # of the state's messages
+    messages: list[Message] = field(default_factory=list)
+    with_pages: list[tuple[int, Said]] = field(default_factory=list)  # whose results change with the view
+
+
 def conversation(session: Session, member: Member, results: Results) -> list[Message]:
     """The run's messages as this speaker sees them: own words and calls as its own, others' as theirs."""
-    result: list[Message] = []
-    for said in session.state.messages:
+    key = f"conversation:{member.agent}"
+    past: Past | None = session.cache.get(key)
+    if past is None or past.state is not session.state:
+        past = session.cache[key] = Past(session.state)
+    for said in session.state.messages[past.count :]:
         if said.author == member.agent:
-            result += own(session, said, results)
+            if any(call_id in results.whole for call_id in said.calls):
+                past.with_pages.append((len(past.messages), said))
+            past.messages += own(session.state, said, results)
         elif said.author == USER or (said.content and not said.calls):
-            result.append(heard(said))
-    return result
+            past.messages.append(heard(said))
+    past.count = len(session.state.messages)
+    found = list(past.messages)
+    for place, said in past.with_pages:
+        found[place : place + 1 + len(said.calls)] = own(session.state, said, results)
+    return found
 
 
 def heard(said: Said) -> Message:
@@ -217,23 +241,17 @@ def heard(said: Said) -> Message:
     return Message("user", f"[{said.message_type}] {said.content}", name=said.name)
 
 
-def own(session: Session, said: Said, results: Results) -> list[Message]:
-    """The speaker's words with their calls and results; made once where the results stay as they are."""
-    made: dict[int, list[Message]] = session.cache.setdefault("own", {})
-    if said.seq in made:
-        return made[said.seq]
-    calls = [session.state.calls[call_id] for call_id in said.calls]
+def own(state: State, said: Said, results: Results) -> list[Message]:
+    """The speaker's words with their calls and results."""
+    calls = [state.calls[call_id] for call_id in said.calls]
     requests = tuple(ToolRequest(call.tool, call.arguments, id=call.call_id) for call in calls)
-    found = [
+    return [
         Message("assistant", said.content, name=said.name, tool_calls=requests),
         *(
             Message("tool", result_text(call, results), name=call.tool, tool_call_id=call.call_id)
             for call in calls
         ),
     ]
-    if not any(call.call_id in results.whole for call in calls):
-        made[said.seq] = found
-    return found
 
 
 def result_text(call: Call, results: Results) -> str:

@@ -5,8 +5,9 @@ from then on every change is in an event `context.changed`. Its lock comes after
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from runs import ledger, texts
 from runs.choices import ACTIVE, EventType, RunKind
 from runs.gates import open_gate
 from runs.session import Session
-from runs.state import USER, Call, Member
+from runs.state import ENDED, USER, Call, Member, State
 from runs.tools import registry
 from runs.tools.base import Tool
 from runs.tools.call import Gate
@@ -284,27 +285,47 @@ class Results:
     whole: dict[str, Any]
 
 
-def results(session: Session, member: Member) -> Results:
-    """One query where some are on pages; and one for each that its event does not hold whole."""
+@dataclass
+class Gone:
+    """What an agent's ended calls have brought: it stays as it is.
+
+    `state` is what it was read from. One that was folded anew, because a step failed, is read anew.
+    """
+
+    state: State
+    count: int = 0  # of the state's calls, whosever; all of them have ended
+    told: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, Call] = field(default_factory=dict)  # those whose results are on pages, by source
+
+
+def gone(session: Session, member: Member) -> Gone:
+    """One query for each result that its event does not hold whole, when it is first told."""
+    key = f"gone:{member.agent}"
+    found: Gone | None = session.cache.get(key)
+    if found is None or found.state is not session.state:
+        found = session.cache[key] = Gone(session.state)
     viewed = session.state.views.get(member.agent)
-    system = stored(session, member)
-    kept: dict[str, Call] = {}
-    known: dict[str, str] = session.cache.setdefault("told", {})  # results that stay as they are
-    found = Results({}, {})
-    for call in session.state.calls.values():
-        if call.agent != member.agent or call.error or call.phase != "ended":
-            continue
-        if call.call_id in known:
-            found.told[call.call_id] = known[call.call_id]
+    settled = True
+    for call in islice(session.state.calls.values(), found.count, None):
+        settled = settled and call.phase == ENDED
+        found.count += settled
+        if call.agent != member.agent or call.error or call.phase != ENDED:
             continue
         source = source_of(session, call.call_id)
         if viewed and source in viewed.sources:
-            kept[source] = call
+            found.kept[source] = call
         else:
-            text = known[call.call_id] = texts.of_result(result_of(session, call))
-            found.told[call.call_id] = text
-    pages = system.by_source(list(kept)) if system and kept else {}
-    for source, call in kept.items():
+            found.told[call.call_id] = texts.of_result(result_of(session, call))
+    return found
+
+
+def results(session: Session, member: Member) -> Results:
+    """What the agent's calls have brought; one query where some of it is on pages."""
+    past = gone(session, member)
+    system = stored(session, member)
+    found = Results(dict(past.told), {})
+    pages = system.by_source(list(past.kept)) if system and past.kept else {}
+    for source, call in past.kept.items():
         result = found.whole[call.call_id] = result_of(session, call)
         page = pages.get(source)
         found.told[call.call_id] = layers.told(texts.of_result(result), page.index if page else None)
