@@ -1,5 +1,6 @@
 """The prompt: layers of a system message, then the conversation; and the reply on its way into the log."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -41,15 +42,15 @@ class Prompt:
     member: Member
     saw: int
     memories: tuple[dict[str, Any], ...]
+    sent: str  # the messages' digests, as `digests` has them
     facts: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)  # which stored view it was, and its version
 
     @property
     def digest(self) -> str:
         """SHA-256 of all that was sent: of the canonical JSON of the messages' digests, tools and model."""
-        sent = '","'.join([message.digest for message in self.messages])  # quicker than to make JSON of each
         further = canonical([[tool.name for tool in self.tools], self.model])
-        return sha256(f'[["{sent}"],{further[1:]}'.encode()).hexdigest()
+        return sha256(f"[[{self.sent}],{further[1:]}".encode()).hexdigest()
 
     def settings(self, name: str) -> ModelSettings:
         return ModelSettings(model=name, facts=self.facts)
@@ -81,13 +82,16 @@ def build(session: Session) -> Prompt:
     view = working_memory.shown(session, member)
     results = working_memory.results(session, member)
     system = "\n\n".join(filter(None, layers(session, view.rendered, ranked, hits)))
+    first = [Message("system", system), *earlier(session)]
+    said, said_digests = conversation(session, member, results)
     return Prompt(
-        messages=(Message("system", system), *earlier(session), *conversation(session, member, results)),
+        messages=(*first, *said),
         tools=tools,
         model=role.model or state.model,
         member=member,
         saw=session.state.seq,
         memories=tuple({"id": hit.id, "tier": hit.tier} for hit in hits),
+        sent=",".join(filter(None, [digests(first), said_digests])),
         facts={
             "kind": session.kind,
             "goal": state.goal,
@@ -211,15 +215,24 @@ class Past:
     state: State
     count: int = 0  # of the state's messages
     messages: list[Message] = field(default_factory=list)
+    digests: str = ""
     with_pages: list[tuple[int, Said]] = field(default_factory=list)  # whose results change with the view
 
 
-def conversation(session: Session, member: Member, results: Results) -> list[Message]:
-    """The run's messages as this speaker sees them: own words and calls as its own, others' as theirs."""
+def digests(messages: Sequence[Message]) -> str:
+    """The messages' digests, as they stand in a JSON list."""
+    return ",".join([f'"{message.digest}"' for message in messages])
+
+
+def conversation(session: Session, member: Member, results: Results) -> tuple[list[Message], str]:
+    """The run's messages as this speaker sees them, own words and calls as its own, others' as theirs; and
+    their digests.
+    """
     key = f"conversation:{member.agent}"
     past: Past | None = session.cache.get(key)
     if past is None or past.state is not session.state:
         past = session.cache[key] = Past(session.state)
+    known = len(past.messages)
     for said in session.state.messages[past.count :]:
         if said.author == member.agent:
             if any(call_id in results.whole for call_id in said.calls):
@@ -228,10 +241,13 @@ def conversation(session: Session, member: Member, results: Results) -> list[Mes
         elif said.author == USER or (said.content and not said.calls):
             past.messages.append(heard(said))
     past.count = len(session.state.messages)
+    past.digests = ",".join(filter(None, [past.digests, digests(past.messages[known:])]))
     found = list(past.messages)
+    if not past.with_pages:
+        return found, past.digests
     for place, said in past.with_pages:
         found[place : place + 1 + len(said.calls)] = own(session.state, said, results)
-    return found
+    return found, digests(found)
 
 
 def heard(said: Said) -> Message:

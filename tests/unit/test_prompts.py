@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from common.canonical import digest
-from runs.prompts import Prompt, conversation
+from runs.prompts import Prompt, conversation, digests
 from runs.providers.base import Message, ToolRequest, ToolSchema
 from runs.state import ENDED, USER, Call, Member, Said, State
 from runs.working_memory import Results, results
@@ -27,7 +27,9 @@ def say(state, *pairs):
 
 
 def heard(session, member=MIA):
-    return conversation(session, member, results(session, member))
+    found, its_digests = conversation(session, member, results(session, member))
+    assert its_digests == digests(found)
+    return found
 
 
 def test_what_is_added_to_is_what_is_made_at_once():
@@ -74,12 +76,10 @@ def test_a_result_on_a_page_is_told_as_the_page_stands_each_time():
     say(session.state, looked_up(3, "a"), looked_up(5, "b"))
 
     def told(text):
-        return [
-            message.content
-            for message in conversation(
-                session, MIA, Results({"3.0": text, "5.0": "b"}, {"3.0": "all of it"})
-            )
-        ]
+        found = Results({"3.0": text, "5.0": "b"}, {"3.0": "all of it"})
+        said, its_digests = conversation(session, MIA, found)
+        assert its_digests == digests(said)
+        return [message.content for message in said]
 
     assert told("on page 1") == ["One moment.", "on page 1", "One moment.", "b"]
     assert told("on page 2") == ["One moment.", "on page 2", "One moment.", "b"]
@@ -91,6 +91,6 @@ def test_the_digest_of_a_prompt_is_that_of_its_canonical_json():
         Message("assistant", "“Ja”", tool_calls=(ToolRequest("x"),)),
     )
     tools = (ToolSchema("look_up", "", {}), ToolSchema("查", "", {}))
-    prompt = Prompt(messages, tools, 'a"model', MIA, 1, ())
+    prompt = Prompt(messages, tools, 'a"model', MIA, 1, (), digests(messages))
 
     assert prompt.digest == digest([m.digest for m in messages], ["look_up", "查"], 'a"model')
