@@ -27,9 +27,9 @@ REACH = 100  # memories that the rarest terms may bring in
 PAIRS = 5  # of the next terms, two together bring in a memory
 SCANNED = 10_000  # memories of one term that may be looked through for a second one
 ENOUGH = 20  # candidates: with fewer, common terms together bring in more
-TELLING = 0.05  # a term in a larger share of a scope's memories says nothing beside rarer ones
+TELLING = 0.02  # a term in a larger share of a scope's memories says nothing beside rarer ones
 TOGETHER = 60  # memories that two terms together, or the common ones, may bring in
-CANDIDATES = 600  # in all, whatever the counts said
+CANDIDATES = 200  # of a tier, whatever the counts said
 # By meaning, where a model is set (memory.embeddings).
 NEAR = 50  # memories of a tier that count by words, and as many by meaning
 SMOOTH = 60  # of reciprocal rank fusion: the higher, the less the first places count
@@ -141,20 +141,21 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
     if not wanted:
         return []
     places = [(tier.number, tier.quota, key) for tier in tiers for key in tier.keys]
-    parameters = {
+    asked = vector_of(query)
+    parameters = _numbers() | {
         "tiers": [number for number, _, _ in places],
         "quotas": [quota for _, quota, _ in places],
+        "kept": [NEAR if asked else quota for _, quota, _ in places],
         "keys": [key for _, _, key in places],
         "terms": wanted,
         "quoted": [quoted(term) for term in wanted],
         "organization": scope.organization_id,
     }
-    asked = vector_of(query)
     if asked:
-        statement = sql.search(_constants(), asked.model, asked.dimensions)
         parameters["vector"] = asked.vector
+        statement = sql.search(sql.Meaning(asked.model, asked.dimensions, NEAR, SMOOTH, EXACT, SHARE))
     else:
-        statement = sql.search(_constants())
+        statement = sql.search()
     found = rows(statement, parameters)[:limit]
     marked = frozenset(wanted)
     hits = [_hit(row, marked) for row in found]
@@ -167,10 +168,17 @@ def _echoes(content: str, query: str, asked: frozenset[str]) -> bool:
     return len(said) <= 2 * len(query) and repeats(set(terms(said)), set(asked))
 
 
-def _constants() -> sql.Constants:
-    return sql.Constants(
-        REACH, PAIRS, SCANNED, ENOUGH, TELLING, TOGETHER, CANDIDATES, NEAR, SMOOTH, EXACT, SHARE
-    )
+def _numbers() -> dict[str, Any]:
+    """What the search by words goes by, under the names of the statement."""
+    return {
+        "reach": REACH,
+        "pairs": PAIRS,
+        "scanned": SCANNED,
+        "enough": ENOUGH,
+        "telling": TELLING,
+        "together": TOGETHER,
+        "most": CANDIDATES,
+    }
 
 
 def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from memory.errors import MemoryRefused
-from memory.models import MemoryStatus
+from memory.models import MemoryStatus, PendingMemory
 from memory.scope import PREFERENCE, Scope
 from memory.search import memory_search, memory_search_pa, memory_search_tiered
 from memory.statistics import fold_all
@@ -112,6 +112,32 @@ def test_a_question_of_common_words_finds_something_and_its_rare_word_decides(he
     assert len(memory_search_pa("the report", here.personal)) == 4
     assert memory_search_pa("the owl", here.personal)[0].id == rare.id
     assert memory_search_pa("the heron", here.personal) == []
+
+
+def test_what_is_not_counted_yet_is_found_beside_much_that_is(here):
+    for number in range(60):
+        memory_write(f"the report of week {number}", here.project_wide, type="archival")
+    fold_all()
+    late = memory_write("the report of the owl", here.project_wide, type="archival")
+
+    assert PendingMemory.objects.count() == 1
+    assert memory_search_pa("the owl", here.personal)[0].id == late.id
+
+
+@pytest.mark.parametrize("without", ["ENOUGH", "PAIRS"])
+def test_words_of_which_none_is_rare_bring_in_what_has_several(here, monkeypatch, without):
+    """Two by two, or where that is too little, the common ones together: each way alone."""
+    monkeypatch.setattr("memory.search.REACH", 9)
+    monkeypatch.setattr(f"memory.search.{without}", 0)
+    colours = ("blue", "red", "green", "white", "black")
+    for number in range(50):
+        content = f"the {colours[number % 5]} report of {number // 5 % 5} o'clock"
+        memory_write(content, here.project_wide, type="archival")
+    fold_all()
+
+    found = contents(memory_search("green 3", here.project_wide, limit=50))
+
+    assert found == ["the green report of 3 o'clock"] * 2
 
 
 def test_flat_search_is_of_exactly_one_scope(here):
