@@ -8,9 +8,8 @@ from common.text import terms
 WINDOW = 240  # characters
 MARK = "**"
 
-_PIECE = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
-)
+_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_RUN = re.compile(rf"(?P<han>[{_HAN}]+)|[^\W{_HAN}]+")
 _SEARCHED = 20_000  # characters of a text that are looked through
 
 
@@ -30,21 +29,26 @@ def snippet(content: str, query_terms: frozenset[str]) -> str:
 
 def _matches(text: str, query_terms: frozenset[str]) -> list[tuple[int, int]]:
     """Where the words, and the pairs of Chinese characters, of the query stand; neighbours joined."""
-    pieces = [(match.start(), match.end()) for match in _PIECE.finditer(text)]
     spans: list[tuple[int, int]] = []
-    for index, (left, right) in enumerate(pieces):
-        following = pieces[index + 1] if index + 1 < len(pieces) else (0, 0)
-        if _is_han(text[left]) and following[0] == right and _is_han(text[right]):
-            right = following[1]
-            if not _pair_terms(text[left:right]) & query_terms:
-                continue
-        elif _is_han(text[left]) or not _terms_of(text[left:right]) & query_terms:
-            continue
-        if spans and left <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], right)
-        else:
-            spans.append((left, right))
+    for run in _RUN.finditer(text):
+        for left, right in _matches_in(run, query_terms):
+            if spans and left <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], right)
+            else:
+                spans.append((left, right))
     return spans
+
+
+def _matches_in(run: re.Match[str], query_terms: frozenset[str]) -> list[tuple[int, int]]:
+    """The whole run if it is a word of the query; the pairs of the query in a run of Chinese characters."""
+    start, end = run.span()
+    if not run["han"]:
+        return [] if _terms_of(run[0]).isdisjoint(query_terms) else [(start, end)]
+    return [
+        (left, left + 2)
+        for left in range(start, end - 1)
+        if not _pair_terms(run.string[left : left + 2]).isdisjoint(query_terms)
+    ]
 
 
 def _best_start(spans: list[tuple[int, int]]) -> int:
@@ -60,10 +64,6 @@ def _best_start(spans: list[tuple[int, int]]) -> int:
         if covered > best_covered:
             best, best_covered = max(0, start - WINDOW // 8 if start else 0), covered
     return best
-
-
-def _is_han(character: str) -> bool:
-    return "\u3040" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff"
 
 
 @lru_cache(maxsize=32_768)
