@@ -23,15 +23,20 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import django
+
+from benchmarks import peers
 
 Search = Callable[[str], int]
 
 
 def main() -> None:
     options = arguments()
+    if options.peers and find_spec("tantivy") is None and (interpreter := peers.python()):
+        os.execv(interpreter, [interpreter, "-m", "benchmarks.memory_search", *sys.argv[1:]])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from launch import postgres
 
@@ -344,9 +349,9 @@ def or_with_ts_rank(here) -> Search:
 
 
 def tantivy_search(here) -> Search:
-    """An index in memory of all that is searched; the terms are ours, divided by blanks."""
+    """An index in memory of all that is searched; the terms are those of the database, divided by blanks."""
     import tantivy
-    from django.db import connection
+    from django.db import connection, transaction
 
     from common.text import terms
 
@@ -357,10 +362,13 @@ def tantivy_search(here) -> Search:
     schema = builder.build()
     index = tantivy.Index(schema)
     writer = index.writer(200_000_000, 1)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT id, scope_key, content FROM memory_memory WHERE status = 'active'")
-        for id, scope, content in cursor.fetchall():
-            writer.add_document(tantivy.Document(id=id, scope=str(scope), terms=" ".join(terms(content))))
+    with transaction.atomic(), connection.chunked_cursor() as cursor:
+        cursor.execute(
+            "SELECT id, scope_key, (SELECT string_agg(repeat(lexeme || ' ', cardinality(positions)), '')"
+            " FROM unnest(search_vector)) FROM memory_memory WHERE status = 'active'"
+        )
+        for id, scope, said in cursor:
+            writer.add_document(tantivy.Document(id=id, scope=str(scope), terms=said or ""))
     writer.commit()
     writer.wait_merging_threads()
     index.reload()
