@@ -29,7 +29,7 @@ SCANNED = 10_000  # memories of one term that may be looked through for a second
 ENOUGH = 20  # candidates: with fewer, common terms together bring in more
 TELLING = 0.02  # a term in a larger share of a scope's memories says nothing beside rarer ones
 TOGETHER = 60  # memories that two terms together, or the common ones, may bring in
-CANDIDATES = 200  # of a tier, whatever the counts said
+CANDIDATES = 150  # of a tier, whatever the counts said
 # By meaning, where a model is set (memory.embeddings).
 NEAR = 50  # memories of a tier that count by words, and as many by meaning
 SMOOTH = 60  # of reciprocal rank fusion: the higher, the less the first places count
