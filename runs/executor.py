@@ -19,8 +19,7 @@ from runs.actions import claim as claiming
 from runs.choices import EventType, RunStatus
 from runs.log import Fenced, RunGone, RunLog
 from runs.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step
-from runs.providers import registry as providers
-from runs.providers import retry
+from runs.providers import asking, retry
 from runs.providers.base import ProviderError, Reply
 from runs.session import STATEMENT_TIMEOUT_MS, Session, kept
 from runs.tools.base import Answer
@@ -304,8 +303,7 @@ def speak(session: Session) -> Reply | ProviderError:
     prompt: prompts.Prompt = session.cache["prompt"]
     with session.at_work(), spans.of_model(session, prompt) as span:
         try:
-            provider, name = providers.get(prompt.model)
-            reply = provider.complete(prompt.messages, prompt.tools, prompt.settings(name))
+            reply = asking.ask(prompt.model, prompt.messages, prompt.tools, prompt.settings)
         except ProviderError as error:
             span.fail(error.code)
             return error

@@ -35,7 +35,7 @@ class Scripted:
         type(self).asked.append((messages, settings))
         play = import_string(settings.model) if "." in settings.model else type(self).play
         reply = play(messages, settings.facts)
-        if isinstance(reply, Exception):
+        if isinstance(reply, BaseException):
             raise reply
         return reply
 

@@ -92,7 +92,8 @@ class ProviderError(Exception):
     """The model could not be asked or gave nothing usable.
 
     `code` is stable: MODEL_RATE_LIMITED, MODEL_UNAVAILABLE, MODEL_TIMEOUT, MODEL_CONNECTION,
-    MODEL_EMPTY_REPLY, MODEL_REFUSED (bad key, bad request), MODEL_UNKNOWN. `retry_after` is in seconds.
+    MODEL_EMPTY_REPLY, MODEL_REFUSED (bad key, bad request), MODEL_UNKNOWN, MODEL_ERROR (the provider itself
+    is broken, see `asking`). `retry_after` is in seconds.
     """
 
     def __init__(
@@ -111,5 +112,8 @@ class Provider(Protocol):
     def complete(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], settings: ModelSettings
     ) -> Reply:
-        """The model's next message. Raises ProviderError; never retries by itself."""
+        """The model's next message. Raises ProviderError, anything else being a defect (see `asking`).
+
+        It never retries by itself.
+        """
         ...

@@ -1,8 +1,12 @@
 """What goes wrong is recorded, told, and strands nobody."""
 
+import json
+from asyncio import CancelledError
 from datetime import timedelta
 
+import psycopg
 import pytest
+from django import db
 from django.utils import timezone
 
 from runs import executor
@@ -10,7 +14,7 @@ from runs.actions.cancel import AlreadyEnded, cancel
 from runs.actions.sweep import sweep
 from runs.log import Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
-from runs.providers.base import ProviderError
+from runs.providers.base import ProviderError, Reply, ToolRequest, Usage
 from runs.session import Session
 from tests.scripted import Scripted, by_role, call, in_order, say
 
@@ -21,11 +25,17 @@ pytestmark = pytest.mark.django_db
 DOWN = call(("escalate_to_group", {"goal": "Compare prices"}))
 BUSY = ProviderError("MODEL_UNAVAILABLE", "503", retryable=True)
 HOUR = timedelta(hours=1)
+CANARY = "canary-4711-of-a-key"
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     monkeypatch.setattr("runs.executor.time.sleep", lambda seconds: None)
+
+
+def cannot_be_made():
+    """A provider of DEPUTY_PROVIDERS that breaks before it is asked anything."""
+    return 1 / 0
 
 
 def overdue(**which):
@@ -70,6 +80,78 @@ def test_a_refusal_is_not_tried_again(ask):
     run = ask(in_order(ProviderError("MODEL_REFUSED", "bad key")))
 
     assert (run.status, run.error) == ("failed", {"code": "MODEL_REFUSED", "message": "bad key"})
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        RuntimeError(f"key={CANARY}"),
+        TimeoutError(CANARY),
+        CancelledError(),
+        ExceptionGroup("x", [ValueError()]),
+    ],
+)
+def test_a_provider_that_raises_anything_else_fails_the_run_naming_it_and_the_kind_of_error(
+    ask, settings, raised
+):
+    """Its words may hold a key; they are for the log, which masks them."""
+    settings.BACKOFF_INLINE_SECONDS = 1000
+    run = ask(in_order(*[raised] * 4))
+
+    words = f"The provider 'scripted' failed: {type(raised).__name__}"
+    assert (run.status, run.error) == ("failed", {"code": "MODEL_ERROR", "message": words})
+    assert (types(run).count("model.retried"), run.crashes) == (4, 0)
+    assert CANARY not in json.dumps([event.payload for event in run.events.all()])
+
+
+def test_a_provider_that_breaks_once_is_asked_again(ask):
+    run = ask(in_order(KeyError("choices"), say("ok")))
+
+    assert (run.status, run.output) == ("completed", "ok")
+    assert payload(run, "model.retried")["code"] == "MODEL_ERROR"
+
+
+def test_a_provider_that_cannot_be_made_fails_the_run_naming_it(ask, settings):
+    settings.BACKOFF_INLINE_SECONDS = 1000
+    settings.DEPUTY_PROVIDERS = {"broken": "tests.integration.test_failures.cannot_be_made"}
+    settings.DEPUTY_MODEL = "broken:1"
+    run = ask(in_order())
+
+    words = "The provider 'broken' failed: ZeroDivisionError"
+    assert (run.status, run.error) == ("failed", {"code": "MODEL_ERROR", "message": words})
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (None, "NoneType is no Reply"),
+        (Reply(content=None), "Reply.content is of type NoneType"),
+        (Reply("nul \0"), "$.content: text holds a NUL character"),
+        (Reply("", ("ask_user",)), "str is no ToolRequest"),
+        (Reply("", (ToolRequest("ask_user", "{}"),)), "ToolRequest.arguments is of type str"),
+        (
+            Reply("", (ToolRequest("ask_user", {"by": HOUR}),)),
+            "$.tool_calls[0].arguments.by: timedelta is not JSON",
+        ),
+        (Reply("ok", usage=Usage(None, 1)), "Usage.input_tokens is of type NoneType"),
+    ],
+)
+def test_a_reply_that_cannot_be_kept_fails_the_run_saying_what_is_wrong_with_it(ask, settings, reply, words):
+    settings.BACKOFF_INLINE_SECONDS = 1000
+    run = ask(in_order(*[reply] * 4))
+
+    words = f"The provider 'scripted' gave a reply that cannot be used: {words}"
+    assert (run.status, run.error) == ("failed", {"code": "MODEL_ERROR", "message": words})
+
+
+@pytest.mark.parametrize(
+    "away", [db.OperationalError("gone"), db.InterfaceError(), psycopg.OperationalError()]
+)
+def test_a_database_that_is_away_while_a_model_is_asked_is_no_fault_of_the_model(ask, away):
+    with pytest.raises(type(away)):
+        ask(in_order(away))
+    run = Run.objects.get()
+    assert (run.status, "model.retried" in types(run)) == ("running", False)
 
 
 def test_a_model_nobody_knows_fails_the_run_saying_so(ask, settings):

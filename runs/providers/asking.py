@@ -1,0 +1,79 @@
+"""The way to every model: whatever its provider does, what comes back can be kept, or is a ProviderError."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from types import UnionType
+
+import psycopg
+from django import db
+
+from common.canonical import NotJson, normalise
+from runs.providers import registry
+from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema, Usage
+
+logger = logging.getLogger(__name__)
+
+# The database that is away is no fault of the provider's, and nobody could write down that it was.
+PASSED_ON = (ProviderError, db.Error, psycopg.Error)
+# An SDK that runs a loop of its own may leak what cancelled its task; a worker's end looks different.
+FAILURES = (Exception, asyncio.CancelledError)
+
+
+def ask(
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    settings: Callable[[str], ModelSettings],
+) -> Reply:
+    """The model's next message; `settings` makes them from the name its provider knows it by.
+
+    Raises ProviderError: the provider's own, or MODEL_ERROR with the class of what it raised instead. Its
+    words stay in the log, where secrets are masked: nobody can say what they quote. Database errors pass.
+    """
+    try:
+        provider, name = registry.get(model)
+        return checked(provider.complete(messages, tools, settings(name)))
+    except PASSED_ON:
+        raise
+    except Unfit as unfit:
+        raise broken(model, f"gave a reply that cannot be used: {unfit}") from None
+    except FAILURES as error:
+        logger.exception("the provider of %s failed", model)
+        raise broken(model, f"failed: {type(error).__name__}") from error
+
+
+def broken(model: str, what: str) -> ProviderError:
+    """Worth another try: an SDK's error for a network that was away looks like any other from here."""
+    provider = model.strip().partition(":")[0]
+    return ProviderError("MODEL_ERROR", f"The provider '{provider}' {what}", retryable=True)
+
+
+class Unfit(Exception):
+    """What a provider returned is no reply that could be kept; the message says why."""
+
+
+def checked(reply: object) -> Reply:
+    """The reply, once it is known that the log can take it. Raises Unfit."""
+    if not isinstance(reply, Reply):
+        raise Unfit(f"{type(reply).__name__} is no Reply")
+    _expect(reply, content=str, model=str, usage=Usage, tool_calls=tuple | list)
+    _expect(reply.usage, input_tokens=int, output_tokens=int)
+    for call in reply.tool_calls:
+        if not isinstance(call, ToolRequest):
+            raise Unfit(f"{type(call).__name__} is no ToolRequest")
+        _expect(call, name=str, arguments=dict)
+    calls = [
+        {"name": call.name, "arguments": call.arguments, "problem": call.problem} for call in reply.tool_calls
+    ]
+    try:
+        normalise({"content": reply.content, "model": reply.model, "tool_calls": calls})
+    except NotJson as problem:
+        raise Unfit(str(problem)) from None
+    return reply
+
+
+def _expect(value: object, **kinds: type | UnionType) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(found := getattr(value, name), kind):
+            raise Unfit(f"{type(value).__name__}.{name} is of type {type(found).__name__}")
