@@ -50,8 +50,8 @@ def fold_all(scope_keys: Iterable[UUID] | None = None) -> int:
     from memory.models import DepartedTerms, PendingMemory
 
     if scope_keys is None:
-        waiting = (
+        came, left = (
             model.objects.values_list("scope_key", flat=True) for model in (PendingMemory, DepartedTerms)
         )
-        scope_keys = set().union(*waiting)
+        scope_keys = came.union(left)
     return sum(fold(scope_key) for scope_key in scope_keys)

@@ -307,8 +307,3 @@ acknowledgements = Acknowledgements()
 def give_back(holders: list[str]) -> int:
     """Let messages of groups that are gone be taken at once; returns how many there were."""
     return execute(GIVE_BACK, [holders])
-
-
-def oldest() -> float:
-    """Seconds the oldest message that may be taken has been waiting."""
-    return float(row(OLDEST, [Conf.CLUSTER_NAME])[0])

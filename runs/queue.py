@@ -9,7 +9,6 @@ from django_q.conf import Conf
 from django_q.tasks import async_task
 
 from common.db import row
-from runs import broker
 from runs.broker import PostgresBroker
 
 if TYPE_CHECKING:
@@ -66,10 +65,13 @@ def forward(holder: str) -> None:
         redis_broker.forward(Conf.CLUSTER_NAME, holder)
 
 
-def oldest() -> float:
-    """Seconds the oldest work that workers could begin has been waiting; 0 where the queue is away."""
+def oldest(in_postgres: float) -> float:
+    """Seconds the oldest work that workers could begin has been waiting; 0 where the queue is away.
+
+    `in_postgres` is what a sign of life (heartbeat.beat) has learnt of the queue there.
+    """
     if not on_redis():
-        return broker.oldest()
+        return in_postgres
     from runs import redis_broker
 
     return 0.0 if redis_broker.waiting() is None else float(row(PENDING)[0])

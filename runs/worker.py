@@ -77,8 +77,7 @@ class Duties:
                 swept(LOCK_SECONDS)
             if now >= self.age_at:
                 self.age_at = now + (AGE_SECONDS if self.page.workers() else STARTING_SECONDS)
-                heartbeat.beat(self.name, self.page)
-                self.page.oldest = queue.oldest()
+                self.page.oldest = queue.oldest(heartbeat.beat(self.name, self.page))
             if now >= self.upkeep_at:
                 self.upkeep_at = now + UPKEEP_SECONDS
                 upkeep()

@@ -338,8 +338,7 @@ def small_disk(house):
 
     def move(where):
         connection.close()
-        elsewhere = house.url.rsplit("/", 1)[0] + "/postgres"
-        with psycopg.connect(elsewhere, autocommit=True) as own:
+        with house.beside() as own:
             own.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'deputy'")
             own.execute(f"ALTER DATABASE deputy SET TABLESPACE {where}")
 
