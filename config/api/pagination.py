@@ -9,6 +9,7 @@ from rest_framework.pagination import CursorPagination
 from config.api.errors import bad_query
 
 ORDERINGS = {"created_at": "id", "-created_at": "-id"}
+NO_CURSOR = "is what a page's next or previous names, and nothing else."
 POSITION = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
 
 
@@ -43,9 +44,12 @@ class NewestFirst(CursorPagination):
         return whole_number(request, "limit", self.page_size, least=1, most=self.max_page_size)
 
     def decode_cursor(self, request: Any) -> Any:
-        cursor = super().decode_cursor(request)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound:
+            raise bad_query("cursor", NO_CURSOR) from None
         if cursor and cursor.position is not None and not POSITION.fullmatch(cursor.position):
-            raise NotFound(self.invalid_cursor_message)
+            raise bad_query("cursor", NO_CURSOR)
         return cursor
 
 

@@ -40,10 +40,11 @@ from runs.api.serializers import (
     RunSummarySerializer,
     SignalSerializer,
     StartSerializer,
+    StreamedEventSerializer,
 )
 from runs.models import Run, RunEvent
 
-EVENT_STREAM = {(200, "text/event-stream"): OpenApiTypes.STR, 204: None}
+EVENT_STREAM = {(200, "text/event-stream"): StreamedEventSerializer, 204: None}
 LAST = OpenApiParameter(
     "last_event_id", OpenApiTypes.STR, description="For who cannot send the header Last-Event-ID."
 )

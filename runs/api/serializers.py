@@ -162,6 +162,14 @@ class EventPageSerializer(serializers.Serializer):
     next = serializers.URLField(allow_null=True)
 
 
+class StreamedEventSerializer(serializers.Serializer):
+    """One server-sent event of a stream."""
+
+    id = serializers.CharField(required=False, help_text="`{run}:{seq}`; for Last-Event-ID.")
+    event = serializers.ChoiceField(["message", "end", "resync"], help_text="`message` where it is left out.")
+    data = serializers.CharField(help_text="JSON: an event as `events/` has it; `{}` of another kind.")
+
+
 class WordSerializer(serializers.ModelSerializer):
     user = serializers.CharField(source="user.username")
 

@@ -127,8 +127,9 @@ def test_a_query_that_makes_no_sense_is_refused(api, path, query):
 
 
 @pytest.mark.parametrize("cursor", ["x", "cD0lMDA=", "cD1ydW5fYQBi", "cD1hYmM="])
-def test_a_made_up_cursor_is_not_found(api, cursor):
-    assert problem(api.get("runs/", cursor=cursor))[0] == 404
+@pytest.mark.parametrize("path", ["runs/", "groups/"])
+def test_a_made_up_cursor_is_refused_like_any_other_part_of_a_query(api, path, cursor):
+    assert problem(api.get(path, cursor=cursor)) == (400, "BAD_QUERY")
 
 
 @pytest.mark.parametrize(
