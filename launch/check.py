@@ -4,9 +4,9 @@
 
 The database is an embedded server in a temporary folder, or the one DATABASE_URL names. Arguments for
 pytest mean that somebody looks at single tests: then pytest runs alone and in one process, unless they
-say `-n 2`. All fast tests run on as many processes as there are cores, each with a database of its own; the
-long proofs, which want the machine for themselves, one after the other. pytest comes last in any case,
-even when a check before it has failed, so that its closing line is the last one.
+say `-n 2`. All fast tests, and likewise the long proofs, run on as many processes as there are cores, each
+with a database of its own. pytest comes last in any case, even when a check before it has failed, so that its
+closing line is the last one.
 """
 
 import os
@@ -65,7 +65,7 @@ def test(arguments: list[str]) -> int:
     failed = [] if chosen or slow else failing((*LINT, MIGRATIONS), environment)
     if failed and not interrupt.seen:
         print(f"\nFAILED, see above: {', '.join(failed)}. The tests run all the same.\n", flush=True)
-    side_by_side = () if slow or chosen else SIDE_BY_SIDE
+    side_by_side = () if chosen else SIDE_BY_SIDE
     tests = ("-m", "pytest", "-m", "slow" if slow else "not slow", *side_by_side, *chosen)
     status = run(tests, environment)
     if server is not None:

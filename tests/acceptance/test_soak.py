@@ -329,7 +329,7 @@ def left(load):
     return load.runs(status__in=ACTIVE).values_list("pk", "status", "waiting_reason", "goal", "crashes")
 
 
-@pytest.mark.parametrize("seed", [SEED, *FOUND])
+@pytest.mark.parametrize("seed", [pytest.param(SEED, id="seed"), *FOUND])  # all processes know it by one name
 def test_a_mixed_load_survives_kills_by_a_seeded_schedule(house, seed):
     print(f"\nSEED={seed} MIN={MINUTES:g}")
     chance = random.Random(seed)
