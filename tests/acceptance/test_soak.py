@@ -106,13 +106,11 @@ class Load:
     def begin(self, goal=""):
         if self.runs(parent_run=None, status__in=ACTIVE).count() < OPEN:
             goal = goal or self.chance.choice(GOALS)
-            with override_settings(DEPUTY_MODEL=MODEL):
-                start(user=self.user, project=self.project, goal=goal, context=self.group.pk)
+            start(user=self.user, project=self.project, goal=goal, context=self.group.pk)
 
     def begin_outside(self):
         if self.runs(driver="external", status__in=ACTIVE).count() < 5:
-            with override_settings(DEPUTY_MODEL=MODEL):  # its groups' as well
-                start(user=self.user, project=self.project, goal="Outside", driver="external")
+            start(user=self.user, project=self.project, goal="Outside", driver="external")
 
     def call_outside(self):
         run = self.one_of(list(self.runs(driver="external", status__in=ACTIVE)))
@@ -333,7 +331,8 @@ def left(load):
 def test_a_mixed_load_survives_kills_by_a_seeded_schedule(house, seed):
     print(f"\nSEED={seed} MIN={MINUTES:g}")
     chance = random.Random(seed)
-    with override_settings(RUN_DEPTH=10):
+    # as in the cluster: an outside agent's group is made here, and with what is set here
+    with override_settings(RUN_DEPTH=10, DEPUTY_MODEL=MODEL):
         load, killer = Load(house, chance), Killer(house, random.Random(seed + 1))
         killer.cluster()
         killer.cluster()
