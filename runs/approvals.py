@@ -11,6 +11,7 @@ from django.conf import settings
 
 from common import ids
 from common.canonical import canonical, digest
+from common.db import row
 from policy.models import Grant, GrantUse
 from policy.terms import APPROVAL_PREFIX, Effect
 from runs import ledger, queue
@@ -35,6 +36,13 @@ class Satisfied:
 
 
 NOTHING = Satisfied()
+SATISFIED = """
+SELECT a.id, a.tool_call_id, a.decided_as_human
+FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
+WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
+  AND a.status = 'approved' AND a.consumed_at IS NULL
+ORDER BY a.id DESC LIMIT 1
+"""
 CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 
@@ -52,24 +60,15 @@ def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:
     """The unused approval of this call with these arguments, if there is one."""
     if call.wait_kind != WaitKind.APPROVAL:
         return NOTHING
-    approval = (
-        Approval.objects.filter(
-            run_id=run_id,
-            tool_call__call_id=call.call_id,
-            status=ApprovalStatus.APPROVED,
-            consumed_at=None,
-            arguments_digest=arguments_digest(call.tool, arguments),
-        )
-        .order_by("-id")
-        .first()
-    )
-    if approval is None:
+    found = row(SATISFIED, [run_id, call.call_id, arguments_digest(call.tool, arguments)])
+    if found is None:
         return NOTHING
     from runs.tools.call import idempotency_key
 
     key = idempotency_key(run_id, call.call_id, call.tool, arguments)
-    effect: Effect = "require_human" if approval.decided_as_human else "require_approval"
-    return Satisfied(frozenset({(key, effect)}), approval.pk, approval.tool_call_id)
+    approval_id, row_id, as_human = found
+    effect: Effect = "require_human" if as_human else "require_approval"
+    return Satisfied(frozenset({(key, effect)}), approval_id, row_id)
 
 
 def request(

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from common.canonical import NotJson, normalise
+from common.db import execute, jsonb
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from policy.models import Grant
@@ -15,8 +16,22 @@ from runs.actions import waits
 from runs.approvals import arguments_digest
 from runs.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 from runs.deciders import own_run_excluded
-from runs.log import RunGone, RunLog
-from runs.models import Approval, ApprovalDecision
+from runs.log import Part, RunGone, RunLog
+from runs.models import Approval
+
+# One word of each decider about the same arguments: the last.
+WORD = """
+INSERT INTO runs_approvaldecision
+    (organization_id, approval_id, user_id, arguments_digest, approved, as_human, reason)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (approval_id, user_id, arguments_digest)
+DO UPDATE SET approved = EXCLUDED.approved, as_human = EXCLUDED.as_human, reason = EXCLUDED.reason
+"""
+CONCLUDE = """
+UPDATE runs_approval SET status = %s, decided_at = %s, decided_by_id = %s, decided_as_human = %s, reason = %s,
+    edited_arguments = %s, arguments_digest = %s
+WHERE id = %s
+"""
 
 
 class DecisionRefused(Exception):
@@ -95,11 +110,14 @@ def _decide(
             _edit(approval, arguments, human)
         if remember and approved:
             _grant(approval, by, remember, reason, log.now)
-        _write_down(approval, by, approved, human, reason)
-        several = approval.deciders_needed > 1
-        if approved and several and _words_for_it(approval) < approval.deciders_needed:
-            approval.save()
-            return approval
+        word = _word(approval, by, approved, human, reason)
+        if approval.deciders_needed == 1:
+            log.also.append(word)
+        else:
+            execute(*word)
+            if approved and _words_for_it(approval) < approval.deciders_needed:
+                approval.save()
+                return approval
         _conclude(log, approval, by, approved, human, reason)
         waits.flush_and_enqueue(log)
     return approval
@@ -167,22 +185,10 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str, now: da
     )
 
 
-def _write_down(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> None:
-    decision = ApprovalDecision(
-        approval=approval,
-        user=by,
-        arguments_digest=approval.arguments_digest,
-        organization_id=approval.organization_id,
-        approved=approved,
-        as_human=human,
-        reason=reason,
-    )
-    ApprovalDecision.objects.bulk_create(
-        [decision],
-        update_conflicts=True,
-        unique_fields=["approval", "user", "arguments_digest"],
-        update_fields=["approved", "as_human", "reason"],
-    )
+def _word(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> Part:
+    """The statement that writes down what this person said of these arguments."""
+    about = [approval.organization_id, approval.pk, by.pk, approval.arguments_digest]
+    return WORD, [*about, approved, human, reason]
 
 
 def _words_for_it(approval: Approval) -> int:
@@ -200,7 +206,9 @@ def _conclude(log: RunLog, approval: Approval, by: Any, approved: bool, human: b
     approval.decided_by = by
     approval.decided_as_human = human
     approval.reason = reason
-    approval.save()
+    decided = [str(approval.status), log.now, by.pk, human, reason]
+    edited = [jsonb(approval.edited_arguments), approval.arguments_digest]
+    log.also.append((CONCLUDE, [*decided, *edited, approval.pk]))
     outcome = WaitOutcome.APPROVED if approved else WaitOutcome.REJECTED
     payload = {
         "approval": approval.pk,
