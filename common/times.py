@@ -61,12 +61,20 @@ def left(moment: datetime | None) -> str:
     return _time(moment, _("in {span}"), (moment - timezone.now()).total_seconds(), _("over"))
 
 
+@lru_cache(maxsize=16)
+def _units(language: str | None) -> str:
+    """How spans are said, from seconds to days, for the script. `language` is the one that is active."""
+    return "|".join(str(said) for _size, said, _least in UNITS)
+
+
 def _time(moment: datetime, said: str, seconds: float, over: str = "") -> str:
     """`over`: what a moment to come is called once it has passed; a moment in the past has none."""
     return format_html(
-        '<time class="dp-when" datetime="{}" title="{}" data-said="{}" data-over="{}">{}</time>',
+        '<time class="dp-when" datetime="{}" title="{}" data-units="{}" data-said="{}" data-over="{}">'
+        "{}</time>",
         moment.isoformat(),
         exact(moment),
+        _units(get_language()),
         said,
         over,
         over if over and seconds <= 0 else said.format(span=span(seconds)),

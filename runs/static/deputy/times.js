@@ -3,25 +3,22 @@
   "use strict";
   const EVERY = 1000;
   const SOON = 600;
-  const UNITS = [["day", 86400, 2], ["hour", 3600, 2], ["minute", 60, 2], ["second", 1, 0]];
-  const language = document.documentElement.lang || "en";
+  const SIZES = [1, 60, 3600, 86400]; // of data-units; two of one, before it is said in the larger one
 
-  const number = (value, unit) =>
-    new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short" }).format(value);
-
-  const span = (seconds, precise) => {
-    const [unit, size] = UNITS.find(([, size, least]) => seconds >= size * least);
-    const said = number(Math.floor(seconds / size), unit);
-    const rest = Math.floor(seconds % 60);
-    return precise && unit === "minute" ? `${said} ${number(rest, "second")}` : said;
+  const span = (seconds, units, precise) => {
+    const number = (value, unit) => units[unit].replace("{count}", Math.floor(value)).replace(" ", "\u00a0");
+    const unit = SIZES.findLastIndex((size, at) => !at || seconds >= 2 * size);
+    const said = number(seconds / SIZES[unit], unit);
+    return precise && unit === 1 ? `${said} ${number(seconds % 60, 0)}` : said;
   };
 
   const show = (time) => {
     const { said, over } = time.dataset;
+    const units = time.dataset.units.split("|");
     const left = (Date.parse(time.dateTime) - Date.now()) / 1000;
     if (Number.isNaN(left)) return;
     const seconds = over ? left : Math.max(-left, 0);
-    const text = over && left <= 0 ? over : said.replace("{span}", span(seconds, over && left < SOON));
+    const text = over && left <= 0 ? over : said.replace("{span}", span(seconds, units, over && left < SOON));
     if (time.textContent !== text) time.textContent = text;
     if (over) time.classList.toggle("dp-soon", left < SOON);
   };
