@@ -130,8 +130,10 @@ class Load:
             complete(run.pk, "done")
 
     def decide(self):
-        asked = Approval.objects.filter(organization=self.organization).order_by("-id")[:20]
-        approval = self.one_of(list(asked))
+        """Of the newest, decided or not; or the one that has waited longest, lest nobody come to it."""
+        asked = Approval.objects.filter(organization=self.organization)
+        waiting = asked.filter(status="pending").order_by("id")[:1]
+        approval = self.one_of([*asked.order_by("-id")[:20], *waiting])
         if approval is None:
             return
         how = self.chance.choice(["approve", "approve", "edit", "reject"])
