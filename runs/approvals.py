@@ -12,8 +12,9 @@ from django.conf import settings
 from common import ids
 from common.canonical import canonical, digest
 from common.db import row
+from policy.checker import approval_key
 from policy.models import Grant, GrantUse
-from policy.terms import APPROVAL_PREFIX, Effect
+from policy.terms import Effect
 from runs import ledger, queue
 from runs.actions import waits
 from runs.choices import ApprovalStatus, CallStatus, EventType, WaitKind, WaitOutcome
@@ -53,7 +54,7 @@ def arguments_digest(tool: str, arguments: dict[str, Any]) -> str:
 
 def correlation_key(idempotency_key: str, asked_before: int = 0) -> str:
     """`cap-approval-{key}`; with a number when the same call has to be asked about again."""
-    return f"{APPROVAL_PREFIX}{idempotency_key}" + (f"-{asked_before + 1}" if asked_before else "")
+    return approval_key(idempotency_key) + (f"-{asked_before + 1}" if asked_before else "")
 
 
 def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:

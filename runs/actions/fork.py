@@ -18,7 +18,7 @@ from policy.book import standing
 from policy.delegation import delegate
 from policy.terms import DelegatedPermissions
 from runs import log as run_log
-from runs import queue
+from runs.actions import waits
 from runs.actions.start import (
     MAX_CONTEXT,
     CannotStart,
@@ -80,8 +80,7 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
             log.append(*_copied(event))
         if content.strip():
             log.append(EventType.MESSAGE_CREATED, _said(by, content.strip()))
-        queue.enqueue(log.id, log=log)
-        log.flush()
+        waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
     return log.id
 

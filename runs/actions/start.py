@@ -12,7 +12,7 @@ from common.db import row
 from groups import routing
 from groups.models import AgentInstance, Project, Role
 from policy.book import STANDING_OF, standing_of
-from runs import queue
+from runs.actions import waits
 from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.log import RunLog
 
@@ -111,9 +111,7 @@ def start(
             ),
             now,
         )
-        if driver == Driver.INTERNAL:
-            queue.enqueue(log.id, log=log)
-        log.flush()
+        waits.flush_and_enqueue(log)
     return log.id
 
 
