@@ -18,39 +18,47 @@ def from_json(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def prepared() -> Any:
-    """A cursor of Django's connection whose statements the server keeps prepared.
-
-    Django's own cursors write the parameters into the text: the server then parses and plans each
-    statement anew, which costs a short one most of its time.
-    """
-    default: Any = connections[DEFAULT_DB_ALIAS]
-    if default.queries_logged:  # whoever looks at the statements wants them whole
-        return default.cursor()
-    default.close_if_health_check_failed()
-    default.ensure_connection()
-    return default.make_cursor(psycopg.Cursor(default.connection))
-
-
 def rows(sql: str, parameters: Any = ()) -> list[Any]:
     """All rows of a query."""
-    with prepared() as cursor:
-        cursor.execute(sql, parameters)
-        return list(cursor.fetchall())
+    return list(_executed(sql, parameters).fetchall())
 
 
 def row(sql: str, parameters: Any = ()) -> Any:
     """The first row of a query, or None."""
-    with prepared() as cursor:
-        cursor.execute(sql, parameters)
-        return cursor.fetchone()
+    return _executed(sql, parameters).fetchone()
 
 
 def execute(sql: str, parameters: Any = ()) -> int:
     """Run a statement; returns how many rows it touched."""
-    with prepared() as cursor:
+    return int(_executed(sql, parameters).rowcount)
+
+
+def _executed(sql: str, parameters: Any) -> Any:
+    """A cursor with the statement's result, which is this thread's until its next statement.
+
+    Django's own cursors write the parameters into the text: the server then parses and plans each
+    statement anew, which costs a short one most of its time. And a cursor takes longer to make than a
+    short statement to send, so each connection keeps one.
+    """
+    default: Any = connections[DEFAULT_DB_ALIAS]
+    if default.queries_logged or default.execute_wrappers:  # whoever looks at the statements wants them whole
+        cursor = default.cursor()
         cursor.execute(sql, parameters)
-        return int(cursor.rowcount)
+        return cursor
+    default.close_if_health_check_failed()
+    default.ensure_connection()
+    default.validate_no_broken_transaction()
+    with default.wrap_database_errors:
+        cursor = _cursor_of(default)
+        cursor.execute(sql, parameters)
+        return cursor
+
+
+def _cursor_of(default: Any) -> Any:
+    kept = default.__dict__.get("kept_cursor")
+    if kept is None or kept.connection is not default.connection or kept.closed:
+        kept = default.kept_cursor = psycopg.Cursor(default.connection)
+    return kept
 
 
 def own_connection(*, durable: bool = True) -> Any:
