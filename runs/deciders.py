@@ -12,10 +12,12 @@ PERMISSION = "runs.decide_approval"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-def own_run_excluded(project: Project, effect: str, deciders_needed: int) -> bool:
-    """Whether the run's own user may not decide: what people decide, or several do."""
+def own_run_excluded(allow_self_approval: bool, effect: str, deciders_needed: int) -> bool:
+    """Whether the run's own user may not decide: what people decide, or several do, unless its project
+    allows it.
+    """
     strict = effect == ApprovalEffect.REQUIRE_HUMAN or deciders_needed > 1
-    return strict and not project.allow_self_approval
+    return strict and not allow_self_approval
 
 
 def who_may_decide(
@@ -27,6 +29,6 @@ def who_may_decide(
         memberships = memberships.filter(kind=MembershipKind.HUMAN)
     seeing = [m.user_id for m in memberships if m.sees_project(project.pk)]
     able = get_user_model().objects.with_perm(PERMISSION, backend=BACKEND).filter(pk__in=seeing)
-    if own_run_excluded(project, effect, deciders_needed):
+    if own_run_excluded(project.allow_self_approval, effect, deciders_needed):
         able = able.exclude(pk=user_id)
     return list(able.order_by(get_user_model().USERNAME_FIELD))

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from common.canonical import NotJson, normalise
-from common.db import execute, jsonb
+from common.db import execute, from_json, jsonb, row
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from policy.models import Grant
@@ -18,6 +18,18 @@ from runs.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 from runs.deciders import own_run_excluded
 from runs.log import Part, RunGone, RunLog
 from runs.models import Approval
+
+# The approval, locked, and what its project and organization say of who decides: in one statement, and not by
+# the ORM, which takes longer to write it than the server to answer.
+COLUMNS = tuple((field.attname, field.column) for field in Approval._meta.concrete_fields)
+ASKED = f"""
+SELECT {", ".join(f"a.{column}" for _, column in COLUMNS)}, p.allow_self_approval,
+    m.kind, m.projects IS NULL OR p.id = ANY (m.projects)
+FROM runs_approval a
+JOIN groups_project p ON p.id = %s
+LEFT JOIN groups_membership m ON m.organization_id = a.organization_id AND m.user_id = %s AND m.active
+WHERE a.id = %s FOR NO KEY UPDATE OF a
+"""  # noqa: S608 - the names of our own columns
 
 # One word of each decider about the same arguments: the last.
 WORD = """
@@ -57,6 +69,15 @@ class Remember:
     any_arguments: bool = False
     until: datetime | None = None
     uses: int | None = None
+
+
+@dataclass(frozen=True)
+class Decider:
+    """One who would decide. `kind` is of the membership that sees the project, None without one."""
+
+    kind: str | None
+    own_run: bool
+    allow_self_approval: bool  # of the project
 
 
 def approve(
@@ -99,9 +120,8 @@ def _decide(
 ) -> Approval:
     with transaction.atomic():
         log = lock_run(approval_id)
-        locked = Approval.objects.select_for_update(no_key=True, of=("self",))
-        approval = locked.select_related("run__project", "tool_call").get(pk=approval_id)
-        human = entitled(approval, by)
+        approval, decider = _asked(log, approval_id, by)
+        human = _entitled(approval, by, decider)
         if approval.status != ApprovalStatus.PENDING:
             return _again(approval, approved, arguments)
         if approval.expires_at and approval.expires_at <= log.now:
@@ -129,6 +149,15 @@ def lock_run(approval_id: str) -> RunLog:
         return RunLog.lock_of("runs_approval", approval_id)
     except RunGone:
         raise Approval.DoesNotExist(approval_id) from None
+
+
+def _asked(log: RunLog, approval_id: str, by: Any) -> tuple[Approval, Decider]:
+    """The approval, locked after its run, and `by` as one who decides it."""
+    *values, allow_self_approval, kind, sees_project = row(ASKED, [log.project_id, by.pk, approval_id])
+    names = [name for name, _ in COLUMNS]
+    values[names.index("edited_arguments")] = from_json(values[names.index("edited_arguments")])
+    approval = Approval.from_db("default", names, values)
+    return approval, Decider(kind if sees_project else None, by.pk == log.user_id, allow_self_approval)
 
 
 def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:
@@ -230,13 +259,19 @@ def _again(approval: Approval, approved: bool, arguments: dict[str, Any] | None)
 
 def entitled(approval: Approval, by: Any) -> bool:
     """Whether `by` decides as a person. Raises DecisionRefused when they may not decide (design 5)."""
-    membership = Membership.objects.seeing(by, approval.run.project)
-    if membership is None or not by.has_perm("runs.decide_approval"):
+    run, project = approval.run, approval.run.project
+    membership = Membership.objects.seeing(by, project)
+    kind = membership.kind if membership else None
+    return _entitled(approval, by, Decider(kind, by.pk == run.user_id, project.allow_self_approval))
+
+
+def _entitled(approval: Approval, by: Any, decider: Decider) -> bool:
+    if decider.kind is None or not by.has_perm("runs.decide_approval"):
         raise DecisionRefused("NOT_ENTITLED", "You may not decide approvals of this project.")
-    human = membership.kind == MembershipKind.HUMAN
+    human = decider.kind == MembershipKind.HUMAN
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
         raise DecisionRefused("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
-    strict = own_run_excluded(approval.run.project, approval.effect, approval.deciders_needed)
-    if approval.run.user_id == by.pk and strict:
+    strict = own_run_excluded(decider.allow_self_approval, approval.effect, approval.deciders_needed)
+    if decider.own_run and strict:
         raise DecisionRefused("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     return human
