@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[]) AS due (channel, payload)"
 
 GATHER_SECONDS = 0.0005  # what comes within this time goes out together
-PAUSE_SECONDS = 0.02  # between two rounds; a person sees no difference, and it bounds the commits
+PAUSE_SECONDS = 0.05  # between two rounds; a person sees no difference, and it bounds the commits
 URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for no pause
 IDLE_SECONDS = 30  # after which the connection is closed
 LEAVE_SECONDS = 1.0  # that the end of a process waits for its last hints
