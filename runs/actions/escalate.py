@@ -55,7 +55,7 @@ def spawn(
             group_id=group.id,
             delegated_permissions=delegate(*authority).to_json(),
             author=state.speaker.role,
-            snapshot={"group": group.name, "routing": wanted.routing, "inherited": seen},
+            snapshot={"group": group.name, "inherited": seen},
         ),
         now=log.now,
     )

@@ -126,7 +126,7 @@ def _new(
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
     kept: dict[str, Any] = {
-        name: created[name] for name in ("escalate_to", "group", "routing", "inherited") if name in created
+        name: created[name] for name in ("escalate_to", "group", "inherited") if name in created
     }
     return NewRun(
         organization_id=old.organization_id,

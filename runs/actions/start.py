@@ -228,7 +228,8 @@ _PLAIN = tuple(
 
 
 def _created(new: NewRun) -> dict[str, Any]:
-    return {
+    """What run.created says: what the run does not have is left out."""
+    told = {
         "kind": new.kind,
         "goal": new.goal,
         "context": new.context,
@@ -243,3 +244,4 @@ def _created(new: NewRun) -> dict[str, Any]:
         "delegated_permissions": new.delegated_permissions,
         **new.snapshot,
     }
+    return {name: value for name, value in told.items() if value not in (None, "")}

@@ -196,16 +196,19 @@ class Gate:
 
     def record(self, decision: Decision) -> dict[str, Any]:
         """The decision as events keep it: what it was, which rule, and on which policy it rested."""
-        shadowed = [{"rule": s.rule_id, "effect": s.effect, "error": s.error} for s in decision.shadowed]
-        return {
+        told = {
             "effect": decision.effect,
             "reason_code": decision.reason_code,
             "rule": decision.rule_id,
             "grant": decision.grant_id,
             "matched": list(decision.matched),
-            "shadowed": shadowed,
+            "shadowed": [
+                {"rule": said.rule_id, "effect": said.effect, "error": said.error}
+                for said in decision.shadowed
+            ],
             "policy": self.book.digest,
         }
+        return {name: value for name, value in told.items() if value}
 
     def visible_tools(self, agent: AgentContext) -> list[Tool]:
         """The tools the lists allow this agent; the others are not even shown to its model."""
