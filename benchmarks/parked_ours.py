@@ -16,6 +16,11 @@ class Park(Deputy):
     def item(self) -> None:
         self.run()
 
+    def close(self) -> None:
+        """Leaves no messages of the queue: a worker would have taken them with the runs."""
+        self.execute("DELETE FROM runs_queuemessage")
+        super().close()
+
 
 class Wake(Deputy):
     """An item is a parked run from its answer to its end, driven by the process that took the answer."""
