@@ -1,6 +1,5 @@
 """The way to every model: whatever its provider does, what comes back can be kept, or is a ProviderError."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from types import UnionType
@@ -9,6 +8,7 @@ import psycopg
 from django import db
 
 from common.canonical import NotJson, normalise
+from common.failures import FAILURES
 from runs.providers import registry
 from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema, Usage
 
@@ -16,8 +16,6 @@ logger = logging.getLogger(__name__)
 
 # The database that is away is no fault of the provider's, and nobody could write down that it was.
 PASSED_ON = (ProviderError, db.Error, psycopg.Error)
-# An SDK that runs a loop of its own may leak what cancelled its task; a worker's end looks different.
-FAILURES = (Exception, asyncio.CancelledError)
 
 
 def ask(

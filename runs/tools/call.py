@@ -13,6 +13,7 @@ from django.db import transaction
 
 from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
+from common.failures import FAILURES
 from policy import book as policy_book
 from policy.delegation import authority
 from policy.evaluate import bind, evaluate
@@ -261,7 +262,7 @@ def _perform(admitted: Admitted, context: ToolContext, savepoint: bool) -> Answe
         return Failed(error.code, error.message, error.details)
     except NotJson as error:
         return Failed("RESULT_NOT_JSON", f"The result of '{admitted.tool.name}' cannot be kept: {error}")
-    except Exception as error:
+    except FAILURES as error:
         logger.exception("tool %s failed in %s", admitted.tool.name, context.run_id)
         return Failed("TOOL_ERROR", f"'{admitted.tool.name}' failed: {type(error).__name__}")
 
@@ -270,7 +271,7 @@ def _trusted(admitted: Admitted, context: ToolContext) -> Answer:
     """Inside the step's transaction: most tools do not fail, and a savepoint costs two statements."""
     try:
         return _checked(admitted.tool.function(context, **admitted.arguments))
-    except Exception as error:
+    except FAILURES as error:
         raise ToolBroke(admitted.tool.name) from error
 
 

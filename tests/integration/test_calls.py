@@ -1,6 +1,7 @@
 """Tool calls: checked, in order or side by side, and their answers in the log."""
 
 import threading
+from asyncio import CancelledError
 
 import pytest
 
@@ -94,10 +95,12 @@ def test_calls_that_change_something_run_one_after_the_other_in_order(ask, add_t
     ] * 3
 
 
-def test_a_tool_that_raises_fails_its_call_and_tells_no_secrets(ask, add_tool):
-    @add_tool(name="burst")
+@pytest.mark.parametrize("transactional", [False, True])
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, CancelledError])
+def test_a_tool_that_raises_fails_its_call_and_tells_no_secrets(ask, add_tool, kind, transactional):
+    @add_tool(name="burst", transactional=transactional)
     def burst(run: ToolContext) -> None:
-        raise RuntimeError("password=hunter2")
+        raise kind("password=hunter2")
 
     run = ask(in_order(call(("burst", {})), say("ok")))
 

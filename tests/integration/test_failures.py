@@ -88,6 +88,7 @@ def test_a_refusal_is_not_tried_again(ask):
         RuntimeError(f"key={CANARY}"),
         TimeoutError(CANARY),
         CancelledError(),
+        SystemExit(2),
         ExceptionGroup("x", [ValueError()]),
     ],
 )
