@@ -89,11 +89,13 @@ class PostgresBroker(Broker):
         Returns its id; 0 where it is written later, with a log.
         """
         message = [self.list_key, task, self.run_id, self.delay]
-        hints.after_commit(CHANNEL, self.list_key)
+        number = 0
         if self.log is None:
-            return int(row(f"{PUT} RETURNING id", message)[0])
-        self.log.also.append((PUT, message))
-        return 0
+            number = int(row(f"{PUT} RETURNING id", message)[0])
+        else:
+            self.log.also.append((PUT, message))
+        hints.after_commit(CHANNEL, self.list_key)  # outside a transaction that is now: the message is there
+        return number
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """Messages for the workers that are free; None when there are none now. Never raises."""

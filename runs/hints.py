@@ -22,7 +22,7 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 
 GATHER_SECONDS = 0.0005  # what comes within this time goes out together
 PAUSE_SECONDS = 0.05  # between two rounds; a person sees no difference, and it bounds the commits
-URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for no pause
+URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for nothing
 IDLE_SECONDS = 30  # after which the connection is closed
 LEAVE_SECONDS = 1.0  # that the end of a process waits for its last hints
 
@@ -76,7 +76,8 @@ def _send_all() -> None:
     try:
         while True:
             _wanted.wait(IDLE_SECONDS)
-            time.sleep(GATHER_SECONDS)
+            if not _urgent.is_set():
+                time.sleep(GATHER_SECONDS)
             with _lock:
                 _wanted.clear()
                 _urgent.clear()

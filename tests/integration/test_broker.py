@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 from django.test import override_settings
 
-from runs import broker, queue
+from runs import broker, hints, queue
 from runs.actions import sweep
 from runs.broker import PostgresBroker, Taker
 from runs.models import QueueMessage
@@ -40,6 +40,13 @@ def test_a_message_of_a_transaction_that_failed_is_never_there(taker):
         _ = 1 / 0
     assert taker.take() is None
     assert not QueueMessage.objects.exists()
+
+
+def test_whoever_is_told_of_a_message_finds_it_also_when_it_came_without_a_transaction(taker, monkeypatch):
+    found = []
+    monkeypatch.setattr(hints, "send", lambda channel, payload="": found.append(taker.take()))
+    number = put()
+    assert found == [[(number, "x")]]
 
 
 def test_a_taken_message_is_not_taken_again_until_its_lease_ends(taker):
