@@ -24,7 +24,9 @@ from runs.models import Approval
 COLUMNS = tuple((field.attname, field.column) for field in Approval._meta.concrete_fields)
 ASKED = f"""
 SELECT {", ".join(f"a.{column}" for _, column in COLUMNS)}, p.allow_self_approval,
-    m.kind, m.projects IS NULL OR p.id = ANY (m.projects)
+    m.kind, m.projects IS NULL OR p.id = ANY (m.projects),
+    EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
+            AND w.resolved_at IS NULL)
 FROM runs_approval a
 JOIN groups_project p ON p.id = %s
 LEFT JOIN groups_membership m ON m.organization_id = a.organization_id AND m.user_id = %s AND m.active
@@ -120,7 +122,7 @@ def _decide(
 ) -> Approval:
     with transaction.atomic():
         log = lock_run(approval_id)
-        approval, decider = _asked(log, approval_id, by)
+        approval, decider, waited_for = _asked(log, approval_id, by)
         human = _entitled(approval, by, decider)
         if approval.status != ApprovalStatus.PENDING:
             return _again(approval, approved, arguments)
@@ -138,7 +140,7 @@ def _decide(
             if approved and _words_for_it(approval) < approval.deciders_needed:
                 approval.save()
                 return approval
-        _conclude(log, approval, by, approved, human, reason)
+        _conclude(log, approval, by, approved, human, reason, waited_for)
         waits.flush_and_enqueue(log)
     return approval
 
@@ -151,13 +153,15 @@ def lock_run(approval_id: str) -> RunLog:
         raise Approval.DoesNotExist(approval_id) from None
 
 
-def _asked(log: RunLog, approval_id: str, by: Any) -> tuple[Approval, Decider]:
-    """The approval, locked after its run, and `by` as one who decides it."""
-    *values, allow_self_approval, kind, sees_project = row(ASKED, [log.project_id, by.pk, approval_id])
+def _asked(log: RunLog, approval_id: str, by: Any) -> tuple[Approval, Decider, bool]:
+    """The approval, locked after its run; `by` as one who decides it; and whether its wait is open."""
+    asked = row(ASKED, [log.project_id, by.pk, approval_id])
+    *values, allow_self_approval, kind, sees_project, waited_for = asked
     names = [name for name, _ in COLUMNS]
     values[names.index("edited_arguments")] = from_json(values[names.index("edited_arguments")])
     approval = Approval.from_db("default", names, values)
-    return approval, Decider(kind if sees_project else None, by.pk == log.user_id, allow_self_approval)
+    decider = Decider(kind if sees_project else None, by.pk == log.user_id, allow_self_approval)
+    return approval, decider, waited_for
 
 
 def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:
@@ -228,7 +232,9 @@ def _words_for_it(approval: Approval) -> int:
     return words.count()
 
 
-def _conclude(log: RunLog, approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> None:
+def _conclude(
+    log: RunLog, approval: Approval, by: Any, approved: bool, human: bool, reason: str, waited_for: bool
+) -> None:
     """The decision stands: it resolves the run's wait, in this transaction."""
     approval.status = ApprovalStatus.APPROVED if approved else ApprovalStatus.REJECTED
     approval.decided_at = log.now
@@ -245,7 +251,8 @@ def _conclude(log: RunLog, approval: Approval, by: Any, approved: bool, human: b
         "reason": reason,
         "arguments": approval.edited_arguments,
     }
-    waits.resolve(log, approval.correlation_key, outcome.value, payload)
+    if waited_for:
+        waits.resolve_open(log, approval.correlation_key, outcome.value, payload, approval.tool_call_id)
 
 
 def _again(approval: Approval, approved: bool, arguments: dict[str, Any] | None) -> Approval:

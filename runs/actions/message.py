@@ -11,7 +11,7 @@ from runs.log import RunLog
 MAX_CONTENT = 100_000  # characters
 
 OPEN_INPUTS = """
-SELECT correlation_key FROM runs_wait
+SELECT correlation_key, tool_call_id FROM runs_wait
 WHERE run_id = %s AND kind = %s AND resolved_at IS NULL ORDER BY id
 """
 
@@ -41,17 +41,20 @@ def message(run_id: str, content: str, author: str, correlation_key: str = "") -
             },
         )
         if answers:
-            waits.resolve(log, answers, WaitOutcome.COMPLETED.value, {"answer": content, "author": author})
+            key, tool_call_id = answers
+            answer = {"answer": content, "author": author}
+            waits.resolve_open(log, key, WaitOutcome.COMPLETED.value, answer, tool_call_id)
         waits.flush_and_enqueue(log)
     return Delivered("delivered" if answers else "kept")
 
 
-def question(run_id: str, correlation_key: str) -> str | None:
-    """The open question this answers; None when the run asks nothing. Raises SignalRefused."""
-    open_keys: list[str] = [key for (key,) in rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value])]
-    if correlation_key and correlation_key not in open_keys:
-        listed = ", ".join(open_keys) or "none"
+def question(run_id: str, correlation_key: str) -> tuple[str, str | None] | None:
+    """The open question this answers, and its call; None when the run asks nothing. Raises SignalRefused."""
+    open_inputs: dict[str, str | None] = dict(rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value]))
+    if correlation_key and correlation_key not in open_inputs:
+        listed = ", ".join(open_inputs) or "none"
         raise SignalRefused(
             "NO_SUCH_WAIT", f"No open question has the key '{correlation_key}'; open: {listed}."
         )
-    return correlation_key or (open_keys[0] if open_keys else None)
+    key = correlation_key or next(iter(open_inputs), None)
+    return (key, open_inputs[key]) if key else None

@@ -16,7 +16,7 @@ from runs.log import RunLog
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-")
 
 FIND = """
-SELECT resolved_at, outcome, payload FROM runs_wait WHERE run_id = %s AND correlation_key = %s
+SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -54,11 +54,11 @@ def signal(run_id: str, correlation_key: str, payload: Any = None) -> Delivered:
         log = RunLog.lock(run_id)
         found = row(FIND, [run_id, correlation_key])
         if found and found[0] is not None:
-            return _again(correlation_key, payload, found[2])
+            return _again(correlation_key, payload, found[1])
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
         if found:
-            waits.resolve(log, correlation_key, WaitOutcome.COMPLETED.value, payload)
+            waits.resolve_open(log, correlation_key, WaitOutcome.COMPLETED.value, payload, found[2])
             waits.flush_and_enqueue(log)
             return Delivered("delivered")
         _keep(log, correlation_key, payload)

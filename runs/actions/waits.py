@@ -63,19 +63,30 @@ def open_wait(log: RunLog, wait: NewWait) -> None:
 
 
 def resolve(log: RunLog, correlation_key: str, outcome: str, payload: Any = None) -> bool:
-    """Resolve an open wait of a locked run and wake the run. False when it was resolved before.
-
-    Nothing drives the run of an outside agent: the call that waited goes to a worker from here.
-    """
+    """Resolve an open wait of a locked run and wake the run. False when it was resolved before."""
     payload = normalise(payload)
     resolved = row(RESOLVE, [log.now, outcome, jsonb(payload), log.id, correlation_key])
     if resolved is None:
         return False
+    _go_on(log, correlation_key, outcome, payload, resolved[0])
+    return True
+
+
+def resolve_open(
+    log: RunLog, correlation_key: str, outcome: str, payload: Any, tool_call_id: str | None
+) -> None:
+    """`resolve` of a wait that the caller has seen open since it locked the run: stored with the log."""
+    payload = normalise(payload)
+    log.also.append((RESOLVE, [log.now, outcome, jsonb(payload), log.id, correlation_key]))
+    _go_on(log, correlation_key, outcome, payload, tool_call_id)
+
+
+def _go_on(log: RunLog, correlation_key: str, outcome: str, payload: Any, tool_call_id: str | None) -> None:
+    """Nothing drives the run of an outside agent: the call that waited goes to a worker from here."""
     append_completed(log, correlation_key, outcome, payload)
     wake(log)
-    if log.driver == Driver.EXTERNAL and resolved[0]:
-        ledger.queue_call(log.id, resolved[0])
-    return True
+    if log.driver == Driver.EXTERNAL and tool_call_id:
+        ledger.queue_call(log.id, tool_call_id)
 
 
 def append_completed(log: RunLog, correlation_key: str, outcome: str, payload: Any) -> None:
