@@ -22,7 +22,8 @@ def from_json(value: Any) -> Any:
 
 def rows(sql: str, parameters: Any = ()) -> list[Any]:
     """All rows of a query."""
-    return list(_executed(sql, parameters).fetchall())
+    found: list[Any] = _executed(sql, parameters).fetchall()
+    return found
 
 
 def row(sql: str, parameters: Any = ()) -> Any:
