@@ -22,8 +22,8 @@ KEPT = PROJECT / "docs" / "benchmarks.json"
 COMMANDS: dict[str, list[str]] = {
     "escalation": ["-m", "benchmarks.escalation", "--clients", "1", "--items", "50"],
     "escalation_8": ["-m", "benchmarks.escalation", "--clients", "8", "--items", "96"],
-    "approval": ["-m", "benchmarks.approval", "--items", "15", "--repetitions", "2"],
-    "parked": ["-m", "benchmarks.parked", "--items", "240"],
+    "approval": ["-m", "benchmarks.approval", "--items", "60"],
+    "parked": ["-m", "benchmarks.parked", "--items", "10000"],
     "queue": ["-m", "benchmarks.queue", "1000"],
     "policy": ["-m", "benchmarks.policy"],
     "pages": ["-m", "benchmarks.pages"],
