@@ -6,7 +6,7 @@ events, the calls and waits they speak of and the row's new state another.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from common.canonical import canonical, digest, digest_of, normalise
@@ -19,6 +19,7 @@ from runs.webhooks import outbox
 
 PAYLOAD_VERSION = 1
 PRUNED = "pruned"  # the key of a payload's digest where the payload is gone; no payload has it otherwise
+MOMENT = timedelta(microseconds=1)  # the least that the database tells apart
 CHANNEL = "deputy_events"  # says the root of each tree in which something happened
 
 # Whether the lock was waited for: what is read along with it is as old as the statement.
@@ -214,6 +215,12 @@ class RunLog:
         merged = {**implied, **columns, "status": new.value}
         self.waiting_reason = merged["waiting_reason"]
         return merged
+
+    def follow(self, other: "RunLog") -> None:
+        """What is appended from here on is later than what `other` has: it comes of it. (Of two runs the one
+        that was locked first would else be earlier, also where it hears of the other's end.)
+        """
+        self.now = max(self.now, other.now + MOMENT)
 
     @property
     def stored_seq(self) -> int:

@@ -34,6 +34,7 @@ def end(log: RunLog, parent: RunLog | None, ending: Ending) -> None:
     log.set(status=ending.status.value, output=ending.output, error=ending.error)
     spans.run_ended(log, ending.status.value, ending.error, ending.tokens)
     if parent is not None and not parent.ended:
+        parent.follow(log)
         waits.resolve(parent, child_key(log.id), outcome_of(ending), result_of(log.id, ending))
 
 

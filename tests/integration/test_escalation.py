@@ -50,3 +50,22 @@ def test_it_escalates_and_answers_with_the_groups_result(ask, world):
         "message.created",
         "run.completed",
     ]
+
+
+def test_by_time_the_group_has_ended_before_its_parent_hears_of_it(ask):
+    run = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "Compare prices"})), say("They charge 5.")],
+            researcher=[say("EVIDENCE: Rival A charges 5.")],
+            analyst=[say("PROPOSAL: Match it.")],
+            lead=[say("DECISION: Charge 5.")],
+        )
+    )
+
+    child = Run.objects.get(parent_run=run)
+    in_time = RunEvent.objects.filter(run__root=run).order_by("created_at", "run_id", "seq")
+    told = list(in_time.values_list("run", "type"))
+    first, last = told.index((child.pk, "run.created")), told.index((child.pk, "run.completed"))
+    assert told[first - 1] == (run.pk, "run.waiting")
+    assert {who for who, _ in told[first : last + 1]} == {child.pk}
+    assert told[last + 1] == (run.pk, "wait.completed")
