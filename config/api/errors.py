@@ -29,6 +29,14 @@ CODES = {
     503: "UNAVAILABLE",
 }
 
+# RFC 9110's names, where Python's before 3.13 are older.
+TITLES = {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Content",
+}
+
 # What PostgreSQL may be unable to do for a while, by its SQLSTATE.
 TROUBLE = {
     "25006": ("READ_ONLY", "The database takes no changes at the moment."),
@@ -60,7 +68,7 @@ def body(
     """The problem as JSON. `errors` is there only where fields are to blame."""
     problem: dict[str, Any] = {
         "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": detail,
