@@ -20,22 +20,6 @@ CROWD = 20  # connections
 
 def at_once(*todo: Callable[[], Any]) -> list[Any]:
     """What each returned, or the exception it raised, when all began at the same moment."""
-    with _crowd(len(todo)):
-        return _at_once(*todo)
-
-
-@contextmanager
-def _crowd(size: int) -> Iterator[None]:
-    """One crowd at a time on this machine: two would take all of a server's hundred connections."""
-    if size < CROWD:
-        yield
-        return
-    with (Path(tempfile.gettempdir()) / f"deputy-crowd-{os.getuid()}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _at_once(*todo: Callable[[], Any]) -> list[Any]:
     barrier = threading.Barrier(len(todo))
     told: list[Any] = [None] * len(todo)
 
@@ -50,12 +34,24 @@ def _at_once(*todo: Callable[[], Any]) -> list[Any]:
             connection.close()
 
     threads = [threading.Thread(target=one, args=(number,)) for number in range(len(todo))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    with _crowd(len(threads)):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in threads), "somebody waits for ever"
     return told
+
+
+@contextmanager
+def _crowd(size: int) -> Iterator[None]:
+    """One crowd at a time on this machine: two would take all of a server's hundred connections."""
+    if size < CROWD:
+        yield
+        return
+    with (Path(tempfile.gettempdir()) / f"deputy-crowd-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Beside:

@@ -10,6 +10,7 @@ from common.canonical import NotJson, normalise
 from common.db import execute, from_json, jsonb, row
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
+from policy.book import STANDING_OF, standing_of
 from policy.models import Grant
 from runs import admission
 from runs.actions import waits
@@ -21,15 +22,13 @@ from runs.models import Approval
 
 # The approval, locked, and what its project and organization say of who decides: in one statement, and not by
 # the ORM, which takes longer to write it than the server to answer.
-COLUMNS = tuple((field.attname, field.column) for field in Approval._meta.concrete_fields)
+FIELDS = Approval._meta.concrete_fields
 ASKED = f"""
-SELECT {", ".join(f"a.{column}" for _, column in COLUMNS)}, p.allow_self_approval,
-    m.kind, m.projects IS NULL OR p.id = ANY (m.projects),
+SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, place.allow_self_approval,
+    {STANDING_OF.format("a.organization_id", "%s", "place.id")},
     EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
             AND w.resolved_at IS NULL)
-FROM runs_approval a
-JOIN groups_project p ON p.id = %s
-LEFT JOIN groups_membership m ON m.organization_id = a.organization_id AND m.user_id = %s AND m.active
+FROM runs_approval a JOIN groups_project place ON place.id = %s
 WHERE a.id = %s FOR NO KEY UPDATE OF a
 """  # noqa: S608 - the names of our own columns
 
@@ -155,13 +154,13 @@ def lock_run(approval_id: str) -> RunLog:
 
 def _asked(log: RunLog, approval_id: str, by: Any) -> tuple[Approval, Decider, bool]:
     """The approval, locked after its run; `by` as one who decides it; and whether its wait is open."""
-    asked = row(ASKED, [log.project_id, by.pk, approval_id])
-    *values, allow_self_approval, kind, sees_project, waited_for = asked
-    names = [name for name, _ in COLUMNS]
-    values[names.index("edited_arguments")] = from_json(values[names.index("edited_arguments")])
-    approval = Approval.from_db("default", names, values)
-    decider = Decider(kind if sees_project else None, by.pk == log.user_id, allow_self_approval)
-    return approval, decider, waited_for
+    asked = row(ASKED, [by.pk, log.project_id, approval_id])
+    *values, allow_self_approval, found, waited_for = asked
+    approval = Approval.from_db("default", [field.attname for field in FIELDS], values)
+    approval.edited_arguments = from_json(approval.edited_arguments)
+    standing = standing_of(found, log.project_id)
+    kind = standing.kind if standing and standing.boundary else None
+    return approval, Decider(kind, by.pk == log.user_id, allow_self_approval), waited_for
 
 
 def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:

@@ -12,6 +12,17 @@ def types(run):
     return list(RunEvent.objects.filter(run=run).order_by("seq").values_list("type", flat=True))
 
 
+def escalated(ask):
+    return ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "Compare prices"})), say("They charge 5.")],
+            researcher=[say("EVIDENCE: Rival A charges 5.")],
+            analyst=[say("PROPOSAL: Match it.")],
+            lead=[say("DECISION: Charge 5.")],
+        )
+    )
+
+
 def test_a_personal_agent_answers_alone(ask):
     run = ask(in_order(say("Nothing to escalate.")))
 
@@ -20,14 +31,7 @@ def test_a_personal_agent_answers_alone(ask):
 
 
 def test_it_escalates_and_answers_with_the_groups_result(ask, world):
-    run = ask(
-        by_role(
-            Personal_agent=[call(("escalate_to_group", {"goal": "Compare prices"})), say("They charge 5.")],
-            researcher=[say("EVIDENCE: Rival A charges 5.")],
-            analyst=[say("PROPOSAL: Match it.")],
-            lead=[say("DECISION: Charge 5.")],
-        )
-    )
+    run = escalated(ask)
 
     child = Run.objects.get(parent_run=run)
     assert (run.status, run.output) == ("completed", "They charge 5.")
@@ -53,14 +57,7 @@ def test_it_escalates_and_answers_with_the_groups_result(ask, world):
 
 
 def test_by_time_the_group_has_ended_before_its_parent_hears_of_it(ask):
-    run = ask(
-        by_role(
-            Personal_agent=[call(("escalate_to_group", {"goal": "Compare prices"})), say("They charge 5.")],
-            researcher=[say("EVIDENCE: Rival A charges 5.")],
-            analyst=[say("PROPOSAL: Match it.")],
-            lead=[say("DECISION: Charge 5.")],
-        )
-    )
+    run = escalated(ask)
 
     child = Run.objects.get(parent_run=run)
     in_time = RunEvent.objects.filter(run__root=run).order_by("created_at", "run_id", "seq")
