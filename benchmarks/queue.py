@@ -94,7 +94,7 @@ def put_many(count: int, stock: bool) -> None:
 def options(stock: bool) -> dict[str, Any]:
     from django_q.brokers.orm import ORM
 
-    from runs.broker import PostgresBroker
+    from runs.queue.broker import PostgresBroker
 
     return {"save": False, "broker": ORM("deputy") if stock else PostgresBroker("deputy")}
 

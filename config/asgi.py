@@ -11,7 +11,7 @@ with errors.one_line():
     postgres.ensure()
     django.setup(set_prefix=False)
 
-    from config.web import Application  # what it imports reads the settings
+    from common.web import Application  # what it imports reads the settings
     from runs.mcp.app import with_mcp
 
     application = with_mcp(Application())

@@ -10,9 +10,9 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.api import errors
+from common.api import errors
 from config.watchers import may_watch
-from runs.vitals import vitals
+from runs.observe.health import vitals
 
 Checks = dict[str, dict[str, Any]]  # by name: whether it is `ok`, and the figures
 

@@ -5,9 +5,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
 
-from config.api import errors
+from common.api import errors
 from config.watchers import may_watch
-from runs.metrics import registry
+from runs.observe.metrics import registry
 
 
 @never_cache

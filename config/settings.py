@@ -25,7 +25,7 @@ import importlib.util
 import warnings
 from pathlib import Path
 
-from config import env
+from common import env
 from config.unfold import UNFOLD  # noqa: F401
 from launch import postgres
 from launch.home import address, home, secret_key
@@ -118,7 +118,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 WEB_THREADS = env.whole_number("WEB_THREADS", 12, most=64)  # of one web process, each with a connection
 WORKERS = env.whole_number("WORKERS", 2, most=64)
-BROKERS = {"postgres": "runs.broker.PostgresBroker", "redis": "runs.redis_broker.RedisBroker"}
+BROKERS = {"postgres": "runs.queue.broker.PostgresBroker", "redis": "runs.queue.redis_broker.RedisBroker"}
 Q_BROKER = env.choice("Q_BROKER", "postgres", tuple(BROKERS))
 REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
 if Q_BROKER == "redis" and importlib.util.find_spec("redis") is None:
@@ -190,23 +190,23 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "config.api.authentication.TokenAuthentication",
-        "config.api.authentication.SessionAuthentication",
+        "groups.api.authentication.TokenAuthentication",
+        "groups.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "config.api.permissions.InScope",
+        "common.api.permissions.InScope",
     ],
-    "DEFAULT_THROTTLE_CLASSES": ["config.api.throttles.Allowance"],
+    "DEFAULT_THROTTLE_CLASSES": ["common.api.throttles.Allowance"],
     "NUM_PROXIES": env.whole_number("PROXIES", 1 if BEHIND_HTTPS else 0, least=0, most=10),
-    "DEFAULT_PARSER_CLASSES": ["config.api.parsers.StrictJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.negotiation.JSONAnyway",
-    "DEFAULT_FILTER_BACKENDS": ["config.api.filters.KnownParameters"],
-    "DEFAULT_PAGINATION_CLASS": "config.api.pagination.NewestFirst",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "common.api.negotiation.JSONAnyway",
+    "DEFAULT_FILTER_BACKENDS": ["common.api.filters.KnownParameters"],
+    "DEFAULT_PAGINATION_CLASS": "common.api.pagination.NewestFirst",
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "config.api.schema.Schema",
-    "EXCEPTION_HANDLER": "config.api.errors.handler",
+    "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
+    "EXCEPTION_HANDLER": "common.api.errors.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
@@ -221,14 +221,14 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
-        "RunStatus": "runs.choices.RunStatus",
-        "RunKind": "runs.choices.RunKind",
-        "WaitKind": "runs.choices.WaitKind",
-        "CallStatus": "runs.choices.CallStatus",
-        "ApprovalStatus": "runs.choices.ApprovalStatus",
-        "ApprovalEffect": "runs.choices.ApprovalEffect",
-        "EventType": "runs.choices.EventType",
-        "Driver": "runs.choices.Driver",
+        "RunStatus": "runs.models.choices.RunStatus",
+        "RunKind": "runs.models.choices.RunKind",
+        "WaitKind": "runs.models.choices.WaitKind",
+        "CallStatus": "runs.models.choices.CallStatus",
+        "ApprovalStatus": "runs.models.choices.ApprovalStatus",
+        "ApprovalEffect": "runs.models.choices.ApprovalEffect",
+        "EventType": "runs.models.choices.EventType",
+        "Driver": "runs.models.choices.Driver",
         "Effect": "policy.models.rules.Effect",
         "DeliveryStatus": "runs.models.webhooks.DeliveryStatus",
         "WebhookEvent": "runs.models.webhooks.WebhookEvent",

@@ -5,8 +5,8 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from common.api import errors
 from config import health, metrics
-from config.api import errors
 
 # django-q2 registers pages on which staff could have any function called; the queue has pages of its own.
 for model in apps.get_app_config("django_q").get_models():
@@ -20,7 +20,7 @@ urlpatterns = [
     path("metrics", metrics.metrics),
     path("i18n/", include("django.conf.urls.i18n")),  # where the reader chooses a language
     path("admin/", admin.site.urls),
-    path("api/", include("config.api.urls")),
+    path("api/", include("config.api_urls")),
 ]
 
 handler400 = errors.handler400

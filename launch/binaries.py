@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from config.env import text
+from common.env import text
 from launch.errors import LaunchError
 
 OLDEST = 15

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from config.env import BadSetting
+from common.env import BadSetting
 
 
 class LaunchError(Exception):

@@ -4,7 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
-from config.env import text
+from common.env import text
 from launch.errors import LaunchError
 
 PROJECT = Path(__file__).resolve().parent.parent

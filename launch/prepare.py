@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 
-from config.env import flag
+from common.env import flag
 from launch.binaries import OLDEST
 from launch.errors import LaunchError, one_line
 from launch.home import make_home, write_private

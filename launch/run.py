@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from config import env
+from common import env
 from launch import locks, postgres
 from launch.errors import LaunchError, one_line
 from launch.home import PROJECT, keep_address, make_home, secret_key

@@ -24,7 +24,7 @@ def check_model() -> None:
 
     Raises config.env.BadSetting, naming the variable.
     """
-    from config.env import BadSetting
+    from common.env import BadSetting
     from runs.providers import registry
     from runs.providers.base import ProviderError
 
@@ -37,7 +37,7 @@ def check_model() -> None:
 def check_tracing() -> None:
     """Spans that are wanted and cannot be made are said at start. Raises config.env.BadSetting."""
     from common import tracing
-    from config.env import BadSetting
+    from common.env import BadSetting
 
     if not tracing.exporting:
         return

@@ -21,8 +21,8 @@ from policy.models import (
     ToolBinding,
     ToolDeclaration,
 )
-from runs import executor
 from runs.actions.start import start
+from runs.execution import executor
 from runs.models import (
     Approval,
     ApprovalDecision,

@@ -12,12 +12,12 @@ from typing import Any
 from django.db import connection, transaction
 
 from common.db import execute, rows
-from runs import log as run_log
-from runs import state as phases
-from runs.choices import ACTIVE, TERMINAL, CallStatus
+from runs.log import log as run_log
+from runs.log import state as phases
+from runs.log.state import State, fold
+from runs.log.verify import verify
 from runs.models import Run, RunEvent, ToolCall
-from runs.state import State, fold
-from runs.verify import verify
+from runs.models.choices import ACTIVE, TERMINAL, CallStatus
 
 ENDED = f"({', '.join(repr(status.value) for status in sorted(TERMINAL))})"
 LIVES = f"({', '.join(repr(status.value) for status in sorted(ACTIVE))})"

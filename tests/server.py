@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from django.db import connections
 
-from config.web import Application
+from common.web import Application
 
 
 @contextmanager

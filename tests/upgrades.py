@@ -66,11 +66,11 @@ def fill() -> dict[str, str]:
     from django.test import override_settings
 
     from common.db import execute
-    from runs import executor
     from runs.actions.claim import claim
-    from runs.actions.external import request_call
     from runs.actions.signal import signal
     from runs.actions.start import start
+    from runs.execution import executor
+    from runs.execution.outside_agents import request_call
     from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 
     call_command("migrate", verbosity=0)

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from config.api.errors import Problem
+from common.api.errors import Problem
 from groups.models import Membership, Project
 
 M = TypeVar("M", bound=Model)

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from config.api.views import StrictBoolean, StrictSerializer, TextField, names
+from common.api.views import StrictBoolean, StrictSerializer, TextField, names
 from groups.routing import MAX_LEARNED
 from groups.scopes import SCOPES
 

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from config.api.views import StrictSerializer, TextField
+from common.api.views import StrictSerializer, TextField
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.models.groups import ExampleKind
 

@@ -13,11 +13,11 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from config.api.arranging import NOT_ENTITLED, note, require_permission
-from config.api.errors import Problem, invalid
-from config.api.idempotency import KEYED, REUSED, once
-from config.api.schema import documented
-from config.api.views import ApiView, accepted
+from common.api.arranging import NOT_ENTITLED, note, require_permission
+from common.api.errors import Problem, invalid
+from common.api.idempotency import KEYED, REUSED, once
+from common.api.schema import documented
+from common.api.views import ApiView, accepted
 from groups.api.inputs import TokenInput
 from groups.api.serializers import IssuedSerializer, TokenSerializer
 from groups.models import Token

@@ -7,11 +7,11 @@ from django_filters import rest_framework as filters
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from config.api.arranging import Changeable, Removable, arranged, keep, referred
-from config.api.errors import Problem
-from config.api.pagination import OldestFirst
-from config.api.schema import documented
-from config.api.views import accepted
+from common.api.arranging import Changeable, Removable, arranged, keep, referred
+from common.api.errors import Problem
+from common.api.pagination import OldestFirst
+from common.api.schema import documented
+from common.api.views import accepted
 from groups.api import access
 from groups.api.inputs import (
     ExampleInput,

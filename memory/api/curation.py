@@ -9,11 +9,11 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from config.api.arranging import NOT_ENTITLED, require
-from config.api.errors import Problem, invalid
-from config.api.idempotency import KEYED, REUSED, once
-from config.api.schema import documented
-from config.api.views import ApiView, accepted
+from common.api.arranging import NOT_ENTITLED, require
+from common.api.errors import Problem, invalid
+from common.api.idempotency import KEYED, REUSED, once
+from common.api.schema import documented
+from common.api.views import ApiView, accepted
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from groups.models import AgentInstance

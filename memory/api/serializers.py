@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from config.api.views import StrictSerializer, TextField
+from common.api.views import StrictSerializer, TextField
 from memory.models import Memory, MemoryType
 from memory.write import MOST_CHARACTERS
 

@@ -10,10 +10,10 @@ from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from config.api.errors import Problem, bad_query
-from config.api.pagination import whole_number
-from config.api.schema import documented
-from config.api.views import only
+from common.api.errors import Problem, bad_query
+from common.api.pagination import whole_number
+from common.api.schema import documented
+from common.api.views import only
 from groups.api.access import find_project, visible
 from groups.models import AgentInstance, Group
 from memory.api.curation import Curation

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from config.api.views import StrictBoolean, StrictSerializer, TextField
+from common.api.views import StrictBoolean, StrictSerializer, TextField
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect, OnExpiry
 

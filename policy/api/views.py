@@ -9,7 +9,7 @@ from django_filters import rest_framework as filters
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from config.api.arranging import (
+from common.api.arranging import (
     NOT_ENTITLED,
     Arranged,
     Changeable,
@@ -20,8 +20,8 @@ from config.api.arranging import (
     require,
     require_permission,
 )
-from config.api.pagination import OldestFirst
-from config.api.schema import documented
+from common.api.pagination import OldestFirst
+from common.api.schema import documented
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from groups.models import Group, Role

@@ -3,9 +3,10 @@
 from django.db import transaction
 
 from common.db import execute, row, rows
-from runs.actions import finish, waits
-from runs.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
-from runs.log import RunGone, RunLog
+from runs.actions import finish
+from runs.log import waits
+from runs.log.log import RunGone, RunLog
+from runs.models.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
 
 CANCEL_WAITS = """
 UPDATE runs_wait SET resolved_at = clock_timestamp(), outcome = %s

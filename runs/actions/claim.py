@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from runs.choices import EventType, RunStatus
-from runs.log import RunGone, RunLog
+from runs.log.log import RunGone, RunLog
+from runs.models.choices import EventType, RunStatus
 
 
 def claim(run_id: str) -> int | None:

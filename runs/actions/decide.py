@@ -12,13 +12,13 @@ from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from policy.book import STANDING_OF, standing_of
 from policy.models import Grant
-from runs import admission
-from runs.actions import waits
-from runs.approvals import arguments_digest
-from runs.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
-from runs.deciders import own_run_excluded
-from runs.log import Part, RunGone, RunLog
+from runs.gate import admission
+from runs.gate.approvals import arguments_digest
+from runs.gate.deciders import own_run_excluded
+from runs.log import waits
+from runs.log.log import Part, RunGone, RunLog
 from runs.models import Approval
+from runs.models.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 
 # The approval, locked, and what its project and organization say of who decides: in one statement, and not by
 # the ORM, which takes longer to write it than the server to answer.

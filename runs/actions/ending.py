@@ -5,14 +5,15 @@ from datetime import timedelta
 from groups import routing
 from memory.deposit import GroupResult, deposit, remember_outcome
 from memory.scope import Scope
-from runs import messages, queue
 from runs.actions import cancel, finish
-from runs.choices import EventType, MessageType, RunKind, RunStatus
-from runs.clocks import stood_still
-from runs.gates import open_gate
-from runs.log import RunLog
-from runs.next_step import Fail
-from runs.session import Session
+from runs.context import messages
+from runs.gate.opening import open_gate
+from runs.log.claimed import Session
+from runs.log.clocks import stood_still
+from runs.log.log import RunLog
+from runs.log.next_step import Fail
+from runs.models.choices import EventType, MessageType, RunKind, RunStatus
+from runs.queue import put
 
 
 def past_deadline(log: RunLog) -> Fail | None:
@@ -68,7 +69,7 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
     if written and not review:
-        queue.enqueue_task("join_duplicates", *written, log=log)
+        put.enqueue_task("join_duplicates", *written, log=log)
     lesson = routing.lesson(log.organization_id, session.group_id, session.state.goal, log.id)
     log.also += [lesson] if lesson else []
 

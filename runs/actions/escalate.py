@@ -6,12 +6,13 @@ from typing import Any
 from django.conf import settings
 
 from policy.delegation import delegate
-from runs.actions import start, waits
+from runs.actions import start
 from runs.actions.finish import child_key
-from runs.choices import EventType, RunKind, WaitKind
-from runs.clocks import stood_still
-from runs.log import RunLog
-from runs.state import Call, State
+from runs.log import waits
+from runs.log.clocks import stood_still
+from runs.log.log import RunLog
+from runs.log.state import Call, State
+from runs.models.choices import EventType, RunKind, WaitKind
 from runs.tools.base import Failed, Spawn
 
 ESCALATE = "escalate_to_group"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from runs import spans
-from runs.actions import waits
-from runs.choices import EventType, RunStatus, WaitOutcome
-from runs.log import RunLog
+from runs.log import waits
+from runs.log.log import RunLog
+from runs.models.choices import EventType, RunStatus, WaitOutcome
+from runs.observe import tracing
 
 NO_OUTPUT = "Group completed but produced no output"
 
@@ -32,7 +32,7 @@ def end(log: RunLog, parent: RunLog | None, ending: Ending) -> None:
     """End the locked run and resolve its (locked) parent's wait for it."""
     log.append(EVENTS[ending.status], {"output": ending.output, "error": ending.error})
     log.set(status=ending.status.value, output=ending.output, error=ending.error)
-    spans.run_ended(log, ending.status.value, ending.error, ending.tokens)
+    tracing.run_ended(log, ending.status.value, ending.error, ending.tokens)
     if parent is not None and not parent.ended:
         parent.follow(log)
         waits.resolve(parent, child_key(log.id), outcome_of(ending), result_of(log.id, ending))

@@ -17,8 +17,6 @@ from common.db import execute, row
 from policy.book import standing
 from policy.delegation import delegate
 from policy.terms import DelegatedPermissions
-from runs import log as run_log
-from runs.actions import waits
 from runs.actions.start import (
     MAX_CONTEXT,
     CannotStart,
@@ -27,10 +25,12 @@ from runs.actions.start import (
     default_budgets,
     personal_agent,
 )
-from runs.choices import Driver, EventType, MessageType, RunKind
-from runs.log import Event, RunGone
+from runs.log import log as run_log
+from runs.log import waits
+from runs.log.log import Event, RunGone
+from runs.log.state import State, fold
 from runs.models import Run
-from runs.state import State, fold
+from runs.models.choices import Driver, EventType, MessageType, RunKind
 
 Members = tuple[dict[str, Any], ...]
 

@@ -9,11 +9,11 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from runs import queue
-from runs.mcp import client, definitions
-from runs.mcp.definitions import Listed
 from runs.models import McpServer, McpTool, ToolState
 from runs.models.mcp import MAX_TOOL_NAME
+from runs.queue import put
+from runs.tools.mcp import client, definitions
+from runs.tools.mcp.definitions import Listed
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def refresh_due() -> int:
         found = list(due.select_for_update(skip_locked=True, no_key=True)[:50])
         McpServer.objects.filter(pk__in=[server.pk for server in found]).update(checked_at=Now())
         for server in found:
-            queue.enqueue_task("refresh_mcp_server", server.pk)
+            put.enqueue_task("refresh_mcp_server", server.pk)
     return len(found)
 
 

@@ -3,10 +3,10 @@
 from django.db import transaction
 
 from common.db import rows
-from runs.actions import waits
 from runs.actions.signal import Delivered, SignalRefused
-from runs.choices import EventType, MessageType, WaitKind, WaitOutcome
-from runs.log import RunLog
+from runs.log import waits
+from runs.log.log import RunLog
+from runs.models.choices import EventType, MessageType, WaitKind, WaitOutcome
 
 MAX_CONTENT = 100_000  # characters
 

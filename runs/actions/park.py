@@ -1,8 +1,8 @@
 """Park a run: it waits and lets go of its worker."""
 
-from runs.choices import EventType, RunStatus
-from runs.log import RunLog
-from runs.state import State
+from runs.log.log import RunLog
+from runs.log.state import State
+from runs.models.choices import EventType, RunStatus
 
 
 def park(log: RunLog, state: State, reason: str) -> None:

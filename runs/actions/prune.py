@@ -4,7 +4,7 @@ An organization says after how many days (`retention_days`). A run goes with its
 with all of its runs, so that nothing that goes on misses a part. What is never touched: a run that has
 not ended, or from which knowledge waits for a curator. What groups left as knowledge is not a run's any more.
 
-An event's digest is made of the digest of its payload (runs/log.py), which is kept in its place.
+An event's digest is made of the digest of its payload (runs/log/log.py), which is kept in its place.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from common.canonical import digest
 from common.db import execute, from_json, jsonb, row, rows
 from groups.models import Organization
 from memory.context.models import ContextView
-from runs import log
+from runs.log import log
 
 BATCH = 100  # trees looked for at once
 PIECE = 500  # events read and written at once

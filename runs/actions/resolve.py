@@ -5,11 +5,11 @@ from typing import Any
 from django.db import transaction
 
 from groups.models import Membership
-from runs.actions import waits
 from runs.actions.signal import SignalRefused
-from runs.choices import WaitKind, WaitOutcome
-from runs.log import RunLog
+from runs.log import waits
+from runs.log.log import RunLog
 from runs.models import Run, Wait
+from runs.models.choices import WaitKind, WaitOutcome
 
 OUTCOMES = ("succeeded", "failed", "retry")
 

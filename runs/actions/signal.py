@@ -9,9 +9,9 @@ from common import ids
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row
 from policy.terms import APPROVAL_PREFIX
-from runs.actions import waits
-from runs.choices import WaitKind, WaitOutcome
-from runs.log import RunLog
+from runs.log import waits
+from runs.log.log import RunLog
+from runs.models.choices import WaitKind, WaitOutcome
 
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-")
 

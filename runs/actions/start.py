@@ -12,9 +12,9 @@ from common.db import row
 from groups import routing
 from groups.models import AgentInstance, Project, Role
 from policy.book import STANDING_OF, standing_of
-from runs.actions import waits
-from runs.choices import Driver, EventType, MessageType, RunKind, RunStatus
-from runs.log import RunLog
+from runs.log import waits
+from runs.log.log import RunLog
+from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
 
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000

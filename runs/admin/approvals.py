@@ -29,8 +29,8 @@ from runs.admin.dashboard import decidable
 from runs.admin.deciding import arguments_of
 from runs.admin.family import path as path_to
 from runs.admin.remember import RememberForm, offered
-from runs.choices import ApprovalStatus
 from runs.models import Approval
+from runs.models.choices import ApprovalStatus
 from runs.tools import toolbox
 
 SHOWN_LINES = 4  # of the arguments, in the list

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common import ids
-from runs.choices import ACTIVE, ApprovalStatus, RunStatus
+from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus
 
 DAYS = 14
 COLOURS = {

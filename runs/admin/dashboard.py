@@ -18,8 +18,8 @@ from django.utils.translation import ngettext
 
 from common import times
 from runs.admin import charts, words
-from runs.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
 from runs.models import Approval, Run, Wait
+from runs.models.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
 
 SHOWN = 6  # rows of each short list
 

@@ -11,9 +11,9 @@ from django.utils.translation import ngettext
 from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.admin import words
-from runs.choices import ApprovalEffect, ApprovalStatus, EventType
+from runs.gate.origins import Origin, Origins, origins
 from runs.models import Approval, RunEvent
-from runs.origins import Origin, Origins, origins
+from runs.models.choices import ApprovalEffect, ApprovalStatus, EventType
 from runs.tools import toolbox
 
 LONGEST_SEQ = 9  # digits

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from common import times
 from common.db import from_json, row, rows
 from runs.admin import words
-from runs.choices import ACTIVE, RunKind, RunStatus
+from runs.models.choices import ACTIVE, RunKind, RunStatus
 
 SHOWN_CHILDREN = 20  # of one run, until somebody asks for more
 MOST = 2_000  # runs read at all

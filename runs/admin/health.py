@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from common.db import row
 from runs.admin.dashboard import link_to
-from runs.choices import RunStatus
+from runs.models.choices import RunStatus
 
 LATE = 30  # seconds a message may be due before something is wrong
 

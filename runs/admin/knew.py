@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 from memory.models import DepositedKnowledge
 from runs.admin import words
 from runs.admin.timeline import Entry
-from runs.choices import RunKind
 from runs.models import Run
+from runs.models.choices import RunKind
 
 # what the tiers of a search are, for a person's own agent and for a group's member
 TIERS: dict[str, dict[int, Any]] = {

@@ -16,8 +16,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
 from runs.actions import mcp
-from runs.mcp import definitions
 from runs.models import McpServer, McpTool, ToolState
+from runs.tools.mcp import definitions
 
 ACCEPTABLE = (ToolState.NEW, ToolState.CHANGED)
 HINTS = {

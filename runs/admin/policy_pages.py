@@ -17,8 +17,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, U
 
 from groups.admin.tenancy import sight
 from groups.models import Group, Membership, Organization, Project, Role
-from runs import audit
-from runs.simulation import CannotSimulate, Simulated, considered, simulate
+from runs.gate.simulation import CannotSimulate, Simulated, considered, simulate
+from runs.observe import audit
 from runs.tools import toolbox
 
 ASK = "policy.view_capabilityrule"

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from runs.actions.decide import Remember
 from runs.admin import words
-from runs.choices import ApprovalEffect
 from runs.models import Approval
+from runs.models.choices import ApprovalEffect
 
 MOST_USES = 1_000_000
 

@@ -35,9 +35,9 @@ from runs.admin.family import path as path_to
 from runs.admin.sees import seen
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
-from runs.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
-from runs.log import RunGone
+from runs.log.log import RunGone
 from runs.models import Approval, Run, ToolCall, Wait
+from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 
 PARTS = ("summary", "tree", "timeline")  # of a run's page, refreshed while it is active
 

@@ -7,10 +7,10 @@ from django.http import Http404, HttpRequest
 
 from memory.context.rendering import LEGEND
 from runs.admin import words
-from runs.choices import EventType
-from runs.log import RunGone
+from runs.context.agent_view import NoSuchAgent, view_at
+from runs.log.log import RunGone
 from runs.models import Run, RunEvent
-from runs.views import NoSuchAgent, view_at
+from runs.models.choices import EventType
 
 LATEST = "last"
 LONGEST = 9  # digits of an event's number

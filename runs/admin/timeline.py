@@ -12,8 +12,8 @@ from common import times
 from runs.actions.fork import POINTS
 from runs.admin import words
 from runs.admin.words import Line
-from runs.choices import EventType, WaitKind, WaitOutcome
 from runs.models import Run, RunEvent, ToolCall
+from runs.models.choices import EventType, WaitKind, WaitOutcome
 
 SHOWN_EVENTS = 200
 MOST_EVENTS = 5_000

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from config.api.errors import Problem
+from common.api.errors import Problem
 from groups.api.access import visible
 from groups.models import Membership
-from runs.choices import ApprovalStatus
 from runs.models import Approval, ApprovalDecision, Run, Wait
+from runs.models.choices import ApprovalStatus
 
 DECIDE = "runs.decide_approval"
 CANCEL = "runs.cancel_run"

@@ -8,15 +8,15 @@ from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from config.api.schema import documented
-from config.api.views import ApiView, accepted
+from common.api.schema import documented
+from common.api.views import ApiView, accepted
 from runs.actions import decide
 from runs.api import access
 from runs.api.filters import ApprovalFilter
 from runs.api.refusals import as_problems
 from runs.api.serializers import ApprovalSerializer, ApproveSerializer, OriginsSerializer, RejectSerializer
+from runs.gate.origins import origins
 from runs.models import Approval
-from runs.origins import origins
 
 REFUSALS = {
     403: {

@@ -9,14 +9,14 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from config.api.errors import Problem
-from config.api.pagination import whole_number
-from config.api.schema import documented
-from config.api.views import accepted, only
+from common.api.errors import Problem
+from common.api.pagination import whole_number
+from common.api.schema import documented
+from common.api.views import accepted, only
 from memory.context import ContextError
-from runs import views
 from runs.api.refusals import as_problems
 from runs.api.serializers import OperationDoneSerializer, OperationSerializer, ViewSerializer
+from runs.context import agent_view
 from runs.models import Run
 
 MAX_SEQ = 2**31 - 1
@@ -32,9 +32,9 @@ def _refusals() -> Iterator[None]:
             yield
     except ContextError as error:
         raise Problem(STATUSES[error.code], error.code, str(error)) from None
-    except views.NoSuchAgent:
+    except agent_view.NoSuchAgent:
         raise Problem(404, "NO_SUCH_AGENT", "Nobody of that id speaks in this run.") from None
-    except views.BadArguments as bad:
+    except agent_view.BadArguments as bad:
         found = [
             {
                 "pointer": "/arguments" + one["path"].rstrip("/"),
@@ -71,7 +71,7 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
         at = whole_number(request, "at", 0, least=1, most=MAX_SEQ) or None
         run = self._found(pk)
         with _refusals():
-            moment = views.view_at(run.pk, at, request.query_params.get("agent"))
+            moment = agent_view.view_at(run.pk, at, request.query_params.get("agent"))
         return Response(ViewSerializer(moment).data)
 
     @documented(
@@ -91,9 +91,9 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
             },
         },
         description=(
-            f"`operation` is one of {', '.join(f'`{name}`' for name in views.OPERATIONS)}; its arguments "
-            "are those of the agent's own tool. Nobody changes the system segment. What a service account "
-            "asks for passes policy as the agent's call would."
+            f"`operation` is one of {', '.join(f'`{name}`' for name in agent_view.OPERATIONS)}; its "
+            "arguments are those of the agent's own tool. Nobody changes the system segment. What a service "
+            "account asks for passes policy as the agent's call would."
         ),
         examples=[
             OpenApiExample(
@@ -106,10 +106,10 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
     @context.mapping.post
     def rearrange(self, request: Any, pk: str) -> Response:
         asked = accepted(OperationSerializer, request)
-        reads = asked["operation"] in views.READING
+        reads = asked["operation"] in agent_view.READING
         run = self._found(pk) if reads else self._steered(pk)
         with _refusals():
-            result = views.operate(
+            result = agent_view.operate(
                 run.pk,
                 asked["operation"],
                 asked["arguments"],

@@ -4,11 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
-from config.api.views import StrictSerializer, TextField
-from runs.actions.external import AGENT_FAILED, CALL_ID, CODE, MAX_MESSAGE, MAX_NAME, MAX_OUTPUT
+from common.api.views import StrictSerializer, TextField
 from runs.actions.resolve import OUTCOMES
-from runs.choices import CallStatus, WaitKind
+from runs.execution.outside_agents import AGENT_FAILED, CALL_ID, CODE, MAX_MESSAGE, MAX_NAME, MAX_OUTPUT
 from runs.models import ToolCall
+from runs.models.choices import CallStatus, WaitKind
 
 
 class CallRequestSerializer(StrictSerializer):

@@ -8,12 +8,11 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from config.api.errors import Problem
-from config.api.pagination import OldestFirst, whole_number
-from config.api.schema import documented, problems
-from config.api.views import ApiView, accepted, only
-from runs import calls
-from runs.actions import external, resolve
+from common.api.errors import Problem
+from common.api.pagination import OldestFirst, whole_number
+from common.api.schema import documented, problems
+from common.api.views import ApiView, accepted, only
+from runs.actions import resolve
 from runs.api import access
 from runs.api.external_serializers import (
     CallRequestSerializer,
@@ -26,6 +25,7 @@ from runs.api.external_serializers import (
 from runs.api.patience import Awaited
 from runs.api.refusals import as_problems, wrong_arguments
 from runs.api.serializers import RunSerializer
+from runs.execution import calls, outside_agents
 from runs.models import Run, ToolCall
 
 LONGEST_WAIT = 30  # seconds
@@ -99,7 +99,7 @@ class OutsideView(ApiView):
         asked = accepted(CallRequestSerializer, request)
         run = self._driven(pk)
         with as_problems():
-            external.request_call(run.pk, **asked)
+            outside_agents.request_call(run.pk, **asked)
         answer = self.answered(request, pk, asked["call_id"])
         return awaiting(answer, run, asked["call_id"], PATIENCE if wait < 0 else wait, or_parked=wait < 0)
 
@@ -153,7 +153,7 @@ class OutsideView(ApiView):
         asked = accepted(CompleteSerializer, request)
         run = self._driven(pk)
         with as_problems():
-            external.complete(run.pk, **asked)
+            outside_agents.complete(run.pk, **asked)
         return self._ended(pk)
 
     @documented(
@@ -167,7 +167,7 @@ class OutsideView(ApiView):
         asked = accepted(FailSerializer, request)
         run = self._driven(pk)
         with as_problems():
-            external.fail(run.pk, **asked)
+            outside_agents.fail(run.pk, **asked)
         return self._ended(pk)
 
     def _found(self, pk: str) -> Run:

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from common.db import own_async_connection
-from runs.log import CHANNEL
+from runs.log.log import CHANNEL
 
 logger = logging.getLogger(__name__)
 

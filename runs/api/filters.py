@@ -6,8 +6,8 @@ from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
 from groups.api.access import find_project
-from runs.choices import ApprovalStatus, RunKind, RunStatus
 from runs.models import Approval, Run
+from runs.models.choices import ApprovalStatus, RunKind, RunStatus
 
 
 def in_project(queryset: QuerySet[Any], column: str, request: Any, name: str) -> QuerySet[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from asgiref.sync import sync_to_async
 
-from config.web import let_go
+from common.web import let_go
 from runs.api.feed import feed
 
 Tell = Callable[[float, bool], Awaitable[None]]

@@ -6,15 +6,15 @@ from typing import Any
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from config.api.errors import Problem, invalid
-from config.api.schema import documented
-from config.api.views import ApiView, accepted
+from common.api.errors import Problem, invalid
+from common.api.schema import documented
+from common.api.views import ApiView, accepted
 from groups.api.access import find_project, visible
 from groups.models import AgentInstance, Group, Membership, Project, Role
 from policy.models import CapabilityRule
-from runs import simulation
 from runs.api.policy_serializers import EvaluationRequestSerializer, EvaluationSerializer
-from runs.simulation import CannotSimulate, Simulated, simulate
+from runs.gate import simulation
+from runs.gate.simulation import CannotSimulate, Simulated, simulate
 
 REFUSALS = {
     403: {"NOT_ENTITLED": "You may ask about yourself; about others only with the right to see rules."},

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from config.api.errors import Problem, invalid
+from common.api.errors import Problem, invalid
 from runs.actions.cancel import AlreadyEnded
 from runs.actions.decide import DecisionRefused
-from runs.actions.external import OutsideRefused
 from runs.actions.signal import SignalRefused
 from runs.actions.start import QUEUE_RETRY_SECONDS, CannotStart
-from runs.log import RunGone
+from runs.execution.outside_agents import OutsideRefused
+from runs.log.log import RunGone
 
 FIELDS = {
     "GOAL_EMPTY": "/goal",

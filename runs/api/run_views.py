@@ -13,10 +13,10 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from config.api.idempotency import KEYED, REUSED, once
-from config.api.pagination import OldestFirst, whole_number
-from config.api.schema import documented
-from config.api.views import ApiView, accepted, only
+from common.api.idempotency import KEYED, REUSED, once
+from common.api.pagination import OldestFirst, whole_number
+from common.api.schema import documented
+from common.api.views import ApiView, accepted, only
 from groups.api.views import NO_PROJECT, project_named
 from runs.actions.cancel import cancel
 from runs.actions.fork import fork

@@ -7,13 +7,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common import redact
-from config.api.views import StrictBoolean, StrictSerializer, TextField
+from common.api.views import StrictBoolean, StrictSerializer, TextField
 from memory.context.models import PageKind, SegmentPermission, SegmentType
 from policy.models.rules import Effect
 from runs.actions.message import MAX_CONTENT
 from runs.actions.start import MAX_CONTEXT, MAX_GOAL
-from runs.choices import Driver
 from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
+from runs.models.choices import Driver
 
 MAX_REASON = 5_000
 MAX_SEQ = 2**31 - 1

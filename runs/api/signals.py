@@ -6,16 +6,16 @@ from typing import Any
 
 from rest_framework.exceptions import ValidationError
 
-from config.api.errors import Problem, invalid
-from config.api.permissions import require_scope
+from common.api.errors import Problem, invalid
+from common.api.permissions import require_scope
 from policy.terms import APPROVAL_PREFIX
 from runs.actions import decide
 from runs.actions.signal import signal
 from runs.api import access
 from runs.api.refusals import as_problems
 from runs.api.serializers import AnswerSerializer
-from runs.choices import ApprovalStatus
 from runs.models import Approval, Run, Wait
+from runs.models.choices import ApprovalStatus
 
 NO_REASON = "no reason given"
 

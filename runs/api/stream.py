@@ -11,9 +11,9 @@ import psycopg
 from rest_framework.renderers import JSONRenderer
 
 from common import redact
-from config.web import let_go
+from common.web import let_go
 from runs.api.feed import Feed, feed
-from runs.choices import TERMINAL
+from runs.models.choices import TERMINAL
 
 HEARTBEAT_SECONDS = 15.0  # a comment, so that proxies and clients see the line is alive
 LONGEST_SECONDS = 600.0  # then the client connects again, and its rights are looked at again

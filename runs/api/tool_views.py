@@ -7,8 +7,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.response import Response
 
-from config.api.schema import documented
-from config.api.views import ApiView, only
+from common.api.schema import documented
+from common.api.views import ApiView, only
 from runs.api import access, tools
 from runs.api.serializers import ToolListSerializer
 from runs.models import Run

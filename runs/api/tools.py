@@ -9,10 +9,10 @@ from policy.evaluate import bind
 from policy.models import PolicyVersion
 from policy.ruleset import Rule, RuleSet
 from policy.terms import AgentContext, Binding, ToolInfo
-from runs import log
-from runs.admission import gate_of
+from runs.gate.admission import gate_of
+from runs.log import log
+from runs.log.state import fold
 from runs.models import Run
-from runs.state import fold
 from runs.tools import toolbox
 from runs.tools.base import Tool
 from runs.tools.call import Gate

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from config.api.views import StrictBoolean, StrictSerializer, TextField
+from common.api.views import StrictBoolean, StrictSerializer, TextField
 from runs.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 

@@ -12,7 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from config.api.arranging import (
+from common.api.arranging import (
     CONFLICT,
     NOT_ENTITLED,
     Changeable,
@@ -23,11 +23,11 @@ from config.api.arranging import (
     require,
     require_permission,
 )
-from config.api.errors import Problem
-from config.api.idempotency import KEYED, REUSED, once
-from config.api.pagination import OldestFirst
-from config.api.schema import documented
-from config.api.views import ApiView, accepted
+from common.api.errors import Problem
+from common.api.idempotency import KEYED, REUSED, once
+from common.api.pagination import OldestFirst
+from common.api.schema import documented
+from common.api.views import ApiView, accepted
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from runs.actions import webhooks

@@ -18,9 +18,9 @@ from groups.models import AgentInstance, Group, GroupMember, Membership, Organiz
 from memory import knowledge
 from policy.models import Capability, CapabilityRule
 from policy.models.rules import Effect
-from runs import inline
 from runs.actions import start
 from runs.demo import content
+from runs.execution import inline
 from runs.models import Run
 
 TOKEN = "demo"  # noqa: S105 - the name of the tokens that the demo issues

@@ -18,7 +18,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import OperationalError
 from rest_framework.exceptions import APIException
 
-from config.api.errors import CONTENT_TYPE, Problem, handler
+from common.api.errors import CONTENT_TYPE, Problem, handler
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -46,11 +46,11 @@ async def enter(scope: Any, receive: Any, send: Any) -> None:
     http = ASGIRequest(scope, BytesIO())
     try:
         check(http)
-        place = await server.in_thread(_find, http)
+        session = await server.in_thread(_find, http)
     except (APIException, OperationalError) as refused:
         await refuse(refused, send)
         return
-    await server.serve({**scope, "deputy": place}, receive, send)
+    await server.serve({**scope, "deputy": session}, receive, send)
 
 
 async def sdk() -> Any:
@@ -79,9 +79,9 @@ def check(http: ASGIRequest) -> None:
 
 
 def _find(http: ASGIRequest) -> Any:
-    from runs.mcp import place
+    from runs.mcp import session
 
-    return place.find(http)
+    return session.find(http)
 
 
 async def refuse(refused: Exception, send: Any) -> None:

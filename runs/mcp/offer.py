@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.canonical import canonical, digest, normalise
-from runs import calls, texts
-from runs.actions import external
-from runs.actions.external import CALL_ID, OutsideRefused
 from runs.actions.start import CannotStart, personal_agent
 from runs.api import access, tools
-from runs.mcp import place as places
-from runs.mcp.place import Place
+from runs.context import texts
+from runs.execution import calls, outside_agents
+from runs.execution.outside_agents import CALL_ID, OutsideRefused
+from runs.mcp import session as places
+from runs.mcp.session import Place
 from runs.models import Run, ToolCall
 from runs.tools import toolbox
 from runs.tools.call import Gate
@@ -135,7 +135,7 @@ def ask(place: Place, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         run = _opened(place)
         try:
             call_id = call_id_of(run, name, arguments, meta)
-            external.request_call(run.pk, call_id, name, arguments)
+            outside_agents.request_call(run.pk, call_id, name, arguments)
             return run, call_id
         except OutsideRefused as refused:
             if place.run_id or last or refused.code not in GIVEN_UP:
@@ -193,7 +193,7 @@ def completed(place: Place, arguments: dict[str, Any]) -> Answer:
     if run is None:
         raise Refused("NO_RUN", "No run is open here: nothing has been called.")
     try:
-        external.complete(run.pk, arguments["output"])
+        outside_agents.complete(run.pk, arguments["output"])
     except OutsideRefused as refused:
         raise Refused(refused.code, refused.message) from None
     return Answer(f"Run {run.pk} is complete.", structured={"run": run.pk})

@@ -12,12 +12,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from common.api.parsers import MAX_BODY
 from common.canonical import NotJson, normalise
-from config.api.parsers import MAX_BODY
 from runs.api.patience import Awaited
 from runs.mcp import offer
 from runs.mcp.offer import COMPLETE, OWN, RESULT, START, Answer, Refused
-from runs.mcp.place import Place
+from runs.mcp.session import Place
 from runs.models import Run
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
-from runs.choices import ApprovalEffect, ApprovalStatus
+from runs.models.choices import ApprovalEffect, ApprovalStatus
 
 
 class Approval(models.Model):

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
-from runs.choices import CallStatus
+from runs.models.choices import CallStatus
 
 
 class ToolCall(Created):

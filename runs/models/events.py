@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from common import ids
-from runs.choices import EventType
+from runs.models.choices import EventType
 
 # The events that carry a decision of policy.
 DECISIONS = (EventType.TOOL_CALLED, EventType.TOOL_BLOCKED, EventType.TOOL_REQUIRES_APPROVAL)
@@ -16,7 +16,7 @@ class RunEvent(models.Model):
 
     (run, seq) is the key. `id` gives the admin one column to name an event by, and is found through a
     BRIN index, which costs an append next to nothing. No foreign key is checked: whoever appends holds
-    the run's row locked (runs/log.py).
+    the run's row locked (runs/log/log.py).
     """
 
     organization = models.ForeignKey(

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
-from runs.choices import ACTIVE, Driver, RunKind, RunStatus, WaitKind
+from runs.models.choices import ACTIVE, Driver, RunKind, RunStatus, WaitKind
 
 
 class Run(Created):

@@ -12,13 +12,13 @@ from django.urls import NoReverseMatch, reverse
 from rich.console import Console
 from rich.text import Text
 
-from runs import inline
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused
-from runs.actions.sweep import sweep
-from runs.choices import EventType, RunStatus
+from runs.execution import inline
+from runs.models.choices import EventType, RunStatus
 from runs.terminal.lines import clean, line
 from runs.terminal.tail import Heard, Seen, Tail
+from runs.workers.sweep import sweep
 
 LOOK = 0.15  # seconds between two looks at the database
 SWEEP = 1.0  # and between two sweeps where no cluster does it

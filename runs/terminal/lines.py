@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from runs.choices import EventType, RunKind
+from runs.models.choices import EventType, RunKind
 from runs.terminal.tail import Heard
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.db import from_json, rows
-from runs import log
-from runs.choices import ACTIVE, TERMINAL, WAITS_FOR_A_PERSON, EventType, RunStatus
+from runs.log import log
+from runs.models.choices import ACTIVE, TERMINAL, WAITS_FOR_A_PERSON, EventType, RunStatus
 
 RUNS = """
 SELECT r.id, r.depth, r.kind, r.status, r.waiting_reason, r.last_seq, r.output, r.error, g.name

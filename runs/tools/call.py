@@ -31,7 +31,7 @@ from policy.terms import (
     ToolInfo,
     Trace,
 )
-from runs import spans
+from runs.observe import tracing
 from runs.tools import facts, toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
@@ -243,7 +243,7 @@ def perform(admitted: Admitted, context: ToolContext, savepoint: bool = True) ->
     """
     with (
         working_for(context.run_id, context.root_id, context.organization_id),
-        spans.of_tool(admitted.tool.name, context) as span,
+        tracing.of_tool(admitted.tool.name, context) as span,
     ):
         answer = _perform(admitted, context, savepoint)
         if isinstance(answer, Failed):

@@ -4,9 +4,9 @@ from collections import ChainMap, OrderedDict
 from collections.abc import Iterable, Mapping
 
 from policy.models import PolicyVersion
-from runs.mcp import shelf
 from runs.tools import registry
 from runs.tools.base import Tool
+from runs.tools.mcp import registry as mcp_registry
 
 KEPT_ORGANIZATIONS = 200
 
@@ -17,7 +17,7 @@ def of(organization_id: str, version: int) -> Mapping[str, Tool]:
     """Its tools by name as of this version of its policy; read once a process and version."""
     kept = _kept.get(organization_id)
     if kept is None or kept[0] != version:
-        kept = _kept[organization_id] = (version, shelf.tools_of(organization_id))
+        kept = _kept[organization_id] = (version, mcp_registry.tools_of(organization_id))
         while len(_kept) > KEPT_ORGANIZATIONS:
             _kept.popitem(last=False)
     registered = registry.all_tools()
@@ -36,4 +36,4 @@ def find(organization_id: str, name: str) -> Tool | None:
 
 def names(organizations: Iterable[str] | None) -> set[str]:
     """The names of the tools of these organizations, or of all there are."""
-    return {*registry.all_tools(), *shelf.names_of(organizations)}
+    return {*registry.all_tools(), *mcp_registry.names_of(organizations)}

@@ -8,9 +8,9 @@ from django.db.models import Q
 
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
-from runs.deciders import BACKEND
+from runs.gate.deciders import BACKEND
 from runs.models import WebhookEndpoint
-from runs.notices import link
+from runs.outbound.notices import link
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """What a webhook tells of an event, and the statement that writes the messages down beside it.
 
-The messages are rows of the very statement that appends the events (runs/log.py): they commit with what
+The messages are rows of the very statement that appends the events (runs/log/log.py): they commit with what
 they tell of, and an organization without a webhook pays no statement for it.
 """
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from common import ids
 from common.db import jsonb
 from policy.terms import APPROVAL_PREFIX
-from runs import queue
-from runs.choices import EventType, WaitOutcome
+from runs.models.choices import EventType, WaitOutcome
 from runs.models.webhooks import WebhookEvent
+from runs.queue import put
 
 if TYPE_CHECKING:
-    from runs.log import Event, RunLog
+    from runs.log.log import Event, RunLog
 
 DECIDED = {WaitOutcome.APPROVED.value, WaitOutcome.REJECTED.value, WaitOutcome.EXPIRED.value}
 TASK = "send_webhook"
@@ -104,7 +104,7 @@ def message(event: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
 def send_soon(delivery_ids: Sequence[str]) -> None:
     """Ask workers to send these messages. Joins the caller's transaction."""
     for delivery_id in delivery_ids:
-        queue.enqueue_task(TASK, delivery_id)
+        put.enqueue_task(TASK, delivery_id)
 
 
 def _told(event: "Event") -> Told | None:

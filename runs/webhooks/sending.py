@@ -19,8 +19,8 @@ from common.canonical import canonical
 from common.db import execute, row, rows
 from common.outbound import Fetched, OutboundError, fetch
 from common.sealed import Unreadable, unseal
-from runs import queue
 from runs.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
+from runs.queue import put
 from runs.webhooks import notice, outbox, signing
 
 logger = logging.getLogger(__name__)
@@ -195,14 +195,14 @@ def _failed(endpoint: WebhookEndpoint, delivery: WebhookDelivery, outcome: Outco
         gone = outcome.status == GONE
         why = "The receiver answered 410: gone." if gone else f"Nothing but failures since {since:%Y-%m-%d}."
         endpoint.enabled, endpoint.disabled_because = False, why
-        queue.enqueue_task("notify_webhook_disabled", endpoint.pk)
+        put.enqueue_task("notify_webhook_disabled", endpoint.pk)
     endpoint.save(update_fields=["failing_since", "enabled", "disabled_because"])
     pause = pause_after(delivery.attempts, outcome.wait)
     if not endpoint.enabled or pause is None:
         delivery.status, delivery.next_attempt_at = DeliveryStatus.FAILED, None
         return
     delivery.next_attempt_at = Now() + timedelta(seconds=pause)
-    queue.enqueue_task(outbox.TASK, delivery.pk, delay=pause)
+    put.enqueue_task(outbox.TASK, delivery.pk, delay=pause)
 
 
 def pause_after(attempts: int, wish: int = 0) -> float | None:

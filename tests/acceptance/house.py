@@ -14,11 +14,11 @@ from typing import Any
 import psycopg
 from django.db import connection
 
-from config import env
+from common import env
 from launch import binaries, postgres
 from launch.home import PROJECT
 from launch.processes import die_with_parent
-from runs import log as run_log
+from runs.log import log as run_log
 from runs.models import Run, RunEvent, ToolCall
 from tests.acceptance.witness import MailSink, Witness
 

@@ -3,8 +3,8 @@
 import pytest
 from django.test import override_settings
 
-from runs.actions.external import complete, request_call
 from runs.actions.start import start
+from runs.execution.outside_agents import complete, request_call
 from runs.models import ToolCall
 from tests.acceptance.house import MODEL, check_logs, status, until
 

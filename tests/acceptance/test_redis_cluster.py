@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from runs import queue, redis_broker
 from runs.models import Run, RunEvent
+from runs.queue import put, redis_broker
 from tests.acceptance.house import check_logs, cluster_process, until
 from tests.acceptance.test_worker_cluster import SOON
 from tests.redis_server import RedisServer
@@ -97,7 +97,7 @@ def test_messages_that_are_lost_doubled_or_late_do_no_harm(cluster, ask, ended, 
 
     for run in runs:
         assert ended(run) == "completed", house.report(run)
-        queue.enqueue(run)  # an hour late
+        put.enqueue(run)  # an hour late
     until(lambda: here.llen(key) == 0)
     for run in runs:
         assert house.witness.count([run]) == {"it": 1}

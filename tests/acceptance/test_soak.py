@@ -24,13 +24,13 @@ from django.test import override_settings
 
 from runs.actions.cancel import AlreadyEnded, cancel
 from runs.actions.decide import DecisionRefused, approve, reject
-from runs.actions.external import OutsideRefused, complete, request_call
 from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused, signal
 from runs.actions.start import start
-from runs.choices import ACTIVE
+from runs.execution.outside_agents import OutsideRefused, complete, request_call
 from runs.models import Approval, Run, ToolCall, Wait
+from runs.models.choices import ACTIVE
 from tests.acceptance.house import MODEL, cluster_process, until
 from tests.auditor import audit, audit_effects, counts, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory

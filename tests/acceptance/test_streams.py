@@ -7,9 +7,9 @@ from django.test import override_settings
 
 from benchmarks.streams import TRANSACTIONS, Listener, all_open, held, number, worker_of
 from groups.models import Token
-from runs.actions.external import complete
 from runs.actions.message import message
 from runs.actions.start import start
+from runs.execution.outside_agents import complete
 from runs.models import Run
 from tests.acceptance.house import MODEL
 from tests.acceptance.web import Web

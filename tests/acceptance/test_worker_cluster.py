@@ -10,9 +10,9 @@ from collections import Counter
 import pytest
 from django.db import connection, transaction
 
-from runs import worker
 from runs.actions.claim import claim
 from runs.models import Run, RunEvent, ToolCall
+from runs.workers import worker
 from tests.acceptance.house import check_logs, cluster_process, status, tree, until
 
 LEVELS = 10

@@ -7,7 +7,7 @@ from django.core import mail
 from playwright.sync_api import expect
 
 from memory.models import DepositedKnowledge
-from runs import executor
+from runs.execution import executor
 from runs.models import Approval, Run
 from tests.scripted import Scripted
 

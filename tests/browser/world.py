@@ -4,8 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from policy.models import CapabilityRule
-from runs import executor
 from runs.actions.start import start
+from runs.execution import executor
 from runs.models import Approval
 from tests.admin_world import PASSWORD, person
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory

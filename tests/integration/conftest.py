@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from runs import executor, hints
+from common import notifications
 from runs.actions.start import start
+from runs.execution import executor
 from runs.models import Run
 from runs.tools import registry
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
@@ -16,9 +17,9 @@ from tests.scripted import Scripted
 def no_hints_left():
     """Tests that commit leave a sender of hints behind, whose connection would keep the database open."""
     yield
-    if hints._sender:
-        hints._wanted.set()  # with nothing pending it ends
-        hints._sender[1].join(5)
+    if notifications._sender:
+        notifications._wanted.set()  # with nothing pending it ends
+        notifications._sender[1].join(5)
 
 
 @pytest.fixture

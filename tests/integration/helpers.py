@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from runs.log import chain, read
+from runs.log.log import chain, read
+from runs.log.state import State, fold
 from runs.models import Run, RunEvent
-from runs.state import State, fold
 
 
 def events(run: Run | str) -> list[tuple[str, dict[str, Any]]]:

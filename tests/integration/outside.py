@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from runs import calls, external
-from runs.actions.external import request_call
 from runs.actions.start import start
+from runs.execution import calls, external
+from runs.execution.outside_agents import request_call
 from runs.models import Run, ToolCall
 
 MAIL = {"to": ["a@example.com"], "subject": "Hello", "body": "Text"}

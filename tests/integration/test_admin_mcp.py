@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from runs.mcp import client
 from runs.models import McpServer, McpTool
+from runs.tools.mcp import client
 from tests.admin_world import client_of, person, superuser, tenant, url
 
 pytestmark = pytest.mark.django_db

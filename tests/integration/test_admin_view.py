@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.context.agent_view import view_at
 from runs.models import Run, RunEvent
-from runs.views import view_at
 from tests.admin_world import client_of, drive, person, superuser, tenant, url
 from tests.scripted import by_role, call, say
 

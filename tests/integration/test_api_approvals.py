@@ -4,7 +4,7 @@ import pytest
 from django.core import mail
 
 from policy.models import Capability, CapabilityRule, Grant
-from runs import executor
+from runs.execution import executor
 from runs.models import Approval, Run
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api, permit, problem

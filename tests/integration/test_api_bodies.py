@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.api.parsers import MAX_BODY
+from common.api.parsers import MAX_BODY
 from runs.models import Run
 from tests.integration.api_client import Api, problem
 

@@ -7,11 +7,11 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
+from common.api import throttles
+from common.api.throttles import network_of
 from common.db import execute, row
-from config.api import throttles
-from config.api.throttles import network_of
-from runs import executor
 from runs.actions.start import CannotStart, start
+from runs.execution import executor
 from runs.models import Run
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, problem

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from config.api import idempotency
-from runs import executor
-from runs.board import Board
+from common.api import idempotency
+from runs.execution import executor
 from runs.models import IdempotencyRecord, Run, RunEvent, Wait
-from runs.worker import Duties
+from runs.queue.worker_status import Board
+from runs.workers.worker import Duties
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import Scripted, by_role, call, in_order, say

@@ -6,8 +6,8 @@ import pytest
 from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config.api.permissions import needed_scope
-from config.api.views import ApiView
+from common.api.permissions import needed_scope
+from common.api.views import ApiView
 from groups.models import Token
 from groups.scopes import SCOPES
 from tests.factories import MembershipFactory

@@ -10,15 +10,16 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
+from common import notifications
 from common.db import own_connection
-from runs import executor, hints
 from runs.actions.cancel import cancel
 from runs.actions.message import message
 from runs.api import stream
 from runs.api.feed import Feed
-from runs.choices import EventType
-from runs.log import RunLog
+from runs.execution import executor
+from runs.log.log import RunLog
 from runs.models import Run
+from runs.models.choices import EventType
 from tests.integration.api_client import Api
 from tests.scripted import by_role, call, in_order, say
 from tests.server import serving
@@ -125,7 +126,7 @@ def test_what_happens_is_told_at_once(ask, follow):
 def test_a_lost_hint_costs_a_second(ask, follow, monkeypatch):
     run = ask(in_order(QUESTION))
     before = len(ids_of(run))
-    monkeypatch.setattr(hints, "send", lambda channel, payload="": None)
+    monkeypatch.setattr(notifications, "send", lambda channel, payload="": None)
 
     with follow(run) as (_, told):
         for _ in range(before):

@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError, connection
 from psycopg import errors
 
-from config.api.errors import unavailable
+from common.api.errors import unavailable
 from runs.models import Run
 from tests.integration.api_client import Api
 from tests.scripted import call, in_order

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from runs import executor
 from runs.actions.cancel import AlreadyEnded, cancel
+from runs.execution import executor
 from runs.models import Run
 from runs.tools.base import ToolContext
 from tests.at_once import Beside

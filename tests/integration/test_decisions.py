@@ -8,12 +8,12 @@ from django.core import mail
 from django.utils import timezone
 
 from policy.models import Capability, CapabilityRule, Grant
-from runs import executor
 from runs.actions.cancel import cancel
 from runs.actions.decide import DecisionRefused, Remember, approve, reject
 from runs.actions.resolve import resolve
-from runs.actions.sweep import sweep
+from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
+from runs.workers.sweep import sweep
 from tests.factories import MembershipFactory
 from tests.scripted import by_role, call, in_order, say
 
@@ -438,7 +438,7 @@ def interrupted_mail(waiting, approver, monkeypatch):
     def die(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runs.executor.perform", die)
+    monkeypatch.setattr("runs.execution.executor.perform", die)
     with pytest.raises(KeyboardInterrupt):
         executor.run(run.pk)
     monkeypatch.undo()

@@ -6,12 +6,12 @@ import pytest
 from django.utils import timezone
 
 from policy.models import CapabilityRule
-from runs import external
 from runs.actions.cancel import cancel
-from runs.actions.external import OutsideRefused, complete, fail, request_call
-from runs.actions.sweep import anything_due, sweep
+from runs.execution import external
+from runs.execution.outside_agents import OutsideRefused, complete, fail, request_call
 from runs.models import Run, RunEvent, ToolCall
 from runs.tools.base import ToolContext, ToolError
+from runs.workers.sweep import anything_due, sweep
 
 from .helpers import chain_holds, payload, types
 from .outside import MAIL, Outside, queued, work_off
@@ -341,7 +341,7 @@ def interrupted(outside, monkeypatch):
 
     def kill(call_id):
         with monkeypatch.context() as patch:
-            patch.setattr("runs.external.perform", die)
+            patch.setattr("runs.execution.external.perform", die)
             with pytest.raises(KeyboardInterrupt):
                 external.execute(ToolCall.objects.get(call_id=call_id).pk)
         ToolCall.objects.filter(call_id=call_id).update(

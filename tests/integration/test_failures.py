@@ -9,13 +9,13 @@ import pytest
 from django import db
 from django.utils import timezone
 
-from runs import executor
 from runs.actions.cancel import AlreadyEnded, cancel
-from runs.actions.sweep import sweep
-from runs.log import Fenced, RunLog
+from runs.execution import executor
+from runs.log.claimed import Session
+from runs.log.log import Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.providers.base import ProviderError, Reply, ToolRequest, Usage
-from runs.session import Session
+from runs.workers.sweep import sweep
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types
@@ -30,7 +30,7 @@ CANARY = "canary-4711-of-a-key"
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("runs.executor.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("runs.execution.executor.time.sleep", lambda seconds: None)
 
 
 def cannot_be_made():
@@ -293,7 +293,7 @@ def test_a_run_is_claimed_once(ask):
 def test_a_pending_run_nobody_took_is_queued_again(ask, monkeypatch):
     run = ask(in_order(), drive=False)
     queued = []
-    monkeypatch.setattr("runs.actions.sweep.queue.enqueue", queued.append)
+    monkeypatch.setattr("runs.workers.sweep.queue.enqueue", queued.append)
     Run.objects.update(queued_at=timezone.now() - HOUR)
 
     assert (sweep().requeued, queued) == (1, [run.pk])
@@ -366,7 +366,7 @@ def interrupted(ask):
 
 
 def test_locking_a_run_that_is_gone_says_so():
-    from runs.log import RunGone
+    from runs.log.log import RunGone
 
     with pytest.raises(RunGone):
         RunLog.lock("run_nonsense")

@@ -5,7 +5,7 @@ import pytest
 from memory.embeddings import filling
 from memory.scope import Scope
 from memory.write import memory_write
-from runs.actions.external import request_call
+from runs.execution.outside_agents import request_call
 from runs.models import ToolCall
 from tests.embedding_server import embedding
 from tests.scripted import Scripted, call, in_order, say

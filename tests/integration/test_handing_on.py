@@ -5,9 +5,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory.models import Memory
-from runs import executor, prompts, session
-from runs import log as run_log
 from runs.actions.message import message
+from runs.context import prompts
+from runs.execution import executor
+from runs.log import claimed
+from runs.log import log as run_log
 from runs.models import Run
 from tests.scripted import by_role, call, in_order, say
 
@@ -19,8 +21,8 @@ QUESTION = call(("ask_user", {"question": "Which year?"}))
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(executor, "kept", session.Kept())
-    monkeypatch.setattr(session, "kept", executor.kept)
+    monkeypatch.setattr(executor, "kept", claimed.Kept())
+    monkeypatch.setattr(claimed, "kept", executor.kept)
 
 
 @pytest.mark.django_db

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 from django.utils import timezone
 
-from runs import executor
 from runs.actions.message import message
+from runs.execution import executor
 from runs.models import Run, ToolCall
 from tests.factories import GroupFactory, MemberFactory
 from tests.scripted import call, in_order, say

@@ -3,8 +3,8 @@
 import pytest
 from django.db import transaction
 
-from runs import executor
-from runs.log import RunLog
+from runs.execution import executor
+from runs.log.log import RunLog
 from runs.models import Run
 from tests.at_once import Beside, until_blocked
 from tests.auditor import audit

@@ -8,8 +8,8 @@ from django.db import connection, transaction
 
 from groups.models import Membership
 from policy.book import standing
-from runs.log import RunLog
-from runs.session import STATEMENT_TIMEOUT_MS
+from runs.log.claimed import STATEMENT_TIMEOUT_MS
+from runs.log.log import RunLog
 from tests.at_once import Beside, until_blocked
 from tests.factories import MembershipFactory
 from tests.scripted import in_order

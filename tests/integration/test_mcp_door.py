@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from groups.models import Membership, Token
 from policy.models import CapabilityRule
 from runs.actions.decide import approve
-from runs.actions.external import complete
+from runs.execution.outside_agents import complete
 from runs.mcp.app import enter
 from runs.models import Approval, Run, ToolCall
 from tests.factories import MembershipFactory, ProjectFactory

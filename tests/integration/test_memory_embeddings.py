@@ -21,7 +21,7 @@ from memory.scope import Scope
 from memory.search import memory_search, memory_search_pa
 from memory.statistics import fold_all
 from memory.write import memory_write
-from runs import tasks
+from runs.workers import tasks
 from tests import embedding_server
 from tests.memory_world import Place, place
 from tests.model_server import Answer

@@ -8,12 +8,13 @@ from django.test import override_settings
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from common import env
 from common.db import own_connection
-from config import env
-from runs import heartbeat, tally
-from runs.board import Board
 from runs.models import Approval, QueueMessage, Run, WorkerGroup
+from runs.observe import counts
 from runs.providers.base import Reply, Usage
+from runs.queue import heartbeat
+from runs.queue.worker_status import Board
 from tests.admin_world import tenant
 from tests.scripted import call, say
 
@@ -108,7 +109,7 @@ def test_metrics_count_what_has_happened_since_they_were_first_read(client, ask,
 @pytest.mark.django_db(transaction=True)
 def test_an_event_is_counted_although_a_later_one_was_committed_first(ask):
     run = ask(lambda messages, facts: say("x"))
-    tally.count()
+    counts.count()
     slow = own_connection()
     slow.autocommit = False
     slow.execute(COPY, [1000, run.pk])
@@ -116,33 +117,33 @@ def test_an_event_is_counted_although_a_later_one_was_committed_first(ask):
         cursor.execute(COPY, [1001, run.pk])
 
     for _ in range(3):
-        tally.count()
-    early = tally.read()
+        counts.count()
+    early = counts.read()
     slow.commit()
     slow.close()
     for _ in range(2):
-        tally.count()
+        counts.count()
 
     assert early == {}
-    assert tally.read()["events"] == {("run.created",): 2}
+    assert counts.read()["events"] == {("run.created",): 2}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_who_finds_another_process_counting_leaves_it_to_that(ask):
-    tally.count()
+    counts.count()
     ask(lambda messages, facts: say("x"))
-    tally.count()
+    counts.count()
     other = own_connection()
     other.autocommit = False
-    other.execute(tally.CURSOR)
+    other.execute(counts.CURSOR)
 
-    tally.count()
+    counts.count()
     other.rollback()
     other.close()
 
-    assert tally.read() == {}
-    tally.count()
-    assert tally.read()["events"]["run.completed",] == 1
+    assert counts.read() == {}
+    counts.count()
+    assert counts.read()["events"]["run.completed",] == 1
 
 
 class TestReadiness:

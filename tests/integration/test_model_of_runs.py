@@ -22,21 +22,21 @@ from hypothesis.stateful import (
 )
 
 from common.db import execute, row
-from runs import dispatch, executor
 from runs.actions.cancel import AlreadyEnded, cancel
 from runs.actions.decide import DecisionRefused, approve, reject
 from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused, signal
 from runs.actions.start import start
-from runs.actions.sweep import sweep
-from runs.choices import ACTIVE
-from runs.executor import Entered, Let, Perform, Taken
-from runs.log import Fenced
+from runs.execution import dispatch, executor
+from runs.execution.executor import Entered, Let, Perform, Taken
+from runs.log.log import Fenced
+from runs.log.next_step import Speak
 from runs.models import Approval, Run, ToolCall, Wait
-from runs.next_step import Speak
+from runs.models.choices import ACTIVE
 from runs.tools import registry
 from runs.tools.base import ToolContext
+from runs.workers.sweep import sweep
 from tests.at_once import at_once
 from tests.auditor import audit, audit_effects, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory

@@ -9,9 +9,11 @@ from django.utils.module_loading import import_string
 from django_q.signing import SignedPackage
 
 from policy.models import Capability, CapabilityRule
-from runs import notices, queue, tasks
 from runs.actions.decide import approve
 from runs.models import Approval, ApprovalNotice, QueueMessage
+from runs.outbound import notices
+from runs.queue import put
+from runs.workers import tasks
 from tests.factories import MembershipFactory
 from tests.scripted import call, in_order, say
 
@@ -27,7 +29,7 @@ def queued(monkeypatch, settings):
     """What is asked of the queue, in order: (task, arguments, delay)."""
     settings.PUBLIC_URL = "https://deputy.example"
     found = []
-    monkeypatch.setattr(queue, "enqueue_task", lambda name, *args, delay=0: found.append((name, args, delay)))
+    monkeypatch.setattr(put, "enqueue_task", lambda name, *args, delay=0: found.append((name, args, delay)))
     return found
 
 
@@ -217,7 +219,7 @@ def test_the_queue_takes_a_notice_and_its_delay(db, settings, monkeypatch):
     monkeypatch.undo()  # the real queue
     settings.QUEUE_ENABLED = True
     before = timezone.now()
-    queue.enqueue_task("deliver", "org_1", "7", delay=45)
+    put.enqueue_task("deliver", "org_1", "7", delay=45)
 
     message = QueueMessage.objects.get()
     task = SignedPackage.loads(message.payload)

@@ -6,10 +6,10 @@ from django.urls import reverse
 
 from groups.models import Project
 from policy.models import Capability, CapabilityRule, ToolDeclaration
-from runs import executor
 from runs.actions.decide import approve
+from runs.execution import executor
+from runs.gate.origins import origins
 from runs.models import Approval, ToolCall
-from runs.origins import origins
 from runs.tools import registry
 from tests.admin_world import client_of, superuser
 from tests.integration.api_client import Api

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from memory.context.models import ContextView
 from memory.models import Memory
-from runs import log
 from runs.actions import prune
-from runs.actions.external import OutsideRefused, complete
+from runs.execution.outside_agents import OutsideRefused, complete
+from runs.log import log
+from runs.log.state import fold
+from runs.log.verify import verify
 from runs.models import Run, RunEvent, ToolCall
-from runs.state import fold
-from runs.verify import verify
 from tests.admin_world import client_of, superuser, url
 from tests.scripted import by_role, call, say
 

@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs import external, tasks
 from runs.actions.cancel import cancel
-from runs.actions.sweep import sweep
+from runs.execution import external
 from runs.models import Run
 from runs.tools.base import ToolContext
+from runs.workers import tasks
+from runs.workers.sweep import sweep
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
 from tests.scripted import by_role, call, in_order, say
@@ -81,7 +82,7 @@ def test_messages_in_any_order_complete_all_runs(ask, world):
 
 def test_a_lost_message_is_sent_again_by_the_sweep(ask, world, monkeypatch):
     run = ask(in_order(say("done")), drive=False)
-    monkeypatch.setattr("runs.actions.sweep.queue.enqueue", tasks.advance)
+    monkeypatch.setattr("runs.workers.sweep.queue.enqueue", tasks.advance)
     Run.objects.update(queued_at=timezone.now() - HOUR)
 
     assert sweep().requeued == 1

@@ -2,8 +2,8 @@
 
 import pytest
 
+from runs.log.next_step import Over, next_step, output
 from runs.models import Run
-from runs.next_step import Over, next_step, output
 from tests.scripted import Scripted, by_role, call, say
 
 from .helpers import chain_holds, state_of

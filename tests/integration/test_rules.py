@@ -6,15 +6,16 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.db import transaction
 
+from common import notifications
 from common.db import own_connection
-from runs import executor, hints
-from runs.actions import sweep
 from runs.actions.cancel import cancel
 from runs.actions.decide import approve
-from runs.choices import EventType
-from runs.executor import Taken, take, transact
-from runs.log import Fenced, RunLog
+from runs.execution import executor
+from runs.execution.executor import Taken, take, transact
+from runs.log.log import Fenced, RunLog
 from runs.models import Approval, Run, ToolCall
+from runs.models.choices import EventType
+from runs.workers import sweep
 from tests.factories import MembershipFactory
 from tests.scripted import call, in_order, say
 
@@ -70,7 +71,7 @@ def test_a_child_is_made_only_by_the_worker_that_holds_its_parent(ask):
 def test_hints_go_out_after_the_commit_and_never_without_one(ask, monkeypatch):
     run = ask(in_order(), drive=False)
     sent = []
-    monkeypatch.setattr(hints, "send", lambda channel, payload="": sent.append((channel, payload)))
+    monkeypatch.setattr(notifications, "send", lambda channel, payload="": sent.append((channel, payload)))
     with transaction.atomic():
         log = RunLog.lock(run.pk)
         log.append(EventType.MEMORY_WRITTEN)
@@ -87,7 +88,7 @@ def test_hints_go_out_after_the_commit_and_never_without_one(ask, monkeypatch):
 def test_the_hint_a_process_sends_last_still_goes_out():
     with own_connection() as listener:
         listener.execute("LISTEN deputy_test")
-        process = get_context("fork").Process(target=hints.send, args=("deputy_test", "the last"))
+        process = get_context("fork").Process(target=notifications.send, args=("deputy_test", "the last"))
         process.start()
         process.join()
 

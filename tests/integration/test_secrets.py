@@ -7,9 +7,9 @@ import pytest
 
 from common import logs, redact
 from groups.models import Token
+from runs.log.verify import verify
 from runs.models import McpServer, RunEvent, ToolCall
 from runs.providers.base import ProviderError
-from runs.verify import verify
 from tests.admin_world import client_of, superuser, url
 from tests.integration.test_prune import tables_with
 from tests.scripted import call, say

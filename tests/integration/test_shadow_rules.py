@@ -3,8 +3,8 @@
 import pytest
 
 from policy.models import CapabilityRule
-from runs import executor
 from runs.actions.decide import approve
+from runs.execution import executor
 from runs.models import Approval
 from tests.scripted import call, in_order, say
 

@@ -6,9 +6,9 @@ from django.core import mail
 from groups.models import AgentInstance, Role
 from policy.models import Capability, CapabilityRule, Grant
 from runs.actions.decide import DecisionRefused, entitled
-from runs.deciders import who_may_decide
+from runs.gate.deciders import who_may_decide
+from runs.gate.simulation import CannotSimulate, simulate
 from runs.models import Approval, Run
-from runs.simulation import CannotSimulate, simulate
 from tests.factories import MembershipFactory, ProjectFactory, RoleFactory
 from tests.scripted import call, in_order, say
 

@@ -8,15 +8,16 @@ from django.core import mail
 from django.core.management import call_command
 from django.db import connection
 
+from common import notifications
 from common.db import execute, own_connection
 from groups.models import Membership
-from runs import executor, hints
 from runs.actions.decide import approve
-from runs.actions.external import complete
 from runs.actions.message import message
-from runs.actions.sweep import sweep
+from runs.execution import executor
+from runs.execution.outside_agents import complete
+from runs.log.verify import verify
 from runs.models import Approval, Run, ToolCall
-from runs.verify import verify
+from runs.workers.sweep import sweep
 from tests.auditor import audit, unrest
 from tests.upgrades import FOLDER, LETTER
 
@@ -40,9 +41,9 @@ def kept(request, django_db_setup, django_db_blocker):
         with own_connection() as there:
             there.execute(text)
         yield json.loads(text.splitlines()[1].removeprefix("-- "))
-        if hints._sender:
-            hints._wanted.set()
-            hints._sender[1].join(5)
+        if notifications._sender:
+            notifications._wanted.set()
+            notifications._sender[1].join(5)
         connection.close()
         connection.settings_dict["NAME"] = before
         beside.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from common.db import execute
 from runs.actions.cancel import cancel
 from runs.actions.start import start
+from runs.log.verify import verify
 from runs.models import Run
-from runs.verify import verify
 from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +105,7 @@ def test_two_events_that_changed_places_are_found(done):
 
 
 def test_a_log_longer_than_a_piece_is_read_whole(done, monkeypatch):
-    from runs import verify as verifying
+    from runs.log import verify as verifying
 
     for piece in (1, 2, done.last_seq - 1, done.last_seq):
         monkeypatch.setattr(verifying, "PIECE", piece)

@@ -45,7 +45,7 @@ def test_what_a_person_folds_is_folded_for_the_agent_and_in_the_log(api, waiting
 
     assert (answer.status_code, answer.json()["result"]) == (200, {"hidden": "task-1"})
     api.post(f"runs/{waiting.pk}/message/", {"content": "This one."})
-    from runs import executor
+    from runs.execution import executor
 
     executor.run(waiting.pk)
     assert "+ [task-1]" in Scripted.asked[-1][0][0].content

@@ -9,12 +9,12 @@ from django.db import connection
 from memory.context import Tree
 from memory.context.models import ContextView, Page
 from memory.context.tools import TOOLS
-from runs import executor
 from runs.actions.start import start
+from runs.context.agent_view import changes_of, view_at
+from runs.execution import executor
 from runs.models import Run, RunEvent, ToolCall
 from runs.tools import registry
 from runs.tools.base import ToolContext
-from runs.views import changes_of, view_at
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import chain_holds, events, payload, types
@@ -127,8 +127,8 @@ def test_a_view_nobody_touches_costs_no_rows_and_no_events(ask):
 def test_showing_an_untouched_view_asks_the_database_nothing_more(
     ask, monkeypatch, django_assert_num_queries
 ):
-    from runs import prompts, working_memory
-    from runs.session import Session
+    from runs.context import prompts, working_memory
+    from runs.log.claimed import Session
 
     run = ask(in_order(say("ok")))
     session = Session.load(run.pk, run.attempt)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from runs import executor
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused, signal
+from runs.execution import executor
 from runs.models import Run, Wait
 
 from ..scripted import call, in_order, say

@@ -11,14 +11,15 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from memory.models import Memory
-from runs import executor, queue
 from runs.actions import webhooks
 from runs.actions.decide import approve, reject
 from runs.actions.fork import fork
 from runs.actions.start import start
-from runs.actions.sweep import expire_waits_of
+from runs.execution import executor
 from runs.models import Approval, Run, RunEvent, Wait, WebhookDelivery, WebhookEndpoint, WebhookEvent
+from runs.queue import put
 from runs.webhooks import sending, signing
+from runs.workers.sweep import expire_waits_of
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.integration.outside import MAIL, Outside
@@ -35,7 +36,7 @@ def enqueued(monkeypatch):
     """What is put on the queue: (task, argument, delay)."""
     found = []
     monkeypatch.setattr(
-        queue, "enqueue_task", lambda name, *arguments, delay=0: found.append((name, *arguments, delay))
+        put, "enqueue_task", lambda name, *arguments, delay=0: found.append((name, *arguments, delay))
     )
     return found
 
@@ -164,7 +165,7 @@ def test_a_run_that_goes_on_from_another_does_not_tell_its_past_again(world, ask
 
 
 def test_a_failure_tells_its_code(world):
-    from runs.actions.external import fail
+    from runs.execution.outside_agents import fail
 
     endpoint = hook(world)
     outside = Outside(world, goal="a secret goal")

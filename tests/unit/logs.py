@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from runs.log import Event
+from runs.log.log import Event
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 PA = {"agent": "agt_pa", "role_id": "rol_pa", "role": "Personal agent", "ordinal": 0, "is_lead": False}

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from config import env
+from common import env
 from launch.home import PROJECT
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.mcp import definitions
+from runs.tools.mcp import definitions
 
 PLAIN = {"type": "object", "properties": {"a": {"type": "string"}}}
 

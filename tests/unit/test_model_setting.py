@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.env import BadSetting
+from common.env import BadSetting
 from runs.apps import check_model
 
 

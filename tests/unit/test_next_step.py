@@ -2,8 +2,8 @@
 
 import pytest
 
-from runs.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step, output
-from runs.state import fold
+from runs.log.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step, output
+from runs.log.state import fold
 
 from .logs import Log, member
 

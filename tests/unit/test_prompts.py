@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 from common.canonical import digest
-from runs.prompts import Prompt, conversation, digests
+from runs.context.prompts import Prompt, conversation, digests
+from runs.context.working_memory import Results, results
+from runs.log.state import ENDED, USER, Call, Member, Said, State
 from runs.providers.base import Message, ToolRequest, ToolSchema
-from runs.state import ENDED, USER, Call, Member, Said, State
-from runs.working_memory import Results, results
 
 MIA, BEN = Member("mia", "r1", "Mia", 0), Member("ben", "r2", "Ben", 1)
 

@@ -5,8 +5,8 @@ from babel.messages.pofile import read_po
 from django.utils import translation
 
 from config import translations
-from runs.choices import RunStatus
 from runs.models import Run
+from runs.models.choices import RunStatus
 
 
 def test_every_word_of_the_interface_is_translated():

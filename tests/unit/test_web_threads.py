@@ -6,7 +6,7 @@ import threading
 import pytest
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 
-from config.web import Lent, Threads
+from common.web import Lent, Threads
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from rich.text import Text
 from groups.catalog import list_groups_with_roles
 from groups.models import Membership, Project
 from runs.actions import start
-from runs.choices import RunStatus
+from runs.models.choices import RunStatus
 from runs.terminal.follow import Follower, base_url
 from runs.terminal.lines import clean
 from runs.terminal.tail import Heard, Seen

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs import watchdog
+from runs.workers import watchdog
 
 
 class Command(BaseCommand):

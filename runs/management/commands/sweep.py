@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.actions import sweep
+from runs.workers import sweep
 
 
 class Command(BaseCommand):

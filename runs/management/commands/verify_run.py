@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs import verify
+from runs.log import verify
+from runs.log.verify import RunUnknown, Verdict
 from runs.models import Run
-from runs.verify import RunUnknown, Verdict
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from memory.errors import MemoryRefused
 from memory.scope import Scope
 from memory.search import memory_search_pa, memory_search_tiered
 from memory.write import memory_write as write
-from runs.choices import EventType, RunKind
+from runs.models.choices import EventType, RunKind
 from runs.tools.base import Done, ToolContext, ToolError
 from runs.tools.registry import tool
 

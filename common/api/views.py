@@ -1,0 +1,95 @@
+"""What all views share."""
+
+from typing import Any, ClassVar
+
+from rest_framework import generics, serializers, viewsets
+from rest_framework.exceptions import APIException, Throttled
+
+from common.api.errors import bad_query
+
+MOST_NAMES = 500
+
+
+class ApiView(viewsets.GenericViewSet):
+    """A view of things of one organization. `visible` is the root of every query.
+
+    A token needs the scope `{area}:read` or `{area}:write`, or `scope` where an address names its own.
+    """
+
+    area: ClassVar[str]
+    scope: str = ""
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        refuse_nul(request)
+        try:
+            super().initial(request, *args, **kwargs)
+        except Throttled:
+            raise
+        except APIException:  # whoever is turned away at the door has used their allowance all the same
+            self.check_throttles(request)
+            raise
+
+    def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
+        """One row of what the asker sees; whatever else there is does not exist for them."""
+        return generics.get_object_or_404(queryset, **by)
+
+
+def accepted(serializer: type[serializers.Serializer], request: Any, partial: bool = False) -> dict[str, Any]:
+    """The body's fields once they fit; `partial`: those that are there. Raises ValidationError."""
+    asked = serializer(data=request.data, partial=partial)
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)
+
+
+def only(request: Any, *names: str) -> None:
+    """Refuse every parameter but these."""
+    for name in request.query_params:
+        if name not in {*names, "format"}:
+            raise bad_query(name[:80], f"is no parameter; there are: {', '.join(names) or 'none'}.")
+
+
+def refuse_nul(request: Any) -> None:
+    """PostgreSQL keeps no NUL in text, so nothing can match it."""
+    for name, values in request.query_params.lists():
+        if "\x00" in name or any("\x00" in value for value in values):
+            raise bad_query(name.replace("\x00", ""), "holds a NUL character.")
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses fields it does not know: a misspelt one must not be ignored."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = {
+                name: [serializers.ErrorDetail("This field is not known here.", code="unknown_field")]
+                for name in data
+                if name not in self.fields
+            }
+            if unknown:
+                raise serializers.ValidationError(unknown)
+        return super().to_internal_value(data)
+
+
+class TextField(serializers.CharField):
+    """A text. Numbers are not taken for one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class StrictBoolean(serializers.BooleanField):
+    """true or false, not what might be meant by either."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return bool(data)
+
+
+def names(length: int, **more: Any) -> serializers.ListField:
+    """A list of names, each once, none longer than `length`."""
+    return serializers.ListField(
+        child=TextField(max_length=length), required=False, max_length=MOST_NAMES, **more
+    )

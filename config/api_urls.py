@@ -1,0 +1,17 @@
+"""Everything below /api/. What is not listed is a problem+json 404."""
+
+from django.urls import include, path, re_path
+from django.views.decorators.csrf import csrf_exempt
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from common.api.errors import not_found
+
+urlpatterns = [
+    path("", include("groups.api.urls")),
+    path("", include("policy.api.urls")),
+    path("", include("memory.api.urls")),
+    path("", include("runs.api.urls")),
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="api-schema"), name="api-docs"),
+    re_path("", csrf_exempt(not_found)),
+]

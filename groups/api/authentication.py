@@ -1,0 +1,90 @@
+"""Who asks, and in which organization: by token, or by the session of the admin.
+
+Both leave `request.organization` and `request.membership` behind; nothing is asked without them.
+"""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from django.db import DatabaseError, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from rest_framework import authentication
+
+from common.api.errors import Problem
+from groups.models import Membership, Token
+
+USED_WITHIN = timedelta(minutes=1)  # how exactly last_used_at is kept
+SCHEMES = ("token", "bearer")
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Token dpt_…`; Bearer is understood too."""
+
+    def authenticate(self, request: Any) -> tuple[Any, Token] | None:
+        scheme, _, secret = request.headers.get("Authorization", "").strip().partition(" ")
+        if scheme.lower() not in SCHEMES:
+            return None
+        token = Token.objects.live(secret.strip())
+        if token is None:
+            raise Problem(
+                401,
+                "BAD_TOKEN",
+                "The token is unknown, revoked or expired.",
+                headers={"WWW-Authenticate": self.authenticate_header(request)},
+            )
+        memberships = Membership.objects.filter(user=token.user, organization=token.organization)
+        stand(request, list(memberships.filter(active=True).select_related("organization")))
+        touch(token)
+        return token.user, token
+
+    def authenticate_header(self, request: Any) -> str:
+        return 'Token realm="deputy"'
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The admin's session, with CSRF. `X-Organization: slug` chooses where somebody is in several."""
+
+    def authenticate(self, request: Any) -> tuple[Any, None] | None:
+        found = super().authenticate(request)
+        if found is None:
+            return None
+        memberships = Membership.objects.filter(user=found[0], active=True).order_by("organization__slug")
+        stand(request, list(memberships.select_related("organization")))
+        return found[0], None
+
+    def enforce_csrf(self, request: Any) -> None:
+        try:
+            super().enforce_csrf(request)
+        except Exception as error:
+            if getattr(error, "status_code", 0) != 403:
+                raise
+            detail = f"{error}. Send the cookie's token as X-CSRFToken."
+            raise Problem(403, "CSRF_FAILED", detail) from None
+
+
+def stand(request: Any, memberships: list[Membership]) -> None:
+    """Put the asker into an organization. Raises Problem when there is none, or no telling which."""
+    wanted = request.headers.get("X-Organization", "")
+    if wanted:
+        memberships = [each for each in memberships if each.organization.slug == wanted]
+    if not memberships:
+        raise Problem(403, "NOT_A_MEMBER", "You have no active membership in this organization.")
+    if len(memberships) > 1:
+        slugs = ", ".join(each.organization.slug for each in memberships)
+        raise Problem(
+            400, "ORGANIZATION_MISSING", f"Say which organization you mean with X-Organization: {slugs}."
+        )
+    request.membership = memberships[0]
+    request.organization = memberships[0].organization
+
+
+def touch(token: Token) -> None:
+    """Note that the token is in use, at most once a minute, where the database can write."""
+    if token.last_used_at and token.last_used_at > timezone.now() - USED_WITHIN:
+        return
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=Now() - USED_WITHIN)
+    with suppress(DatabaseError), transaction.atomic():
+        Token.objects.filter(stale, pk=token.pk).update(last_used_at=Now())

@@ -1,0 +1,84 @@
+"""A call of an outside agent as it stands."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runs.models import Approval, Run, RunEvent, ToolCall, Wait
+from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind
+
+LOST = {
+    "code": "RUN_ENDED",
+    "message": "The run ended while the call was under way; what it did is not known.",
+}
+
+
+@dataclass(frozen=True)
+class WaitsFor:
+    """What an open call waits for: a `child_run`, an `approval`, the answer to a `question`, a word."""
+
+    kind: str
+    correlation_key: str
+    expires_at: datetime | None
+    child_run: str | None = None
+    approval: str | None = None
+    question: str | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """A call as it stands. `arguments` are the ones that ran or will run; `open`: its answer is to come."""
+
+    run: str
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    status: str
+    result: Any
+    error: dict[str, Any] | None
+    open: bool
+    waits_for: WaitsFor | None
+
+
+def look(run: Run, call_id: str) -> Look:
+    """The call now. Raises ToolCall.DoesNotExist."""
+    call = ToolCall.objects.select_related("run").get(run=run, call_id=call_id)
+    lost = call.ended_at is None and call.run.ended_at is not None
+    return Look(
+        run=call.run_id,
+        call_id=call.call_id,
+        name=call.tool,
+        arguments=call.effective_arguments,
+        status=CallStatus.UNKNOWN.value if lost else call.status,
+        result=call.result,
+        error=LOST if lost else call.error,
+        open=call.ended_at is None and not lost,
+        waits_for=waits_for(call),
+    )
+
+
+def waits_for(call: ToolCall) -> WaitsFor | None:
+    """The open wait of the call, if it has one."""
+    wait = Wait.objects.filter(run_id=call.run_id, tool_call=call, resolved_at=None).order_by("id").last()
+    if wait is None:
+        return None
+    return WaitsFor(
+        wait.kind,
+        wait.correlation_key,
+        wait.expires_at,
+        child_run=wait.child_run_id,
+        approval=_approval(call) if wait.kind == WaitKind.APPROVAL else None,
+        question=_question(wait) if wait.kind == WaitKind.INPUT else None,
+    )
+
+
+def _approval(call: ToolCall) -> str | None:
+    pending = Approval.objects.filter(tool_call=call, status=ApprovalStatus.PENDING)
+    return pending.values_list("pk", flat=True).first()
+
+
+def _question(wait: Wait) -> str | None:
+    asked = RunEvent.objects.filter(
+        run_id=wait.run_id, type=EventType.TOOL_WAITS, payload__correlation_key=wait.correlation_key
+    )
+    return asked.values_list("payload__question", flat=True).last()

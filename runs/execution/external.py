@@ -1,0 +1,193 @@
+"""Carry the calls of an outside agent: what the executor is to a run that Deputy drives.
+
+The run itself has no lease and nobody claims it. A call goes through the same gate, log and ledger;
+one that leaves this database is claimed by a queue worker, with an attempt and a lease of its own.
+"""
+
+import logging
+from datetime import timedelta
+from typing import Self
+
+from django.conf import settings
+
+from common.db import execute as run_sql
+from common.db import row
+from runs.actions import park
+from runs.execution import crash, dispatch
+from runs.execution.dispatch import GateOnDemand, Outcome, Ready
+from runs.log import state as phases
+from runs.log import tool_calls
+from runs.log.claimed import Session
+from runs.log.log import Fenced, RunGone, RunLog
+from runs.log.state import Call
+from runs.models.choices import CallStatus, Driver, RunStatus
+from runs.queue import lease, put
+from runs.tools.base import Answer, Failed
+from runs.tools.call import perform
+
+logger = logging.getLogger(__name__)
+
+MAX_CLAIMS = 3  # a call whose workers die this often is given up
+
+FIND = "SELECT run_id, call_id FROM runs_toolcall WHERE id = %s"
+TAKE = """
+UPDATE runs_toolcall SET attempt = attempt + 1, lease_expires_at = %s, queued_at = NULL
+WHERE run_id = %s AND call_id = %s RETURNING id, attempt
+"""
+HELD = """
+SELECT attempt, COALESCE(lease_expires_at > clock_timestamp(), false) FROM runs_toolcall
+WHERE run_id = %s AND call_id = %s
+"""
+LET_GO = """
+UPDATE runs_toolcall SET lease_expires_at = NULL, queued_at = NULL
+WHERE id = %s AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp() OR attempt = %s)
+"""
+
+
+class NotExternal(Exception):
+    """Deputy drives this run itself."""
+
+
+class Ended(Fenced):
+    """The run has ended: no call of it can be made or recorded any more."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The run has already {status}.")
+        self.status = status
+
+
+class OutsideSession(Session):
+    """A run in the hands of an outside agent: who locks it may write, until it ends."""
+
+    @classmethod
+    def enter(cls, run_id: str) -> Self:
+        """Read the run's facts and fold its log. Raises RunGone, NotExternal."""
+        found = row("SELECT driver FROM runs_run WHERE id = %s", [run_id])
+        if found is None:
+            raise RunGone(run_id)
+        if found[0] != Driver.EXTERNAL:
+            raise NotExternal(run_id)
+        session = cls.load(run_id, 0)
+        assert isinstance(session, cls)  # noqa: S101
+        return session
+
+    def check_fence(self, log: RunLog) -> None:
+        if log.ended:
+            raise Ended(log.status)
+
+
+def execute(tool_call_id: str) -> None:
+    """Carry the call on as far as it goes. Does nothing where there is nothing to do, or another is at it."""
+    found = row(FIND, [tool_call_id])
+    if found is None:
+        return
+    run_id, call_id = found
+    attempt, done = 0, None
+    try:
+        session = OutsideSession.enter(run_id)
+        while True:
+            with session.step() as log:
+                if done and not record(session, call_id, attempt, *done):
+                    break
+                ready = carry(session, GateOnDemand(session), call_id)
+                if ready:
+                    attempt = take(log, call_id)
+                else:
+                    run_sql(LET_GO, [tool_call_id, attempt])
+                rest(session, log)
+            if ready is None:
+                return
+            crash.point("before_slow")
+            with lease.held(tool_call_id, attempt):
+                done = ready, perform(ready.admitted, ready.context)
+            crash.point("after_slow")
+    except Ended:
+        run_sql(LET_GO, [tool_call_id, attempt])
+    if done:
+        logger.info("the answer of %s came too late", tool_call_id)
+        dispatch.leave_evidence([done])
+
+
+def pass_on(tool_call_id: str) -> None:
+    """Leave the call to another worker."""
+    found = row(FIND, [tool_call_id])
+    if found:
+        put.enqueue_call(found[0], tool_call_id)
+
+
+def carry(session: Session, gate: GateOnDemand, call_id: str) -> Ready | None:
+    """Take every step of one call that is only database work; returns it when it is to be run outside."""
+    while True:
+        call = session.state.calls[call_id]
+        outcome: Outcome | Ready
+        if call.phase == phases.READY:
+            outcome = dispatch.settle(session, gate, call)
+        elif call.phase == phases.ASKED:
+            outcome = dispatch.start_one(session, gate, call)
+        elif call.phase == phases.CALLED:
+            return recover(session, gate, call)
+        else:
+            return None
+        if isinstance(outcome, dispatch.Child):
+            put.enqueue(outcome.log.id)
+        elif isinstance(outcome, tuple):
+            (outcome,) = outcome
+        if isinstance(outcome, Ready):
+            return outcome
+
+
+def recover(session: Session, gate: GateOnDemand, call: Call) -> Ready | None:
+    """A call begun by a worker: left alone while its lease lasts, otherwise as for any interrupted call."""
+    attempt, held = row(HELD, [session.run_id, call.call_id])
+    if held:
+        return None
+    if attempt >= MAX_CLAIMS:
+        message = f"'{call.tool}' took its worker down {attempt} times; what it did before is not known."
+        dispatch.fail(session, call, Failed("CRASHED", message))
+        return None
+    outcome = dispatch.recover(session, gate, (call,))
+    return outcome[0] if isinstance(outcome, tuple) else None
+
+
+def take(log: RunLog, call_id: str) -> int:
+    """Claim the call in this transaction; returns the attempt."""
+    expires_at = log.now + timedelta(seconds=settings.LEASE_SECONDS)
+    attempt: int = row(TAKE, [expires_at, log.id, call_id])[1]
+    return attempt
+
+
+def record(session: Session, call_id: str, attempt: int, ready: Ready, answer: Answer) -> bool:
+    """Put the answer into the log. False when the call has gone to another worker meanwhile."""
+    current, _ = row(HELD, [session.run_id, call_id])
+    if current != attempt or session.state.calls[call_id].phase != phases.CALLED:
+        return False
+    dispatch.record_answer(session, ready, answer)
+    return True
+
+
+def rest(session: Session, log: RunLog) -> None:
+    """The run waits when every open call of it does; otherwise it is at work."""
+    state = session.state
+    waiting = state.unfinished(phases.WAITING)
+    if log.status == RunStatus.RUNNING and waiting and len(waiting) == len(state.open_calls):
+        park.park(log, state, waiting[0].wait_kind)
+        session.absorb()
+
+
+def hand_over(session: Session, gate: GateOnDemand, call: Call) -> None:
+    """A call that has just been asked for: refused, stopped, done at once, or put before a worker."""
+    passed = dispatch.ask(session, gate, call)
+    if passed is None:
+        return
+    said = passed.admitted
+    if not said.tool.transactional:
+        assert session.log is not None  # noqa: S101
+        status = CallStatus.REQUESTED
+        row_id = tool_calls.open_call(session.log, call, said.arguments, said.idempotency_key, status)
+        tool_calls.queue_call(session.run_id, row_id)
+        return
+    outcome = dispatch.begin(session, gate, call, passed)
+    if isinstance(outcome, dispatch.Child):
+        put.enqueue(outcome.log.id)
+    if session.state.calls[call.call_id].phase == phases.READY:  # its answer had come before it was asked for
+        carry(session, gate, call.call_id)

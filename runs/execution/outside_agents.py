@@ -1,0 +1,181 @@
+"""What an outside agent does with its run: ask for a call, complete, fail."""
+
+import re
+from typing import Any
+
+from common.canonical import canonical, digest, normalise
+from common.db import row
+from runs.actions import ending
+from runs.context import prefetch
+from runs.execution import external
+from runs.execution.dispatch import GateOnDemand
+from runs.execution.external import Ended, NotExternal, OutsideSession
+from runs.log import waits
+from runs.log.log import RunLog
+from runs.log.next_step import exceeded
+from runs.log.state import ENDED
+from runs.models import Run
+from runs.models.choices import EventType, MessageType, RunStatus
+from runs.providers.base import ToolRequest
+
+CALL_ID = re.compile(r"[!-~]{1,64}", re.ASCII)
+MAX_NAME = 64
+MAX_OUTPUT = 1_000_000  # characters
+MAX_MESSAGE = 10_000
+CODE = re.compile(r"[A-Z][A-Z0-9_]{0,49}", re.ASCII)
+AGENT_FAILED = "AGENT_FAILED"
+
+REQUESTED_BEFORE = "SELECT request_digest FROM runs_toolcall WHERE run_id = %s AND call_id = %s"
+
+
+class OutsideRefused(Exception):
+    """The outside agent cannot do this, and nothing has changed, but for a budget: that ends the run.
+
+    `code`: NOT_EXTERNAL, RUN_ENDED, BAD_CALL_ID, BAD_NAME, CALL_DIFFERS, CALLS_OPEN, TOO_LONG, BAD_CODE,
+    EMPTY, BUDGET_STEPS, BUDGET_TOKENS, BUDGET_SECONDS.
+    """
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code, self.message, self.details = code, message, details
+
+
+def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> None:
+    """Bring a call of the outside agent before the gate, and on its way when it may pass.
+
+    What only touches this database is done when this returns; the rest a queue worker executes. The
+    same `call_id` (the agent's own, 1 to 64 visible ASCII characters) with the same tool and arguments
+    is the same call. Raises OutsideRefused, RunGone, NotJson.
+    """
+    if not CALL_ID.fullmatch(call_id):
+        raise OutsideRefused("BAD_CALL_ID", "A call id has 1 to 64 visible ASCII characters.")
+    if not 0 < len(name) <= MAX_NAME:
+        raise OutsideRefused("BAD_NAME", f"A tool's name has 1 to {MAX_NAME} characters.")
+    arguments = normalise(arguments)
+    if came_before(run_id, call_id, name, arguments):
+        return
+    prefetch.of_calls([ToolRequest(name, arguments)])
+    session = _session(run_id)
+    try:
+        with session.step() as log:
+            if came_before(run_id, call_id, name, arguments):
+                return
+            limit = ending.past_deadline(log) or exceeded(session.state)
+            if limit:
+                ending.fail(session, log, limit.code, limit.message)
+            else:
+                _ask(session, log, call_id, name, arguments)
+    except Ended as ended:
+        raise _ended(ended) from None
+    if limit:
+        raise OutsideRefused(limit.code, limit.message)
+
+
+def came_before(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> bool:
+    """Whether this very call has been asked for. Raises OutsideRefused when another has its id."""
+    found = row(REQUESTED_BEFORE, [run_id, call_id])
+    if found and found[0] != digest(name, canonical(arguments)):
+        raise OutsideRefused("CALL_DIFFERS", f"Call {call_id} came before with another tool or arguments.")
+    return found is not None
+
+
+def complete(run_id: str, output: str) -> None:
+    """End the run with what the agent leaves. The same again changes nothing.
+
+    Raises OutsideRefused (CALLS_OPEN names the calls), RunGone.
+    """
+    if len(output) > MAX_OUTPUT:
+        raise OutsideRefused("TOO_LONG", f"The output is longer than {MAX_OUTPUT} characters.")
+    session = _session(run_id)
+    left = output.strip() or None
+    try:
+        with session.step(lock_parent_too=True) as log:
+            _check_nothing_open(session)
+            if left:
+                _say(session, {"content": left})
+            ending.complete(session, log, left)
+            _tell_parent(session)
+    except Ended as ended:
+        if not Run.objects.filter(pk=run_id, status=RunStatus.COMPLETED, output=left).exists():
+            raise _ended(ended) from None
+
+
+def fail(run_id: str, message: str, code: str = AGENT_FAILED) -> None:
+    """End the run as failed, in the agent's words; open calls end with it. The same again changes nothing.
+
+    Raises OutsideRefused, RunGone.
+    """
+    if not CODE.fullmatch(code):
+        raise OutsideRefused("BAD_CODE", "A code has 1 to 50 capital letters, digits and underscores.")
+    message = message.strip()
+    if not message:
+        raise OutsideRefused("EMPTY", "Say why the run has failed.")
+    if len(message) > MAX_MESSAGE:
+        raise OutsideRefused("TOO_LONG", f"The message is longer than {MAX_MESSAGE} characters.")
+    session = _session(run_id)
+    try:
+        with session.step(lock_parent_too=True) as log:
+            ending.fail(session, log, code, message)
+            _tell_parent(session)
+    except Ended as ended:
+        same = {"status": RunStatus.FAILED, "error": {"code": code, "message": message}}
+        if not Run.objects.filter(pk=run_id, **same).exists():
+            raise _ended(ended) from None
+
+
+def fail_overdue(run_id: str) -> bool:
+    """End a run whose agent has not ended it in time. False when it has time left after all."""
+    session = _session(run_id)
+    try:
+        with session.step(lock_parent_too=True) as log:
+            limit = ending.past_deadline(log)
+            if limit:
+                ending.fail(session, log, limit.code, limit.message)
+                _tell_parent(session)
+    except Ended:
+        return False
+    return limit is not None
+
+
+def _ask(session: OutsideSession, log: RunLog, call_id: str, name: str, arguments: dict[str, Any]) -> None:
+    waits.wake(log)
+    session.absorb()
+    request = {"call_id": call_id, "name": name, "arguments": arguments}
+    _say(session, {"content": "", "tool_calls": [request]})
+    external.hand_over(session, GateOnDemand(session), session.state.calls[call_id])
+    external.rest(session, log)
+
+
+def _say(session: OutsideSession, said: dict[str, Any]) -> None:
+    """A message of the agent: each counts as one of the run's steps."""
+    speaker = session.state.speaker
+    kind = MessageType.STATUS.value
+    payload = {"role": "assistant", "author": speaker.role, "message_type": kind, **said}
+    session.append(EventType.MESSAGE_CREATED, payload, agent=speaker.agent)
+
+
+def _check_nothing_open(session: OutsideSession) -> None:
+    still_open = [call for call in session.state.calls.values() if call.phase != ENDED]
+    if still_open:
+        listed = ", ".join(call.call_id for call in still_open)
+        raise OutsideRefused(
+            "CALLS_OPEN",
+            f"These calls have not ended: {listed}.",
+            open=[call.call_id for call in still_open],
+        )
+
+
+def _tell_parent(session: OutsideSession) -> None:
+    if session.parent:
+        waits.flush_and_enqueue(session.parent)
+
+
+def _session(run_id: str) -> OutsideSession:
+    try:
+        return OutsideSession.enter(run_id)
+    except NotExternal:
+        raise OutsideRefused("NOT_EXTERNAL", "Deputy drives this run itself.") from None
+
+
+def _ended(ended: Ended) -> OutsideRefused:
+    return OutsideRefused("RUN_ENDED", str(ended), run_status=ended.status)

@@ -1,0 +1,45 @@
+"""Ask policy about a call from outside its run's step: for an edit, a simulation, an outside agent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from runs.gate.provenance import of_run
+from runs.log.log import read
+from runs.log.state import fold
+from runs.models import Run, ToolCall
+from runs.tools.call import Gate, Refused, Stopped
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Policy's answer about these arguments. `refused` is None where an approval can let the call pass."""
+
+    effect: str
+    idempotency_key: str
+    refused: Refused | None = None
+
+
+def gate_of(run: Run) -> Gate:
+    """The gate as the run stands before it now."""
+    gate = Gate.open(
+        run.organization_id, run.project_id, run.group_id, run.user_id, run.delegated_permissions
+    )
+    gate.trace = lambda tool, arguments: of_run(run, gate.declared).facts(tool, arguments)
+    return gate
+
+
+def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
+    """What policy says about the call with other arguments, for the agent that asked for it."""
+    gate = gate_of(run)
+    role_id = role_of(run, call.agent)
+    said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
+    if isinstance(said, Refused):
+        return Asked("deny", "", said)
+    effect = said.decision.effect if isinstance(said, Stopped) else "allow"
+    return Asked(effect, said.idempotency_key)
+
+
+def role_of(run: Run, agent: str) -> str | None:
+    """The role the agent has in the run, as run.created recorded it."""
+    members = fold(read(run.pk)[:1]).members
+    return next((member.role_id for member in members if member.agent == agent), run.role_id)

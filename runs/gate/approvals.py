@@ -1,0 +1,202 @@
+"""Approvals inside a step: ask for one, see whether one holds, use it up, tell the agent of a refusal.
+
+Deciding is runs/actions/decide.py.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from common import ids
+from common.canonical import canonical, digest
+from common.db import row
+from policy.checker import approval_key
+from policy.models import Grant, GrantUse
+from policy.terms import Effect
+from runs.log import tool_calls, waits
+from runs.log.log import RunLog
+from runs.log.state import Call
+from runs.models import Approval
+from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind, WaitOutcome
+from runs.queue import put
+from runs.tools.call import Admitted, Stopped
+
+if TYPE_CHECKING:
+    from runs.log.claimed import Session
+
+
+@dataclass(frozen=True)
+class Satisfied:
+    """What an approval of these very arguments satisfies, and which one it is."""
+
+    effects: frozenset[tuple[str, Effect]] = frozenset()
+    approval_id: str | None = None
+    row_id: str = ""  # of the call
+
+
+NOTHING = Satisfied()
+SATISFIED = """
+SELECT a.id, a.tool_call_id, a.decided_as_human
+FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
+WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
+  AND a.status = 'approved' AND a.consumed_at IS NULL
+ORDER BY a.id DESC LIMIT 1
+"""
+CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
+
+
+def arguments_digest(tool: str, arguments: dict[str, Any]) -> str:
+    """What an approval is bound to, beside its run and call."""
+    return digest(tool, canonical(arguments))
+
+
+def correlation_key(idempotency_key: str, asked_before: int = 0) -> str:
+    """`cap-approval-{key}`; with a number when the same call has to be asked about again."""
+    return approval_key(idempotency_key) + (f"-{asked_before + 1}" if asked_before else "")
+
+
+def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:
+    """The unused approval of this call with these arguments, if there is one."""
+    if call.wait_kind != WaitKind.APPROVAL:
+        return NOTHING
+    found = row(SATISFIED, [run_id, call.call_id, arguments_digest(call.tool, arguments)])
+    if found is None:
+        return NOTHING
+    from runs.tools.call import idempotency_key
+
+    key = idempotency_key(run_id, call.call_id, call.tool, arguments)
+    approval_id, row_id, as_human = found
+    effect: Effect = "require_human" if as_human else "require_approval"
+    return Satisfied(frozenset({(key, effect)}), approval_id, row_id)
+
+
+def request(
+    session: "Session", call: Call, stopped: Stopped, record: dict[str, Any], superseding: str | None = None
+) -> None:
+    """Stop the call at the gate: approval, wait and event in the step's transaction."""
+    log = session.log
+    assert log is not None  # noqa: S101
+    decision = stopped.decision
+    row_id = tool_calls.open_call(log, call, stopped.arguments, stopped.idempotency_key, CallStatus.WAITING)
+    if superseding:
+        Approval.objects.filter(pk=superseding).update(status=ApprovalStatus.SUPERSEDED)
+    asked_before = Approval.objects.filter(tool_call_id=row_id).count() if call.wait_kind else 0
+    key = correlation_key(stopped.idempotency_key, asked_before)
+    seconds = decision.timeout or settings.APPROVAL_SECONDS
+    approval = Approval(
+        id=ids.approval_id(),
+        organization_id=log.organization_id,
+        run_id=log.id,
+        tool_call_id=row_id,
+        capability=decision.capability or "",
+        effect=decision.effect,
+        rule=decision.rule_id or decision.reason_code,
+        explanation=decision.message,
+        arguments_digest=arguments_digest(call.tool, stopped.arguments),
+        correlation_key=key,
+        requested_at=log.now,
+        expires_at=log.now + timedelta(seconds=seconds),
+        deciders_needed=decision.deciders_needed,
+        on_expiry=decision.on_expiry,
+    )
+    approval.save(force_insert=True)
+    session.append(
+        EventType.TOOL_REQUIRES_APPROVAL,
+        {
+            "call_id": call.call_id,
+            "tool": call.tool,
+            "arguments": stopped.arguments,
+            "approval": approval.pk,
+            "correlation_key": key,
+            "effect": decision.effect,
+            "decision": record,
+            "message": decision.message,
+            "on_expiry": decision.on_expiry,
+            "expires_at": approval.expires_at.isoformat() if approval.expires_at else None,
+        },
+        agent=call.agent,
+    )
+    waits.open_wait(
+        log,
+        waits.NewWait(WaitKind.APPROVAL, key, tool_call_id=row_id, expires_at=approval.expires_at),
+    )
+    session.absorb()
+    put.enqueue_task("notify", approval.pk)
+
+
+def consume(log: RunLog, approval_id: str | None) -> None:
+    """An approval is spent on the call it lets through."""
+    if approval_id:
+        log.also.append((CONSUME, [log.now, approval_id]))
+
+
+def use_grant(log: RunLog, admitted: Admitted) -> bool:
+    """Count this call as a use of the grant that let it pass. False when the grant has no use left.
+
+    The grant's row is locked, so that two calls cannot both have its last use.
+    """
+    if not admitted.decision.grant_id:
+        return True
+    grant = Grant.objects.select_for_update(no_key=True).get(pk=admitted.decision.grant_id)
+    used = grant.uses.exclude(idempotency_key=admitted.idempotency_key).count()
+    if grant.revoked_at or (grant.max_uses is not None and used >= grant.max_uses):
+        return False
+    if grant.expires_at and grant.expires_at <= log.now:
+        return False
+    GrantUse.objects.get_or_create(
+        grant=grant,
+        idempotency_key=admitted.idempotency_key,
+        defaults={"organization_id": log.organization_id},
+    )
+    return True
+
+
+REFUSALS = {
+    WaitOutcome.REJECTED.value: (
+        EventType.TOOL_REJECTED,
+        CallStatus.REJECTED,
+        "APPROVAL_REJECTED",
+        "Rejected by {by}: {reason}",
+    ),
+    WaitOutcome.EXPIRED.value: (
+        EventType.TOOL_EXPIRED,
+        CallStatus.EXPIRED,
+        "APPROVAL_EXPIRED",
+        "Nobody decided about '{tool}' in time. This is not a rejection.",
+    ),
+    WaitOutcome.CANCELLED.value: (
+        EventType.TOOL_FAILED,
+        CallStatus.CANCELLED,
+        "APPROVAL_CANCELLED",
+        "The request for an approval of '{tool}' was withdrawn. This is not a rejection.",
+    ),
+    WaitOutcome.SUPERSEDED.value: (
+        EventType.TOOL_FAILED,
+        CallStatus.CANCELLED,
+        "APPROVAL_SUPERSEDED",
+        "The request for an approval of '{tool}' no longer applies. This is not a rejection.",
+    ),
+}
+
+
+def settle(session: "Session", call: Call) -> None:
+    """A decision has come: an approved call stands before the gate again, the others end in words."""
+    log = session.log
+    assert log is not None  # noqa: S101
+    if call.outcome == WaitOutcome.APPROVED:
+        payload = {
+            "call_id": call.call_id,
+            "by": call.payload.get("by"),
+            "approval": call.payload.get("approval"),
+        }
+        if call.payload.get("arguments") is not None:
+            payload["arguments"] = call.payload["arguments"]
+        session.append(EventType.TOOL_APPROVED, payload, agent=call.agent)
+        return
+    type, status, code, words = REFUSALS[call.outcome]
+    told = {"by": "a person", "reason": "no reason given", **call.payload, "tool": call.tool}
+    error = {"code": code, "message": words.format(**{k: told[k] for k in ("by", "reason", "tool")})}
+    tool_calls.close_call(log, call.call_id, status, error=error)
+    session.append(type, {"call_id": call.call_id, "tool": call.tool, "error": error}, agent=call.agent)

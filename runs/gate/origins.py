@@ -1,0 +1,108 @@
+"""Where the values of a call that waits for a decision came from, each with the passages it stands in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policy.provenance.terms import Facts, Source, Traced
+from runs.gate.admission import gate_of
+from runs.gate.provenance import Gathered, of_run
+from runs.models import Approval, RunEvent
+from runs.models.choices import EventType
+
+AROUND = 120  # characters shown on each side of a passage
+LONGEST = 600  # of a passage
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A place a value stands in: a message or a result of the run, by the event that brought it."""
+
+    run: str
+    event: int
+    field: str
+    before: str
+    marked: str
+    after: str
+    source: str
+    how: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One value of the call and where it came from: user, organization, outside or unknown."""
+
+    argument: str
+    value: str
+    source: str
+    steers: bool
+    doubtful: bool
+    why: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Of a whole call: its values, whether the person's words ask for it, and what they ask for."""
+
+    values: tuple[Origin, ...]
+    asked_for: bool
+    rights: tuple[str, ...]
+    read_outside: bool
+
+
+def origins(approval: Approval) -> Origins:
+    """By what the run had heard and read when it asked. Two queries, and one for each result kept apart."""
+    gathered = of_run(approval.run, gate_of(approval.run).declared, asked_at(approval))
+    arguments = approval.tool_call.effective_arguments
+    if approval.edited_arguments is not None:
+        arguments = approval.edited_arguments
+    facts = gathered.facts(approval.tool_call.tool, arguments)
+    values = tuple(_origin(value, facts, gathered) for value in facts.values)
+    rights = tuple(gathered.material.intent.as_list())
+    return Origins(values, facts.asked_for, rights, facts.read_outside)
+
+
+def asked_at(approval: Approval) -> int | None:
+    """The event at which the call stopped."""
+    stops = RunEvent.objects.filter(
+        run=approval.run_id,
+        type=EventType.TOOL_REQUIRES_APPROVAL,
+        payload__call_id=approval.tool_call.call_id,
+    )
+    seq: int | None = stops.order_by("-seq").values_list("seq", flat=True).first()
+    return seq
+
+
+def _origin(value: Traced, facts: Facts, gathered: Gathered) -> Origin:
+    doubtful = value in facts.doubtful
+    passages = tuple(_passages(value, gathered))
+    return Origin(value.path, value.value, value.trust, value.steers, doubtful, value.why, passages)
+
+
+def _passages(value: Traced, gathered: Gathered) -> Iterator[Passage]:
+    for source in value.sources:
+        text = gathered.material.passage(source)
+        run, _, seq = source.piece.rpartition(":")
+        start, end = source.start, min(source.end, source.start + LONGEST)
+        yield Passage(
+            run=run or gathered.run_id,
+            event=int(seq),
+            field=source.field,
+            before=_cut(text[:start], last=True),
+            marked=text[start:end],
+            after=_cut(text[source.end :], last=False),
+            source=source.trust,
+            how=_how(source),
+            why=source.why,
+        )
+
+
+def _how(source: Source) -> str:
+    return "" if source.how == "whole" else source.how
+
+
+def _cut(text: str, last: bool) -> str:
+    if len(text) <= AROUND:
+        return text
+    return f"…{text[-AROUND:]}" if last else f"{text[:AROUND]}…"

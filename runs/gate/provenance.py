@@ -1,0 +1,101 @@
+"""Where the values of a run's calls came from, by the run's own log: its messages and results, in order.
+
+The weighing is policy/provenance; here is what a run has heard and read. Gathered once a claim, and only
+when a rule or a profile asks.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from policy.provenance.infer import Declaration
+from policy.provenance.terms import Facts
+from policy.provenance.trace import Material
+from runs.log import log
+from runs.log.state import USER, Call, Said, State, fold
+from runs.models import Run, RunEvent, ToolCall
+from runs.models.choices import EventType, RunKind
+
+Declare = Callable[[str], Declaration]
+
+ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
+
+
+def of_run(run: Run, declare: Declare, upto: int | None = None) -> "Gathered":
+    """What a run has heard and read, up to an event or until now."""
+    events = [event for event in log.read(run.pk) if upto is None or event.seq <= upto]
+    return Gathered(run.pk, run.root_id, fold(events), declare)
+
+
+class Gathered:
+    """What a run has heard and read up to now. Pieces are named by the event that brought them."""
+
+    def __init__(self, run_id: str, root_id: str, state: State, declare: Declare) -> None:
+        self.run_id, self.root_id, self.state, self.declare = run_id, root_id, state, declare
+        self.material = Material()
+        self.seq = 0
+        self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
+        if not self.personal:
+            for seq, words in persons_words(root_id):
+                self.material.hear(f"{root_id}:{seq}", words)
+
+    def facts(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
+        """Where the values of a call came from."""
+        self.catch_up()
+        declared = self.declare(tool)
+        found = self.material.facts(declared, arguments)
+        return replace(found, repeats=self._repeats(declared, tool, found))
+
+    def catch_up(self) -> None:
+        """Take in what the log brought since the last time."""
+        for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
+            if isinstance(entry, Said):
+                hear = self.material.hear if self.personal else self.material.overhear
+                hear(str(seq), entry.content)
+            elif entry.error is None:
+                declared, arguments = self.declare(entry.tool), effective(entry)
+                self.material.read(str(seq), declared, arguments, self._result(entry))
+            else:
+                self.material.overhear(str(seq), str(entry.error.get("message", "")))
+        if self.seq == 0 and self.state.context:
+            self.material.overhear("1", self.state.context)
+        self.seq = self.state.seq
+
+    def _new(self) -> Iterator[tuple[int, Said | Call]]:
+        for said in self.state.messages:
+            if said.seq > self.seq and said.author == USER:
+                yield said.seq, said
+        for call in self.state.calls.values():
+            if call.ended > self.seq and (call.error is None or call.idempotency_key):
+                yield call.ended, call
+
+    def _result(self, call: Call) -> Any:
+        if not call.stored:
+            return call.result
+        stored = ToolCall.objects.filter(run_id=self.run_id, call_id=call.call_id)
+        return stored.values_list("result", flat=True).first()
+
+    def _repeats(self, declared: Declaration, tool: str, found: Facts) -> bool:
+        """Whether a call that does the same was approved in this run, and nothing from outside came since."""
+        if declared.deeds & ONCE_ONLY or not found.effect:
+            return False
+        numbered = (
+            int(piece.name) for piece in self.material.pieces if piece.outside and piece.name.isdigit()
+        )
+        latest = max(numbered, default=0)
+        return any(
+            self.material.facts(declared, effective(call)).pattern == found.pattern
+            for call in self.state.calls.values()
+            if call.tool == tool and call.approved > latest and call.ended and call.error is None
+        )
+
+
+def persons_words(root_id: str) -> list[tuple[int, str]]:
+    """What the person said to the run at the root of a tree: (seq, words)."""
+    said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
+    return [(seq, payload["content"]) for seq, payload in said.order_by("seq").values_list("seq", "payload")]
+
+
+def effective(call: Call) -> dict[str, Any]:
+    """The arguments a call ran with, or would."""
+    return call.arguments if call.effective_arguments is None else call.effective_arguments

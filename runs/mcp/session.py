@@ -1,0 +1,140 @@
+"""Where an MCP client stands: who asks, in which project, and which run its calls belong to."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.handlers.asgi import ASGIRequest
+from django.db import transaction
+from django.http import HttpRequest
+
+from common.api.errors import Problem
+from common.api.views import ApiView
+from common.db import execute
+from groups.api.access import find_project, projects
+from groups.api.authentication import TokenAuthentication
+from groups.models import Membership, Project
+from runs.actions.start import start
+from runs.api import access
+from runs.execution import outside_agents
+from runs.models import Run
+from runs.models.choices import ACTIVE, Driver
+
+PATH = re.compile(r"/mcp(?:/runs/(?P<run>run_[0-9a-z]{26})|/projects/(?P<project>[^/\x00]{1,63}))?/?\Z")
+ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.mcp ' || %s, 0))"
+
+
+class McpView(ApiView):
+    """Never routed: the API's own way to find out who asks, how far their token reaches and how often."""
+
+    area = "runs"
+    action_map = {"post": "call"}
+    authentication_classes = (TokenAuthentication,)
+
+
+@dataclass(frozen=True)
+class Place:
+    """`run_id` where the address names a run; without, calls go to the token's open run of the project."""
+
+    user: Any
+    membership: Membership
+    token: Any
+    project: Project
+    run_id: str | None = None
+
+    @property
+    def session_key(self) -> str:
+        return f"mcp-{self.token.pk}"
+
+
+def find(http: ASGIRequest) -> Place:
+    """Who asks, and where. Raises Problem (an APIException), as the API would."""
+    request = asker(http)
+    path = PATH.match(http.path_info)
+    if path is None:
+        raise Problem(404, "NOT_FOUND", "Nothing is here. There are /mcp, /mcp/projects/… and /mcp/runs/….")
+    who = {"user": request.user, "membership": request.membership, "token": request.auth}
+    if path["run"]:
+        run = access.runs(request.membership).filter(pk=path["run"]).select_related("project").first()
+        if run is None:
+            raise Problem(404, "NOT_FOUND", "No such run.")
+        check_drives(run, request.user)
+        return Place(**who, project=run.project, run_id=run.pk)
+    return Place(**who, project=project_of(request.membership, path["project"]))
+
+
+def asker(http: HttpRequest) -> Any:
+    """The request with its user, token and membership. Raises APIException."""
+    view = McpView()
+    view.request = request = view.initialize_request(http)
+    view.args, view.kwargs, view.format_kwarg = (), {}, None
+    view.headers = {}
+    view.initial(request)
+    return request
+
+
+def project_of(membership: Membership, name: str | None) -> Project:
+    """The project of this id or slug; without a name the only one there is. Raises Problem."""
+    if name:
+        found = find_project(membership, name)
+        if found is None:
+            raise Problem(404, "NOT_FOUND", "No such project.")
+        return found
+    some = list(projects(membership).order_by("slug")[:20])
+    if len(some) != 1:
+        slugs = ", ".join(project.slug for project in some) or "none"
+        raise Problem(400, "PROJECT_MISSING", f"Say which project, as /mcp/projects/…; there are: {slugs}.")
+    return some[0]
+
+
+def check_drives(run: Run, user: Any) -> None:
+    """Raises Problem unless the user's own agent drives the run from outside."""
+    access.check_drives(run, user)
+    if run.driver != Driver.EXTERNAL:
+        raise Problem(409, "NOT_EXTERNAL", "Deputy drives this run itself.")
+
+
+def current(place: Place) -> Run | None:
+    """The run that calls from here belong to, if there is one already."""
+    if place.run_id:
+        return Run.objects.get(pk=place.run_id)
+    mine = Run.objects.filter(
+        organization_id=place.project.organization_id,
+        project=place.project,
+        user=place.user,
+        session_key=place.session_key,
+        driver=Driver.EXTERNAL,
+        status__in=ACTIVE,
+    )
+    return mine.order_by("-id").first()
+
+
+def opened(place: Place) -> Run:
+    """The run that calls from here belong to, started where there is none. Raises CannotStart."""
+    with transaction.atomic():
+        execute(ONE_AT_A_TIME, [f"{place.session_key} {place.project.pk}"])
+        return current(place) or begin(place, f"Calls over MCP with the token {place.token}")
+
+
+def begin(place: Place, goal: str, context: str = "") -> Run:
+    """A new run, to which the calls from here belong from now on. Raises CannotStart."""
+    run_id = start(
+        user=place.user,
+        project=place.project,
+        goal=goal,
+        context=context,
+        session_key=place.session_key,
+        driver=Driver.EXTERNAL.value,
+    )
+    return Run.objects.get(pk=run_id)
+
+
+def leave(place: Place) -> None:
+    """End the run so far where none of its calls is open."""
+    run = current(place)
+    if run is None:
+        return
+    try:
+        outside_agents.complete(run.pk, "")
+    except outside_agents.OutsideRefused:
+        return  # calls of it are open: it ends with its deadline, and its results can be asked for

@@ -1,0 +1,121 @@
+"""What Prometheus reads: how things stand, and the counts of the log. All of it is the database's, so
+every web process gives the same answer, whichever machine did the work.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from common.db import row, rows
+from runs.observe import counts
+from runs.observe.health import vitals
+
+# a waiting run has at least one open wait, and those have an index
+ACTIVE = """
+SELECT status, '', count(*) FROM runs_run WHERE status IN ('pending', 'running') GROUP BY status
+UNION ALL
+SELECT 'waiting', r.waiting_reason, count(DISTINCT r.id) FROM runs_wait w JOIN runs_run r ON r.id = w.run_id
+WHERE w.resolved_at IS NULL AND r.status = 'waiting' GROUP BY r.waiting_reason
+"""
+APPROVALS = """
+SELECT count(*), COALESCE(EXTRACT(epoch FROM clock_timestamp() - min(requested_at))::float8, 0)
+FROM runs_approval WHERE status = 'pending'
+"""
+# Streams of a tree send nothing younger than the oldest transaction that is writing (runs/api/stream.py).
+FEED_LAG = """
+SELECT COALESCE(EXTRACT(epoch FROM clock_timestamp() - min(xact_start))::float8, 0) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+"""
+
+Families = Iterator[Any]
+
+
+class Installation(Collector):
+    """The figures of the whole installation, as families of prometheus_client."""
+
+    def collect(self) -> Families:
+        counts.count()
+        yield from now()
+        yield from so_far(counts.read())
+
+
+def registry() -> CollectorRegistry:
+    made = CollectorRegistry(auto_describe=False)
+    made.register(Installation())
+    return made
+
+
+def now() -> Families:
+    """How things stand."""
+    found = vitals()
+    (approvals, oldest), (lag,) = row(APPROVALS), row(FEED_LAG)
+    yield _labelled("deputy_runs", "Runs that have not ended.", ("status", "reason"), rows(ACTIVE))
+    yield _gauge("deputy_queue_messages", "Messages that workers may take now.", found.queue_depth)
+    yield _gauge(
+        "deputy_queue_oldest_seconds", "How long the oldest of them has been waiting.", found.queue_age
+    )
+    yield _gauge(
+        "deputy_pending_run_oldest_seconds",
+        "How long the longest pending run has waited for a worker.",
+        found.pending_age,
+    )
+    yield _gauge("deputy_worker_groups", "Groups of workers that live.", found.groups)
+    doing = [("busy", found.busy), ("idle", found.workers - found.busy)]
+    yield _labelled("deputy_workers", "Workers that live.", ("state",), doing)
+    yield _gauge("deputy_approvals_pending", "Approvals that wait for a decision.", approvals)
+    yield _gauge("deputy_approval_oldest_seconds", "How long the oldest of them has been waiting.", oldest)
+    yield _gauge(
+        "deputy_event_feed_lag_seconds", "How far streams of events may lag behind what has happened.", lag
+    )
+
+
+def so_far(totals: counts.Counts) -> Families:
+    """What has happened since metrics were first read."""
+    yield _counter("deputy_events", "Events of runs.", ("type",), totals.get("events", {}))
+    yield _counter(
+        "deputy_tool_calls",
+        "Tool calls by what came of them.",
+        ("tool", "outcome"),
+        totals.get("tool_calls", {}),
+    )
+    yield _counter(
+        "deputy_model_tokens",
+        "Tokens of models, as their providers counted them.",
+        ("model", "direction"),
+        totals.get("tokens", {}),
+    )
+    yield steps(totals)
+
+
+def steps(totals: counts.Counts) -> Any:
+    """How long models and tools took, as a histogram."""
+    words = "How long the steps of runs took: a model's reply, a tool's call."
+    family = HistogramMetricFamily("deputy_step_seconds", words, labels=["step"])
+    for (step,), total in totals.get("step_seconds", {}).items():
+        found = totals["step_bucket"]
+        sizes = [found.get((step, str(number)), 0.0) for number in range(len(counts.BOUNDS) + 1)]
+        names = [*map(str, counts.BOUNDS), "+Inf"]
+        family.add_metric(
+            [step], [(name, sum(sizes[: i + 1])) for i, name in enumerate(names)], sum_value=total
+        )
+    return family
+
+
+def _gauge(name: str, words: str, value: float) -> Any:
+    return GaugeMetricFamily(name, words, value=value)
+
+
+def _labelled(name: str, words: str, labels: tuple[str, ...], found: list[Any]) -> Any:
+    family = GaugeMetricFamily(name, words, labels=labels)
+    for *values, count in found:
+        family.add_metric(values, count)
+    return family
+
+
+def _counter(name: str, words: str, labels: tuple[str, ...], found: dict[tuple[str, ...], float]) -> Any:
+    family = CounterMetricFamily(name, words, labels=labels)
+    for values, count in sorted(found.items()):
+        family.add_metric(values, count)
+    return family

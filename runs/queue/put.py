@@ -1,0 +1,101 @@
+"""The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import transaction
+from django_q.conf import Conf
+from django_q.tasks import async_task
+
+from common.db import row
+from runs.queue.broker import PostgresBroker
+
+if TYPE_CHECKING:
+    from runs.log.log import RunLog
+
+ADVANCE = "runs.workers.tasks.advance"
+WAKE = "runs.workers.tasks.wake"
+EXECUTE_CALL = "runs.workers.tasks.execute_call"
+
+# No result is kept, and no time-out set: a step's own deadline guards it (runs/queue/lease.py).
+OPTIONS = {"save": False, "timeout": -1}
+REQUEUE_AFTER = 15  # seconds a pending run may wait on the queue before it is queued again
+PENDING = """
+SELECT COALESCE(EXTRACT(epoch FROM clock_timestamp() - min(queued_at)), 0)::float8 FROM runs_run
+WHERE status = 'pending' AND driver = 'internal'
+"""
+
+
+def enqueue(run_id: str, delay: float = 0, log: "RunLog | None" = None) -> None:
+    """Ask for a worker to drive the run. Joins the caller's transaction: no commit, no message.
+
+    With a `delay` (seconds), ask for one to look then whether what the run waits for has come due. With
+    a `log`, the message is written when that is flushed.
+    """
+    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay, log)
+
+
+def enqueue_call(run_id: str, tool_call_id: str) -> None:
+    """Ask for a worker to carry on a call of this run, which an outside agent drives."""
+    _send(EXECUTE_CALL, (tool_call_id,), run_id, 0)
+
+
+def enqueue_task(name: str, *arguments: str, delay: float = 0, log: "RunLog | None" = None) -> None:
+    """Ask for a worker to call a function of runs/workers/tasks.py, if need be after `delay` seconds.
+
+    Joins the caller's transaction, and like every message may come twice. `log` as for `enqueue`.
+    """
+    _send(f"runs.workers.tasks.{name}", arguments, None, delay, log)
+
+
+def requeue_after() -> int:
+    """Seconds a pending run may wait before its message counts as lost."""
+    if not on_redis():
+        return REQUEUE_AFTER
+    from runs.queue import redis_broker
+
+    return redis_broker.requeue_after()
+
+
+def forward(holder: str) -> None:
+    """On Redis, hand over the messages that PostgreSQL keeps and that are due."""
+    if on_redis():
+        from runs.queue import redis_broker
+
+        redis_broker.forward(Conf.CLUSTER_NAME, holder)
+
+
+def oldest(in_postgres: float) -> float:
+    """Seconds the oldest work that workers could begin has been waiting; 0 where the queue is away.
+
+    `in_postgres` is what a sign of life (heartbeat.beat) has learnt of the queue there.
+    """
+    if not on_redis():
+        return in_postgres
+    from runs.queue import redis_broker
+
+    return 0.0 if redis_broker.waiting() is None else float(row(PENDING)[0])
+
+
+def on_redis() -> bool:
+    return bool(settings.Q_BROKER == "redis")
+
+
+def _send(
+    task: str, arguments: tuple[str, ...], run_id: str | None, delay: float, log: "RunLog | None" = None
+) -> None:
+    if not settings.QUEUE_ENABLED:
+        return
+    if on_redis() and run_id and not delay:  # what the sweep would find again may be lost
+        transaction.on_commit(partial(_send_to_redis, task, arguments))
+        return
+    table = PostgresBroker()
+    table.run_id, table.delay, table.log = run_id, delay, log
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": table})
+
+
+def _send_to_redis(task: str, arguments: tuple[str, ...]) -> None:
+    from runs.queue import redis_broker
+
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": redis_broker.RedisBroker()})

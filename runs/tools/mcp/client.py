@@ -1,0 +1,168 @@
+"""Ask an MCP server: which tools it has, and to run one. Through the official SDK, one connection a question.
+
+The SDK takes more than a second to import, so it is there only in processes that use it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.conf import settings
+
+from common.sealed import Unreadable
+from runs.models import McpServer
+from runs.providers import loop
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from runs.tools.mcp.transport import Guarded
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_TOOLS = 500  # of one server
+MAX_PAGES = 50
+MAX_TEXT = 100_000  # characters of a result that reach the log
+IDEMPOTENCY_KEY = "deputy/idempotency-key"  # in _meta: the same call again has the same
+
+
+class McpError(Exception):
+    """The server gave no usable answer. `code` is stable, the message can be shown.
+
+    TIMEOUT, CONNECTION, ADDRESS_REFUSED and the other codes of common.outbound; MCP_UNAUTHORIZED,
+    MCP_REFUSED (the server's own error), MCP_BAD_ANSWER, MCP_INPUT_REQUIRED, MCP_SECRETS.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def list_tools(server: McpServer) -> list[dict[str, Any]]:
+    """The server's tools as JSON, in its order. Raises McpError."""
+
+    async def ask(client: "Client") -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        cursor = None
+        for _ in range(MAX_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+            cursor = page.next_cursor
+            if not cursor or len(found) > MAX_TOOLS:
+                break
+        if cursor or len(found) > MAX_TOOLS:
+            raise McpError("TOO_LARGE", f"The MCP server '{server}' lists more than {MAX_TOOLS} tools.")
+        return found
+
+    return connected(server, ask)
+
+
+def call_tool(
+    server: McpServer, name: str, arguments: dict[str, Any], idempotency_key: str
+) -> dict[str, Any]:
+    """What the tool answered: {text, structured?, others?, truncated?}. Raises McpError.
+
+    `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
+    """
+
+    async def ask(client: "Client") -> Any:
+        import mcp_types as types
+        from pydantic import TypeAdapter
+
+        # Not Client.call_tool: after the effect it would list all tools to check the result's schema.
+        meta: Any = {IDEMPOTENCY_KEY: idempotency_key}
+        params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
+        expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+        return await client.session.send_request(types.CallToolRequest(params=params), expected)
+
+    return answer_of(server, connected(server, ask))
+
+
+def connected(server: McpServer, ask: Callable[["Client"], Awaitable[T]]) -> T:
+    """The result of `ask` with a client that speaks to the server. Raises McpError."""
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    from runs.tools.mcp.transport import Guarded
+
+    try:
+        headers = server.headers
+    except Unreadable as error:
+        raise McpError("MCP_SECRETS", str(error)) from None
+    transport = Guarded(server.timeout_seconds, frozenset(settings.MCP_ALLOW))
+
+    async def speak() -> T:
+        async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=None) as http:
+            streams = streamable_http_client(server.url, http_client=http)
+            async with Client(streams, cache=None) as client:
+                return await ask(client)
+
+    try:
+        return loop.call(speak, server.timeout_seconds)
+    except Exception as error:
+        raise explained(server, transport, error) from None
+
+
+def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpError:
+    """Why there is no answer, in words that tell a person where to look."""
+    from mcp import MCPError
+
+    cause = root(error)
+    said = f"The MCP server '{server}'"
+    if isinstance(cause, McpError):
+        return cause
+    if transport.failure:
+        return McpError(transport.failure.code, f"{said} gave no answer: {transport.failure.message}.")
+    if isinstance(cause, TimeoutError):
+        return McpError("TIMEOUT", f"{said} gave no answer within {server.timeout_seconds} seconds.")
+    if transport.status in (401, 403):
+        return McpError("MCP_UNAUTHORIZED", f"{said} refuses Deputy's credentials ({transport.status}).")
+    if isinstance(cause, MCPError):
+        status = f" ({transport.status})" if transport.status >= 400 else ""
+        return McpError("MCP_REFUSED", f"{said} answered{status}: {cause.message[:500]}")
+    logger.warning("%s was not understood", said, exc_info=cause)
+    return McpError("MCP_BAD_ANSWER", f"{said} gave an answer that is not MCP ({type(cause).__name__}).")
+
+
+def root(error: BaseException) -> BaseException:
+    """The one failure inside the SDK's groups of failures."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+# Results
+
+
+def answer_of(server: McpServer, result: Any) -> dict[str, Any]:
+    """A result as the log keeps it. Raises McpError."""
+    from mcp_types import CallToolResult
+
+    if not isinstance(result, CallToolResult):
+        raise McpError("MCP_INPUT_REQUIRED", f"The MCP server '{server}' asks for further input.")
+    text = "\n".join(block.text for block in result.content if block.type == "text")
+    if result.is_error:
+        raise McpError("MCP_TOOL_ERROR", text[:2000] or "The tool failed and did not say why.")
+    answer: dict[str, Any] = {"text": text[:MAX_TEXT]}
+    if result.structured_content is not None:
+        answer["structured"] = result.structured_content
+    others = [other(block) for block in result.content if block.type != "text"]
+    if others:
+        answer["others"] = others
+    if len(text) > MAX_TEXT:
+        answer["truncated"] = True
+    return answer
+
+
+def other(block: Any) -> dict[str, Any]:
+    """A piece that is no text: what it is, without its bytes."""
+    told: dict[str, Any] = {"type": block.type}
+    if block.type == "resource_link":
+        return {**told, "uri": str(block.uri), "name": block.name}
+    if block.type == "resource":
+        text = getattr(block.resource, "text", None)
+        return {**told, "uri": str(block.resource.uri), **({"text": text[:MAX_TEXT]} if text else {})}
+    return {**told, "mime_type": block.mime_type, "size": len(block.data) * 3 // 4}

@@ -1,0 +1,71 @@
+"""The tools of an organization's MCP servers, as agents may call them."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from runs.models import McpServer, McpTool, ToolState
+from runs.tools.base import Tool, ToolContext, ToolError
+from runs.tools.mcp import definitions
+from runs.tools.mcp.client import McpError, call_tool
+
+SUSPENDED = {
+    ToolState.NEW: "'{name}' is new: an administrator has to accept it first.",
+    ToolState.CHANGED: "'{name}' has changed at its server: an administrator has to look at it first.",
+    ToolState.GONE: "'{name}' is no longer listed by its server.",
+}
+
+
+def tools_of(organization_id: str) -> dict[str, Tool]:
+    """By name, also those that are suspended; without those that cannot be used."""
+    return {tool.call_name: made(tool) for tool in rows([organization_id])}
+
+
+def names_of(organizations: Iterable[str] | None) -> set[str]:
+    """The names of the tools of these organizations, or of all there are."""
+    return {tool.call_name for tool in rows(organizations)}
+
+
+def rows(organizations: Iterable[str] | None) -> Iterable[McpTool]:
+    found = McpTool.objects.exclude(state=ToolState.UNUSABLE).select_related("server").order_by("id")
+    return found if organizations is None else found.filter(organization_id__in=list(organizations))
+
+
+def made(row: McpTool) -> Tool:
+    """The tool as its accepted definition says; hints only tighten (runs/tools/mcp/definitions.py)."""
+    definition = row.offered()
+    mutating = definitions.mutating(row.name, definition)
+    return Tool(
+        name=row.call_name,
+        description=definition["description"] or definition["title"],
+        parameters=definition["input_schema"],
+        function=function(row.server_id, row.name),
+        risk_level=definitions.risk(row.name, definition),
+        mutating=mutating,
+        supports_parallel=not mutating,
+        idempotent=definitions.idempotent(definition),
+        provenance="outside",
+        suspended=suspended(row),
+        checker=definitions.checker,
+    )
+
+
+def suspended(row: McpTool) -> str:
+    """Why it cannot be called now; empty where it can."""
+    if not row.server.enabled:
+        return f"The MCP server '{row.server}' is switched off."
+    return SUSPENDED.get(ToolState(row.state), "").format(name=row.call_name)
+
+
+def function(server_id: str, name: str) -> Callable[..., Any]:
+    """What runs a call: the server's address and headers are read anew each time."""
+
+    def call(run: ToolContext, /, **arguments: Any) -> dict[str, Any]:
+        server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
+        if server is None or not server.enabled:
+            raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+        try:
+            return call_tool(server, name, arguments, run.idempotency_key)
+        except McpError as error:
+            raise ToolError(error.message, error.code) from None
+
+    return call
