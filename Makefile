@@ -35,7 +35,7 @@ lint:  ## style and types
 
 messages:  ## the words of the interface: find new ones, compile, list what has no translation
 	$(INSTALL) --dev
-	@exec $(VENV) manage.py translations
+	@exec $(VENV) -m launch.messages
 
 pictures:  ## the pictures of docs/tour.md, made anew
 	$(INSTALL) --dev

@@ -9,6 +9,8 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg.adapt import Loader
 from psycopg.types.json import Jsonb
 
+Statement = tuple[str, list[Any]]  # SQL and the values of its parameters
+
 
 def jsonb(value: Any) -> Any:
     """`value` as a JSONB parameter; None stays NULL."""

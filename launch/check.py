@@ -15,10 +15,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from common.processes import die_with_parent
 from launch import postgres
 from launch.errors import one_line
 from launch.home import PROJECT
-from launch.processes import die_with_parent
 
 LINT = (
     ("-m", "ruff", "check", "--quiet", "."),

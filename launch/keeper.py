@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from common.processes import die_with_parent
 from launch import locks, place
 from launch.postgres import STOP_SECONDS, clean_environment
-from launch.processes import die_with_parent
 
 QUICK_FAILURES = 5  # this many deaths in a row, each within QUICK_SECONDS of its start, and it gives up
 QUICK_SECONDS = 10

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from common import env
+from common.processes import Make, die_with_parent
 from launch import locks, postgres
 from launch.errors import LaunchError, one_line
 from launch.home import PROJECT, keep_address, make_home, secret_key
 from launch.prepare import ACCOUNTS
-from launch.processes import Make, die_with_parent
 
 WEB_COMMAND = (
     *("-m", "gunicorn", "config.asgi:application", "-k", "asgi", "--log-level", "warning"),

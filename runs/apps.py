@@ -12,9 +12,12 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         labels.translate(self)
         from policy import tools
+        from runs.log import listeners
         from runs.tools import facts
+        from runs.webhooks import outbox
 
         tools.register("toolbox", facts.of_organization)
+        listeners.listen(outbox.listener)
         check_model()
         check_tracing()
 

@@ -5,7 +5,7 @@ from django.db import transaction
 from common.db import execute, row, rows
 from runs.actions import finish
 from runs.log import waits
-from runs.log.log import RunGone, RunLog
+from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.models.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
 
 CANCEL_WAITS = """
@@ -25,14 +25,6 @@ WHERE run_id = %s AND status IN ('requested', 'waiting', 'running')
 CHILDREN = """
 SELECT id FROM runs_run WHERE parent_run_id = ANY(%s) AND status = ANY(%s) ORDER BY depth, id
 """
-
-
-class AlreadyEnded(Exception):
-    """The run had ended before it could be cancelled."""
-
-    def __init__(self, status: str) -> None:
-        super().__init__(f"The run has already {status}.")
-        self.status = status
 
 
 def cancel(run_id: str, by: str = "", reason: str = "") -> None:

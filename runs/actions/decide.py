@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from common.canonical import NotJson, normalise
-from common.db import execute, from_json, jsonb, row
+from common.db import Statement, execute, from_json, jsonb, row
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from policy.book import STANDING_OF, standing_of
@@ -16,7 +16,7 @@ from runs.gate import admission
 from runs.gate.approvals import arguments_digest
 from runs.gate.deciders import own_run_excluded
 from runs.log import waits
-from runs.log.log import Part, RunGone, RunLog
+from runs.log.log import RunGone, RunLog
 from runs.models import Approval
 from runs.models.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 
@@ -217,7 +217,7 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str, now: da
     )
 
 
-def _word(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> Part:
+def _word(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> Statement:
     """The statement that writes down what this person said of these arguments."""
     about = [approval.organization_id, approval.pk, by.pk, approval.arguments_digest]
     return WORD, [*about, approved, human, reason]

@@ -69,7 +69,7 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
     if written and not review:
-        put.enqueue_task("join_duplicates", *written, log=log)
+        put.enqueue_task("join_duplicates", *written, beside=log.also)
     lesson = routing.lesson(log.organization_id, session.group_id, session.state.goal, log.id)
     log.also += [lesson] if lesson else []
 

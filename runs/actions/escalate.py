@@ -13,9 +13,7 @@ from runs.log.clocks import stood_still
 from runs.log.log import RunLog
 from runs.log.state import Call, State
 from runs.models.choices import EventType, RunKind, WaitKind
-from runs.tools.base import Failed, Spawn
-
-ESCALATE = "escalate_to_group"
+from runs.tools.base import ESCALATE, Failed, Spawn
 
 
 def spawn(

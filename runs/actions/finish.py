@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from common.current import Work
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import EventType, RunStatus, WaitOutcome
@@ -32,7 +33,14 @@ def end(log: RunLog, parent: RunLog | None, ending: Ending) -> None:
     """End the locked run and resolve its (locked) parent's wait for it."""
     log.append(EVENTS[ending.status], {"output": ending.output, "error": ending.error})
     log.set(status=ending.status.value, output=ending.output, error=ending.error)
-    tracing.run_ended(log, ending.status.value, ending.error, ending.tokens)
+    tracing.run_ended(
+        Work(log.id, log.root_id, log.organization_id),
+        log.parent_run_id,
+        log.kind,
+        ending.status.value,
+        ending.error,
+        ending.tokens,
+    )
     if parent is not None and not parent.ended:
         parent.follow(log)
         waits.resolve(parent, child_key(log.id), outcome_of(ending), result_of(log.id, ending))

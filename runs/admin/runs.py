@@ -22,7 +22,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
-from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.cancel import cancel
 from runs.actions.fork import fork, point
 from runs.actions.message import message
 from runs.actions.resolve import resolve
@@ -35,7 +35,7 @@ from runs.admin.family import path as path_to
 from runs.admin.sees import seen
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
-from runs.log.log import RunGone
+from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 

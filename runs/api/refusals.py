@@ -5,12 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from common.api.errors import Problem, invalid
-from runs.actions.cancel import AlreadyEnded
 from runs.actions.decide import DecisionRefused
 from runs.actions.signal import SignalRefused
 from runs.actions.start import QUEUE_RETRY_SECONDS, CannotStart
 from runs.execution.outside_agents import OutsideRefused
-from runs.log.log import RunGone
+from runs.log.log import AlreadyEnded, RunGone
 
 FIELDS = {
     "GOAL_EMPTY": "/goal",

@@ -11,12 +11,11 @@ from memory.context import AgentContext, Change, InvalidOperation, PermissionDen
 from memory.context.copies import PageCopy
 from memory.context.rendering import Rendered, in_order
 from memory.context.tools import TOOLS
-from runs.actions.cancel import AlreadyEnded
 from runs.context import texts, working_memory
 from runs.gate.opening import open_gate
 from runs.log import log
 from runs.log.claimed import Session
-from runs.log.log import RunGone, RunLog
+from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.log.state import Member, State, fold
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, RunKind

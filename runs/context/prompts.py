@@ -11,7 +11,6 @@ from groups import catalog, routing
 from memory.context.rendering import LEGEND, Rendered
 from memory.scope import Scope
 from memory.search import Hit, memory_search_pa, memory_search_tiered
-from runs.actions.escalate import ESCALATE
 from runs.context import messages, working_memory
 from runs.context.working_memory import Results
 from runs.gate.opening import open_gate
@@ -19,6 +18,7 @@ from runs.log.claimed import Session
 from runs.log.state import USER, Call, Member, Said, State
 from runs.models.choices import EventType, RunKind
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema
+from runs.tools.base import ESCALATE
 
 MEMORIES = 10
 EARLIER_RUNS = 10  # of the same session_key

@@ -157,7 +157,8 @@ def refuse(session: Session, gate: GateOnDemand, call: Call, refused: Refused) -
         payload["decision"] = gate().record(refused.decision)
     kind = EventType.TOOL_BLOCKED if denied else EventType.TOOL_FAILED
     session.append(kind, payload, agent=call.agent)
-    tracing.refused(call, refused.code, refused.decision.effect if refused.decision else "")
+    effect = refused.decision.effect if refused.decision else ""
+    tracing.refused(call.tool, call.call_id, call.agent, refused.code, effect)
 
 
 def record_answer(

@@ -306,13 +306,17 @@ def _alone(run_id: str, passing: Passing, failed: NextFailed) -> Passing:
 def speak(session: Session) -> Reply | ProviderError:
     """Ask the speaker's model. Slow; the prompt was made in the transaction before."""
     prompt: prompts.Prompt = session.cache["prompt"]
-    with session.at_work(), tracing.of_model(session, prompt) as span:
+    member, conversation = prompt.member, session.session_key or session.root_id
+    with (
+        session.at_work(),
+        tracing.of_model(prompt.model, member.agent, member.role, conversation) as span,
+    ):
         try:
             reply = asking.ask(prompt.model, prompt.messages, prompt.tools, prompt.settings)
         except ProviderError as error:
             span.fail(error.code)
             return error
-        span.tell(tracing.usage(reply))
+        span.tell(tracing.usage(reply.model, reply.usage.input_tokens, reply.usage.output_tokens))
     prefetch.of_calls(reply.tool_calls)
     return reply
 

@@ -7,15 +7,16 @@ events, the calls and waits they speak of and the row's new state another.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Self
 
 from common import notifications
 from common.canonical import canonical, digest, digest_of, normalise
-from common.db import execute, from_json, jsonb, row, rows
+from common.db import Statement, execute, from_json, jsonb, row, rows
 from policy import book
 from policy.book import Standing
+from runs.log.listeners import listeners, wanted
 from runs.models.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
-from runs.webhooks import outbox
 
 PAYLOAD_VERSION = 1
 PRUNED = "pruned"  # the key of a payload's digest where the payload is gone; no payload has it otherwise
@@ -25,24 +26,31 @@ CHANNEL = "deputy_events"  # says the root of each tree in which something happe
 # Whether the lock was waited for: what is read along with it is as old as the statement.
 LATE = "clock_timestamp() > statement_timestamp() + interval '100 ms'"
 
-# The time is read once the lock is held: read beside it, it would be that of before the wait. Rows are
-# locked in the order of the sort.
-LOCK = f"""
+ONE = "id = %s"
+LINE = "id = ANY(%s) ORDER BY depth, id"  # rows are locked in the order of the sort
+OF_ROW = "id = (SELECT run_id FROM {table} WHERE id = %s)"
+
+
+@cache
+def lock_sql(which: str, step: bool) -> str:
+    """The statement that locks these runs. A step reads along what its decisions rest on, None where that
+    would be late, and says how long its further statements may take.
+
+    The time is read once the lock is held: read beside it, it would be that of before the wait.
+    """
+    further = f""", CASE WHEN NOT {LATE}
+    THEN {book.STANDING_OF.format("held.organization_id", "held.user_id", "held.project_id")} END,
+    set_config('statement_timeout', %s, true)"""
+    return f"""
 WITH held AS MATERIALIZED (
     SELECT id, organization_id, project_id, user_id, parent_run_id, root_id, depth, kind, driver, status,
            attempt, last_seq, last_digest, deadline, waiting_reason
-    FROM runs_run WHERE id = %s FOR NO KEY UPDATE
+    FROM runs_run WHERE {which} FOR NO KEY UPDATE
 )
-SELECT held.*, clock_timestamp(), {LATE} OR {outbox.LISTENED.format("held.organization_id")} FROM held
+SELECT held.*, clock_timestamp(), {LATE} OR {wanted("held.organization_id")}{further if step else ""}
+FROM held
 """  # noqa: S608 - our own text
-LOCK_OF = LOCK.replace("id = %s", "id = (SELECT run_id FROM {table} WHERE id = %s)")
-LOCK_ALL = LOCK.replace("id = %s", "id = ANY(%s) ORDER BY depth, id")
-STEP = (  # what a step's decisions rest on, read along; None where it would be late
-    " FROM held",
-    f""", CASE WHEN NOT {LATE}
-    THEN {book.STANDING_OF.format("held.organization_id", "held.user_id", "held.project_id")} END,
-    set_config('statement_timeout', %s, true) FROM held""",
-)
+
 
 READ = """
 SELECT seq, type, agent, payload, created_at FROM runs_runevent
@@ -67,11 +75,16 @@ SETTABLE = frozenset(
 )
 
 
-Part = tuple[str, list[Any]]  # a statement and its values
-
-
 class RunGone(Exception):
     """No run has this id (any more)."""
+
+
+class AlreadyEnded(Exception):
+    """The run has ended: nothing more can be done to it."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The run has already {status}.")
+        self.status = status
 
 
 class Fenced(Exception):
@@ -126,7 +139,7 @@ class RunLog:
     new_calls: dict[str, dict[str, Any]] = field(default_factory=dict)  # by call_id: rows to be stored
     changed_calls: dict[str, dict[str, Any]] = field(default_factory=dict)  # and columns of stored ones
     new_waits: list[dict[str, Any]] = field(default_factory=list)
-    also: list[Part] = field(default_factory=list)  # statements that nobody needs the answer of
+    also: list[Statement] = field(default_factory=list)  # statements that nobody needs the answer of
 
     @classmethod
     def make(cls, now: datetime, columns: dict[str, Any]) -> Self:
@@ -144,26 +157,24 @@ class RunLog:
 
         A step also says how long its further statements may take, and gets its user's standing along.
         """
-        return cls._locked(LOCK, run_id, [run_id], statement_timeout_ms)[0]
+        return cls._locked(ONE, run_id, [run_id], statement_timeout_ms)[0]
 
     @classmethod
     def lock_of(cls, table: str, row_id: str) -> Self:
         """Lock the run that a row of this table belongs to. Raises RunGone."""
-        return cls._locked(LOCK_OF.format(table=table), row_id, [row_id], 0)[0]
+        return cls._locked(OF_ROW.format(table=table), row_id, [row_id], 0)[0]
 
     @classmethod
     def lock_all(cls, run_ids: Sequence[str], statement_timeout_ms: int = 0) -> list[Self]:
         """Lock a line of runs, each the parent of the next, from the top. Raises RunGone."""
         if len(run_ids) == 1:
             return [cls.lock(run_ids[0], statement_timeout_ms)]
-        return cls._locked(LOCK_ALL, list(run_ids), run_ids, statement_timeout_ms)
+        return cls._locked(LINE, list(run_ids), run_ids, statement_timeout_ms)
 
     @classmethod
-    def _locked(cls, sql: str, wanted: Any, run_ids: Sequence[str], statement_timeout_ms: int) -> list[Self]:
-        if not statement_timeout_ms:
-            found = rows(sql, [wanted])
-        else:
-            found = rows(sql.replace(*STEP), [wanted, str(statement_timeout_ms)])
+    def _locked(cls, which: str, value: Any, run_ids: Sequence[str], statement_timeout_ms: int) -> list[Self]:
+        step = [str(statement_timeout_ms)] if statement_timeout_ms else []
+        found = rows(lock_sql(which, bool(step)), [value, *step])
         if len(found) != len(run_ids):
             raise RunGone(", ".join(run_ids))
         return [cls._made_of(one) for one in found]
@@ -244,7 +255,7 @@ class RunLog:
         )
         return bool(new) or self.unborn is not None
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Statement]:
         """The statements that write what is new; they may go in any order, as parts of one."""
         if self.appended:
             yield self._events()
@@ -264,7 +275,7 @@ class RunLog:
         self.appended, self.changes, self.unborn, self.also = [], {}, None, []
         self.new_calls, self.changed_calls, self.new_waits = {}, {}, []
 
-    def _events(self) -> Part:
+    def _events(self) -> Statement:
         stored = []
         for event in self.appended:
             payload = canonical(event.payload)
@@ -273,7 +284,7 @@ class RunLog:
             stored.append(f'{canonical(told)[:-1]},"payload":{payload}}}')
         return EVENTS, [self.organization_id, self.id, self.now, f"[{','.join(stored)}]"]
 
-    def _row(self) -> Part:
+    def _row(self) -> Statement:
         """The statement that stores the row, or what has changed of it."""
         columns = {"last_seq": self.last_seq, "last_digest": self.last_digest, **self.changes}
         if self.unborn is not None:
@@ -289,28 +300,35 @@ def flush(*logs: RunLog) -> None:
     if not logs:
         return
     *parts, (statement, values) = [part for log in logs for part in log.parts()]
-    messages = [told for log in logs if (told := outbox.statement(log, log.appended))]
-    parts = messages + parts
+    told = [
+        (listener, what)
+        for listener in listeners()
+        for log in logs
+        if (what := listener.statement(log, log.appended))
+    ]
+    parts = [what for _, what in told] + parts
     if parts:
         added = ", ".join(f"added_{number} AS ({sql})" for number, (sql, _) in enumerate(parts))
         statement = f"WITH {added} {statement}"
         values = [value for _, part in parts for value in part] + values
-    if messages:
-        ids = " || ".join(f"ARRAY(SELECT id FROM added_{number})" for number in range(len(messages)))  # noqa: S608
-        outbox.send_soon(row(f"{statement} RETURNING {ids}", values)[0])
+    if told:
+        ids = ", ".join(f"ARRAY(SELECT id FROM added_{number})" for number in range(len(told)))  # noqa: S608
+        stored = row(f"{statement} RETURNING {ids}", values)
+        for (listener, _), new in zip(told, stored, strict=True):
+            listener.stored(new)
     else:
         execute(statement, values)
     for log in logs:
         log.written()
 
 
-def _update(table: str, columns: dict[str, Any], where: str, which: list[Any]) -> Part:
+def _update(table: str, columns: dict[str, Any], where: str, which: list[Any]) -> Statement:
     assignments = ", ".join(f"{name} = %s" for name in columns)
     update = f"UPDATE {table} SET {assignments} WHERE {where}"  # noqa: S608 - our own names
     return update, [*map(_stored, columns.values()), *which]
 
 
-def _insert(table: str, new: Collection[dict[str, Any]]) -> Part | None:
+def _insert(table: str, new: Collection[dict[str, Any]]) -> Statement | None:
     """The INSERT of these rows, which have the same columns; None where there are none."""
     if not new:
         return None

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from multiprocessing import util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from django.db import connection
@@ -19,12 +19,9 @@ from django_q.brokers import Broker
 from django_q.conf import Conf
 
 from common import notifications
-from common.db import execute, own_connection, row
+from common.db import Statement, execute, own_connection, row
 from runs.queue import worker_status
 from runs.queue.worker_status import IDLE, Member
-
-if TYPE_CHECKING:
-    from runs.log.log import RunLog
 
 logger = logging.getLogger(__name__)
 
@@ -73,31 +70,29 @@ holder = f"pid {os.getpid()}"  # of what this process takes; the watchdog gives 
 
 
 class PostgresBroker(Broker):
-    """One queue, `list_key`. Before an enqueue, `run_id` and `delay` (seconds) may be set, and the `log`
-    with which the message is to be written.
+    """One queue, `list_key`. Before an enqueue, `run_id` and `delay` (seconds) may be set, and `beside`:
+    statements that the caller will run in its transaction, to which the message's is added.
     """
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key or Conf.CLUSTER_NAME)
         self.run_id: str | None = None
         self.delay: float = 0
-        self.log: RunLog | None = None
+        self.beside: list[Statement] | None = None
         self._taker: Taker | None = None
 
     def enqueue(self, task: str) -> int:
         """Put a message; it may be taken when the caller's transaction has committed, or later.
 
-        Returns its id; 0 where it is written later, with a log.
+        Returns its id; 0 where the caller writes it.
         """
         message = [self.list_key, task, self.run_id, self.delay]
         number = 0
-        if self.log is None:
+        if self.beside is None:
             number = int(row(f"{PUT} RETURNING id", message)[0])
         else:
-            self.log.also.append((PUT, message))
-        notifications.after_commit(
-            CHANNEL, self.list_key
-        )  # outside a transaction that is now: the message is there
+            self.beside.append((PUT, message))
+        notifications.after_commit(CHANNEL, self.list_key)  # without a transaction: now, and it is there
         return number
 
     def dequeue(self) -> list[tuple[int, str]] | None:

@@ -1,18 +1,14 @@
 """The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
 from django_q.conf import Conf
 from django_q.tasks import async_task
 
-from common.db import row
+from common.db import Statement, row
 from runs.queue.broker import PostgresBroker
-
-if TYPE_CHECKING:
-    from runs.log.log import RunLog
 
 ADVANCE = "runs.workers.tasks.advance"
 WAKE = "runs.workers.tasks.wake"
@@ -27,13 +23,13 @@ WHERE status = 'pending' AND driver = 'internal'
 """
 
 
-def enqueue(run_id: str, delay: float = 0, log: "RunLog | None" = None) -> None:
+def enqueue(run_id: str, delay: float = 0, beside: list[Statement] | None = None) -> None:
     """Ask for a worker to drive the run. Joins the caller's transaction: no commit, no message.
 
     With a `delay` (seconds), ask for one to look then whether what the run waits for has come due. With
-    a `log`, the message is written when that is flushed.
+    `beside`, the message is written by the statements that the caller gathers there (RunLog.also).
     """
-    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay, log)
+    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay, beside)
 
 
 def enqueue_call(run_id: str, tool_call_id: str) -> None:
@@ -41,12 +37,12 @@ def enqueue_call(run_id: str, tool_call_id: str) -> None:
     _send(EXECUTE_CALL, (tool_call_id,), run_id, 0)
 
 
-def enqueue_task(name: str, *arguments: str, delay: float = 0, log: "RunLog | None" = None) -> None:
+def enqueue_task(name: str, *arguments: str, delay: float = 0, beside: list[Statement] | None = None) -> None:
     """Ask for a worker to call a function of runs/workers/tasks.py, if need be after `delay` seconds.
 
-    Joins the caller's transaction, and like every message may come twice. `log` as for `enqueue`.
+    Joins the caller's transaction, and like every message may come twice. `beside` as for `enqueue`.
     """
-    _send(f"runs.workers.tasks.{name}", arguments, None, delay, log)
+    _send(f"runs.workers.tasks.{name}", arguments, None, delay, beside)
 
 
 def requeue_after() -> int:
@@ -83,7 +79,11 @@ def on_redis() -> bool:
 
 
 def _send(
-    task: str, arguments: tuple[str, ...], run_id: str | None, delay: float, log: "RunLog | None" = None
+    task: str,
+    arguments: tuple[str, ...],
+    run_id: str | None,
+    delay: float,
+    beside: list[Statement] | None = None,
 ) -> None:
     if not settings.QUEUE_ENABLED:
         return
@@ -91,7 +91,7 @@ def _send(
         transaction.on_commit(partial(_send_to_redis, task, arguments))
         return
     table = PostgresBroker()
-    table.run_id, table.delay, table.log = run_id, delay, log
+    table.run_id, table.delay, table.beside = run_id, delay, beside
     async_task(task, *arguments, q_options={**OPTIONS, "broker": table})
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import util
 
-from launch.processes import follow_parent
+from common.processes import follow_parent
 
 EMPTY, HELPER, IDLE, BUSY = range(4)  # a helper is every process that is no worker
 SLOTS = 256

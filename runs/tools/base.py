@@ -13,6 +13,8 @@ from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
 
+ESCALATE = "escalate_to_group"
+
 
 class OwnView(Protocol):
     """The caller's working memory."""

@@ -243,7 +243,7 @@ def perform(admitted: Admitted, context: ToolContext, savepoint: bool = True) ->
     """
     with (
         working_for(context.run_id, context.root_id, context.organization_id),
-        tracing.of_tool(admitted.tool.name, context) as span,
+        tracing.of_tool(admitted.tool.name, context.call_id, context.agent_id) as span,
     ):
         answer = _perform(admitted, context, savepoint)
         if isinstance(answer, Failed):

@@ -6,17 +6,16 @@ they tell of, and an organization without a webhook pays no statement for it.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import ids
-from common.db import jsonb
+from common.db import Statement, jsonb
 from policy.terms import APPROVAL_PREFIX
+from runs.log.listeners import Listener
+from runs.log.log import Event, RunLog
 from runs.models.choices import EventType, WaitOutcome
 from runs.models.webhooks import WebhookEvent
 from runs.queue import put
-
-if TYPE_CHECKING:
-    from runs.log.log import Event, RunLog
 
 DECIDED = {WaitOutcome.APPROVED.value, WaitOutcome.REJECTED.value, WaitOutcome.EXPIRED.value}
 TASK = "send_webhook"
@@ -78,7 +77,7 @@ TELLS: dict[str, Callable[[dict[str, Any]], Told | None]] = {
 }
 
 
-def statement(log: "RunLog", events: Sequence["Event"]) -> tuple[str, list[Any]] | None:
+def statement(log: RunLog, events: Sequence[Event]) -> Statement | None:
     """The INSERT of the messages about these events, and its values; None where there is nothing to tell.
 
     What a new run's log begins with has happened in the run it was copied from, if it tells of anything.
@@ -107,12 +106,15 @@ def send_soon(delivery_ids: Sequence[str]) -> None:
         put.enqueue_task(TASK, delivery_id)
 
 
-def _told(event: "Event") -> Told | None:
+listener = Listener(wanted=LISTENED, statement=statement, stored=send_soon)
+
+
+def _told(event: Event) -> Told | None:
     tell = TELLS.get(event.type)
     return tell(event.payload) if tell else None
 
 
-def _where(log: "RunLog") -> dict[str, Any]:
+def _where(log: RunLog) -> dict[str, Any]:
     return {
         "organization": log.organization_id,
         "project": log.project_id,

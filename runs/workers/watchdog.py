@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from django.db import connections
 
-from launch.processes import follow_parent
+from common.processes import follow_parent
 from runs.queue.worker_status import BUSY, IDLE, Board
 from runs.tools import registry
 from runs.workers import tasks as _tasks  # noqa: F401 - what the workers are told to call

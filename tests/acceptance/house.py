@@ -15,9 +15,9 @@ import psycopg
 from django.db import connection
 
 from common import env
+from common.processes import die_with_parent
 from launch import binaries, postgres
 from launch.home import PROJECT
-from launch.processes import die_with_parent
 from runs.log import log as run_log
 from runs.models import Run, RunEvent, ToolCall
 from tests.acceptance.witness import MailSink, Witness

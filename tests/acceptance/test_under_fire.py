@@ -19,9 +19,10 @@ from django.db import connection
 from common.db import execute, row
 from groups.models import Token
 from launch.home import PROJECT
-from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.cancel import cancel
 from runs.actions.message import message
 from runs.actions.signal import signal
+from runs.log.log import AlreadyEnded
 from runs.models import QueueMessage, Run, RunEvent, ToolCall, Wait
 from tests.acceptance.house import check_logs, status, tree, until
 from tests.acceptance.web import Web

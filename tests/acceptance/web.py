@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
+from common.processes import die_with_parent
 from launch.home import PROJECT
-from launch.processes import die_with_parent
 from launch.run import WEB_COMMAND
 from tests.acceptance.house import House, until
 

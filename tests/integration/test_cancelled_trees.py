@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.cancel import cancel
 from runs.execution import executor
+from runs.log.log import AlreadyEnded
 from runs.models import Run
 from runs.tools.base import ToolContext
 from tests.at_once import Beside

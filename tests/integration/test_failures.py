@@ -9,10 +9,10 @@ import pytest
 from django import db
 from django.utils import timezone
 
-from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.cancel import cancel
 from runs.execution import executor
 from runs.log.claimed import Session
-from runs.log.log import Fenced, RunLog
+from runs.log.log import AlreadyEnded, Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.providers.base import ProviderError, Reply, ToolRequest, Usage
 from runs.workers.sweep import sweep

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from common.db import execute, row
-from runs.actions.cancel import AlreadyEnded, cancel
+from runs.actions.cancel import cancel
 from runs.actions.decide import DecisionRefused, approve, reject
 from runs.actions.message import message
 from runs.actions.resolve import resolve
@@ -30,7 +30,7 @@ from runs.actions.signal import SignalRefused, signal
 from runs.actions.start import start
 from runs.execution import dispatch, executor
 from runs.execution.executor import Entered, Let, Perform, Taken
-from runs.log.log import Fenced
+from runs.log.log import AlreadyEnded, Fenced
 from runs.log.next_step import Speak
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE

@@ -9,6 +9,24 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = ("common", "groups", "policy", "memory", "runs")  # from the ground up
 QUEUE = ("runs/queue/put.py", "runs/queue/broker.py", "runs/queue/redis_broker.py", "runs/workers/worker.py")
 
+# The rooms of runs, from the ground up; a room imports only from those in lines before its own, and itself.
+ROOMS = (
+    ("models",),
+    ("observe", "queue", "providers"),
+    ("log",),
+    ("tools",),
+    ("gate",),
+    ("context",),
+    ("outbound",),
+    ("webhooks",),
+    ("actions",),
+    ("execution",),
+    ("workers",),
+    ("api", "terminal"),
+    ("admin", "mcp", "web", "demo"),
+    ("management", "apps"),
+)
+
 # Not a floor: the entrance and the launcher stand beside the house, tests and benchmarks outside.
 BESIDE = {"config", "launch", "tests", "benchmarks", "examples", "manage"}
 
@@ -42,6 +60,46 @@ def test_imports_run_downwards_only(floor):
         if name.split(".")[0] in above
     ]
     assert modules(floor) and not upwards
+
+
+def rooms():
+    return [room for line in ROOMS for room in line if (ROOT / "runs" / room).is_dir()]
+
+
+def room_of(name):
+    parts = name.split(".")
+    return parts[1] if parts[0] == "runs" and len(parts) > 1 else None
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_the_rooms_of_runs_import_downwards_only(room):
+    line = next(number for number, names in enumerate(ROOMS) if room in names)
+    allowed = {room, *(name for names in ROOMS[:line] for name in names)}
+    upwards = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(f"runs/{room}")
+        for name in imported(path)
+        if (other := room_of(name)) and other not in allowed
+    ]
+    assert modules(f"runs/{room}") and not upwards
+
+
+def test_every_module_of_runs_is_in_a_room():
+    flat = {path.name for path in (ROOT / "runs").glob("*.py")}
+    folders = {path.parent.name for path in (ROOT / "runs").glob("*/__init__.py")}
+    assert flat == {"__init__.py", "apps.py"}
+    assert folders == {*rooms(), "migrations"}
+
+
+def test_nothing_below_imports_the_entrance():
+    outside = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for floor in FLOORS
+        for path in modules(floor)
+        for name in imported(path)
+        if name.split(".")[0] in {"config", "launch"}
+    ]
+    assert not outside
 
 
 def test_no_floor_imports_what_only_looks_at_it():

@@ -4,13 +4,13 @@ import pytest
 from babel.messages.pofile import read_po
 from django.utils import translation
 
-from config import translations
+from launch import translations
 from runs.models import Run
 from runs.models.choices import RunStatus
 
 
 def test_every_word_of_the_interface_is_translated():
-    """`python manage.py translations` finds new words and says which are missing."""
+    """`make messages` finds new words and says which are missing."""
     assert translations.problems(translations.read()) == []
 
 

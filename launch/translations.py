@@ -1,7 +1,7 @@
 """The words of the interface: where they stand in templates, code and models, and what of them is translated.
 
 Nothing of GNU gettext is needed. Django reads the compiled catalogue that lies beside its source; this module
-finds the words, keeps the source up to date and compiles it (`manage.py translations`).
+finds the words, keeps the source up to date and compiles it (`-m launch.messages`).
 """
 
 import ast
