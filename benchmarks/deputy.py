@@ -73,7 +73,7 @@ class Deputy:
         connections.close_all()
 
     def run(self) -> str:
-        """Start a run and drive it, batons and all, until nothing is left to do but wait; its id."""
+        """Start a run and drive it, handoffs and all, until nothing is left to do but wait; its id."""
         from runs.actions.start import start
         from runs.execution import executor
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from common.api import errors
 from config.watchers import may_watch
-from runs.observe.health import vitals
+from runs.observe.health import health
 
 Checks = dict[str, dict[str, Any]]  # by name: whether it is `ok`, and the figures
 
@@ -56,7 +56,7 @@ def examine(everything: bool) -> Checks:
 
 
 def working() -> Checks:
-    now = vitals()
+    now = health()
     queue = {
         "ok": not now.late,
         "messages": now.queue_depth,

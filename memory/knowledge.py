@@ -55,7 +55,9 @@ def load(paths: Iterable[str | Path], organization_id: str, project_id: str | No
         loaded = Loaded(files=len(sections))
         for name, found in sections.items():
             _load_file(name, found, organization_id, project_id, loaded)
-    statistics.fold_all(set(Memory.objects.filter(id__in=loaded.ids[:1]).values_list("scope_key", flat=True)))
+    statistics.merge_all_deltas(
+        set(Memory.objects.filter(id__in=loaded.ids[:1]).values_list("scope_key", flat=True))
+    )
     return loaded
 
 

@@ -96,7 +96,7 @@ def write_corpus(corpus: Iterable[Mapping[str, Any]]) -> dict[str, Scope]:
             )
         )
     Memory.objects.bulk_create(memories, batch_size=1000)
-    statistics.fold_all()
+    statistics.merge_all_deltas()
     if settings.EMBEDDING_MODEL:
         connection.check_constraints()  # the vectors' index cannot be made while they wait
         filling.fill()

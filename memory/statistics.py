@@ -16,7 +16,7 @@ BATCH = 2_000
 def fold_sometimes(memory: Memory) -> None:
     """With one write in sixty-four, count what its scope has uncounted. Waits for nobody."""
     if random.randrange(FOLD_ONE_IN) == 0:  # noqa: S311
-        fold(memory.scope_key)
+        merge_deltas(memory.scope_key)
 
 
 def lock(name: str) -> None:
@@ -25,7 +25,7 @@ def lock(name: str) -> None:
         cursor.execute(sql.LOCK, {"key": name})
 
 
-def fold(scope_key: UUID) -> int:
+def merge_deltas(scope_key: UUID) -> int:
     """Count the uncounted memories of a scope and take off what has departed; returns how many of both.
 
     Leaves it to whoever is at it already.
@@ -45,7 +45,7 @@ def fold(scope_key: UUID) -> int:
             return counted
 
 
-def fold_all(scope_keys: Iterable[UUID] | None = None) -> int:
+def merge_all_deltas(scope_keys: Iterable[UUID] | None = None) -> int:
     """Bring the counts (of these scopes) up to date; returns how many memories that took."""
     from memory.models import DepartedTerms, PendingMemory
 
@@ -54,4 +54,4 @@ def fold_all(scope_keys: Iterable[UUID] | None = None) -> int:
             model.objects.values_list("scope_key", flat=True) for model in (PendingMemory, DepartedTerms)
         )
         scope_keys = came.union(left)
-    return sum(fold(scope_key) for scope_key in scope_keys)
+    return sum(merge_deltas(scope_key) for scope_key in scope_keys)

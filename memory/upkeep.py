@@ -15,7 +15,7 @@ BATCH = 1_000
 
 def upkeep() -> dict[str, int]:
     """Safe at any time and from several processes; for the sweeper and `manage.py memory_upkeep`."""
-    return {"counted": statistics.fold_all(), "removed": remove_expired()}
+    return {"counted": statistics.merge_all_deltas(), "removed": remove_expired()}
 
 
 def remove_expired() -> int:

@@ -32,7 +32,7 @@ def choose(segments: Sequence[SegmentCopy], pages: Sequence[PageCopy], budget: i
         if weights.tokens <= budget:
             break
         if weights.saving(page) > 0 and not any(up.index in chosen for up in weights.ancestors(page)):
-            weights.fold(page)
+            weights.hide(page)
             chosen[page.index] = page
     return Folding(tuple(chosen.values()), before, weights.tokens)
 
@@ -76,7 +76,7 @@ class _Weights:
             page = self._pages[page.parent]
             yield page
 
-    def fold(self, page: PageCopy) -> None:
+    def hide(self, page: PageCopy) -> None:
         saved = self.saving(page)
         self._total -= saved
         for shrunk in (page, *self.ancestors(page)):

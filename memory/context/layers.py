@@ -34,7 +34,7 @@ PART_LENGTH = 6_000  # of a page made of a result: what can be opened at once
 
 
 @dataclass(frozen=True)
-class Facts:
+class ViewFacts:
     """What a run's view starts from. `inherited` are pages of the parent's view, as `inherit` gives them."""
 
     run_id: str
@@ -74,7 +74,7 @@ class Plan:
         return PageKind.CONTENTS if self.detail is None else PageKind.DETAIL
 
 
-def initial_tree(facts: Facts, words: Sequence[Words] = ()) -> Tree:
+def initial_tree(facts: ViewFacts, words: Sequence[Words] = ()) -> Tree:
     """The view of a run that has changed nothing in it yet. The same facts give the same tree."""
     tree = Tree()
     for segment in SEGMENTS:
@@ -95,7 +95,7 @@ def prepare(
     project_id: str,
     owner: str,
     session_key: str,
-    facts: Facts,
+    facts: ViewFacts,
     words: Sequence[Words] = (),
     begun: bool = False,
     at_work: Callable[[], Collection[str]] = tuple,
@@ -116,7 +116,7 @@ def prepare(
 
 def bring_up_to_date(
     system: ContextSystem,
-    facts: Facts,
+    facts: ViewFacts,
     words: Sequence[Words] = (),
     begun: bool = False,
     at_work: Callable[[], Collection[str]] = tuple,
@@ -254,7 +254,7 @@ def _folded(segments: Sequence[SegmentCopy], pages: Sequence[PageCopy], tokens: 
 # The pages of a run
 
 
-def _standing(facts: Facts) -> dict[str, list[Plan]]:
+def _standing(facts: ViewFacts) -> dict[str, list[Plan]]:
     """What a view holds whatever the task."""
     preferences = "\n".join(f"{key}: {value}" for key, value in sorted(facts.preferences.items()))
     role = f"Role: {facts.role}" if facts.role else "Role"
@@ -271,7 +271,7 @@ def _standing(facts: Facts) -> dict[str, list[Plan]]:
     }
 
 
-def _task(facts: Facts) -> Plan:
+def _task(facts: ViewFacts) -> Plan:
     goal = facts.goal if len(facts.goal) > HEAD_LENGTH else ""
     pages = [Plan("Goal", _head(facts.goal), goal)]
     if facts.context:
@@ -281,7 +281,7 @@ def _task(facts: Facts) -> Plan:
     return Plan(_line(facts.goal[:100]) or "Task", source=task_source(facts.run_id), pages=tuple(pages))
 
 
-def _from_parent(facts: Facts) -> Plan:
+def _from_parent(facts: ViewFacts) -> Plan:
     children: dict[str | None, list[PageCopy]] = {}
     for page in facts.inherited:
         children.setdefault(page.parent, []).append(page)

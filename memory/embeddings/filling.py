@@ -56,12 +56,12 @@ def _fill(model: EmbeddingModel, everything: bool, seconds: float | None, report
         done += written
         if not edited:
             after = texts[-1].id
-            store.settle(model, after)
+            store.settled_until(model, after)
         if report:
             report(written)
         if seconds is not None and time.monotonic() - started > seconds:
             return done
-    store.settle(model)
+    store.settled_until(model)
     return done
 
 

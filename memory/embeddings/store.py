@@ -152,7 +152,7 @@ def reached(model: EmbeddingModel) -> str:
     return EmbeddingProgress.objects.get_or_create(model=model.name)[0].memory_id
 
 
-def settle(model: EmbeddingModel, until: str = LAST) -> None:
+def settled_until(model: EmbeddingModel, until: str = LAST) -> None:
     """Nothing is missing up to this id: note it, as far as nobody may still be writing before it."""
     execute(SETTLE, {"model": model.name, "until": until})
 

@@ -10,7 +10,7 @@ from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, jsonb, row
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
-from policy.book import STANDING_OF, standing_of
+from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from policy.models import Grant
 from runs.gate import admission
 from runs.gate.approvals import arguments_digest
@@ -25,7 +25,7 @@ from runs.models.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
 FIELDS = Approval._meta.concrete_fields
 ASKED = f"""
 SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, place.allow_self_approval,
-    {STANDING_OF.format("a.organization_id", "%s", "place.id")},
+    {LIVE_BOUNDARY_OF.format("a.organization_id", "%s", "place.id")},
     EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
             AND w.resolved_at IS NULL)
 FROM runs_approval a JOIN groups_project place ON place.id = %s
@@ -136,7 +136,7 @@ def _decide(
             log.also.append(word)
         else:
             execute(*word)
-            if approved and _words_for_it(approval) < approval.deciders_needed:
+            if approved and _approvals_count(approval) < approval.deciders_needed:
                 approval.save()
                 return approval
         _conclude(log, approval, by, approved, human, reason, waited_for)
@@ -158,8 +158,8 @@ def _asked(log: RunLog, approval_id: str, by: Any) -> tuple[Approval, Decider, b
     *values, allow_self_approval, found, waited_for = asked
     approval = Approval.from_db("default", [field.attname for field in FIELDS], values)
     approval.edited_arguments = from_json(approval.edited_arguments)
-    standing = standing_of(found, log.project_id)
-    kind = standing.kind if standing and standing.boundary else None
+    live = live_boundary_of(found, log.project_id)
+    kind = live.kind if live and live.boundary else None
     return approval, Decider(kind, by.pk == log.user_id, allow_self_approval), waited_for
 
 
@@ -223,7 +223,7 @@ def _word(approval: Approval, by: Any, approved: bool, human: bool, reason: str)
     return WORD, [*about, approved, human, reason]
 
 
-def _words_for_it(approval: Approval) -> int:
+def _approvals_count(approval: Approval) -> int:
     """How many deciders have approved exactly these arguments."""
     words = approval.decisions.filter(approved=True, arguments_digest=approval.arguments_digest)
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN:

@@ -8,7 +8,7 @@ from memory.scope import Scope
 from runs.actions import cancel, finish
 from runs.context import messages
 from runs.gate.opening import open_gate
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.clocks import stood_still
 from runs.log.log import RunLog
 from runs.log.next_step import Fail
@@ -26,55 +26,55 @@ def past_deadline(log: RunLog) -> Fail | None:
     return Fail("BUDGET_SECONDS", "The run used up its budget of time.")
 
 
-def complete(session: Session, log: RunLog, output: str | None) -> None:
+def complete(claimed: ClaimedRun, log: RunLog, output: str | None) -> None:
     """The run is done: what it learnt stays, its parent hears of it."""
-    if session.kind == RunKind.GROUP and session.group_id:
-        leave_knowledge(session, log, output)
+    if claimed.kind == RunKind.GROUP and claimed.group_id:
+        leave_knowledge(claimed, log, output)
     elif output:
         scope = Scope(log.organization_id, user_id=log.user_id, project_id=log.project_id)
-        remember_outcome(log.id, scope, session.state.goal, output, log.also)
-    ending = finish.Ending(RunStatus.COMPLETED, output=output, tokens=session.state.tokens)
-    finish.end(log, session.parent, ending)
+        remember_outcome(log.id, scope, claimed.state.goal, output, log.also)
+    ending = finish.Ending(RunStatus.COMPLETED, output=output, tokens=claimed.state.tokens)
+    finish.end(log, claimed.parent, ending)
 
 
-def fail(session: Session, log: RunLog, code: str, message: str) -> None:
+def fail(claimed: ClaimedRun, log: RunLog, code: str, message: str) -> None:
     """The run cannot go on; what it has started below ends with it."""
-    session.flush()  # what is to be cancelled has to be there
+    claimed.flush()  # what is to be cancelled has to be there
     cancel.cancel_below(log.id, "Group run cancelled")
     error = {"code": code, "message": message}
-    ending = finish.Ending(RunStatus.FAILED, error=error, tokens=session.state.tokens)
-    finish.end(log, session.parent, ending)
+    ending = finish.Ending(RunStatus.FAILED, error=error, tokens=claimed.state.tokens)
+    finish.end(log, claimed.parent, ending)
     cancel.close_open(log.id, message)
 
 
-def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
+def leave_knowledge(claimed: ClaimedRun, log: RunLog, output: str | None) -> None:
     """Episodic entries of the group, then the deposit (ruling 25), then the goal as a routing example."""
-    assert session.group_id is not None  # noqa: S101
+    assert claimed.group_id is not None  # noqa: S101
     found = messages.sections(output or "")
-    decisions = found["DECISION"] or closing_decision(session, output)
-    review = open_gate(session).standing.review_deposits
+    decisions = found["DECISION"] or closing_decision(claimed, output)
+    review = open_gate(claimed).live.review_deposits
     written = deposit(
         GroupResult(
             run_id=log.id,
             organization_id=log.organization_id,
             project_id=log.project_id,
-            group_id=session.group_id,
+            group_id=claimed.group_id,
             output=output,
             decisions=tuple(decisions),
             evidence=tuple(found["EVIDENCE"]),
             todos=tuple(found["TODO"]),
             review=review,
-            goal=session.state.goal,
+            goal=claimed.state.goal,
         )
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
     if written and not review:
         put.enqueue_task("join_duplicates", *written, beside=log.also)
-    lesson = routing.lesson(log.organization_id, session.group_id, session.state.goal, log.id)
+    lesson = routing.lesson(log.organization_id, claimed.group_id, claimed.state.goal, log.id)
     log.also += [lesson] if lesson else []
 
 
-def closing_decision(session: Session, output: str | None) -> list[str]:
+def closing_decision(claimed: ClaimedRun, output: str | None) -> list[str]:
     """A lead's closing words are the decision even without the word."""
-    said = session.state.last_said
+    said = claimed.state.last_said
     return [output] if output and said and said.message_type == MessageType.DECISION else []

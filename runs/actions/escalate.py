@@ -58,7 +58,7 @@ def spawn(
         ),
         now=log.now,
     )
-    child.standing, child.listened = log.standing, log.listened  # the same person's, in the same project
+    child.live, child.listened = log.live, log.listened  # the same person's, in the same project
     expires_in = timedelta(seconds=settings.CHILD_WAIT_SECONDS)
     log.append(
         EventType.CHILD_CREATED,

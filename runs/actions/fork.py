@@ -14,7 +14,7 @@ from django.db import transaction
 from common import ids
 from common.canonical import digest
 from common.db import execute, row
-from policy.book import standing
+from policy.cache import live_boundary
 from policy.delegation import delegate
 from policy.terms import DelegatedPermissions
 from runs.actions.start import (
@@ -167,7 +167,7 @@ def _delegated(old: Run) -> dict[str, Any] | None:
     if old.delegated_permissions is None:
         return None
     given = DelegatedPermissions.from_json(old.delegated_permissions)
-    today = standing(old.organization_id, old.user_id, old.project_id).boundary
+    today = live_boundary(old.organization_id, old.user_id, old.project_id).boundary
     return delegate(given, today).to_json()
 
 

@@ -11,7 +11,7 @@ from common import ids
 from common.db import row
 from groups import routing
 from groups.models import AgentInstance, Project, Role
-from policy.book import STANDING_OF, standing_of
+from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
@@ -22,7 +22,7 @@ MAX_CONTEXT = 200_000
 # What it takes to start, in one look: the person's agent, whether they may, whether the queue has room.
 # Of the queue, no more is counted than decides; the status stands here as text, so that its index is used.
 LOOK = f"""
-SELECT a.id, a.role_id, r.name, clock_timestamp(), {STANDING_OF.format("home.id", "%s", "%s")},
+SELECT a.id, a.role_id, r.name, clock_timestamp(), {LIVE_BOUNDARY_OF.format("home.id", "%s", "%s")},
     (SELECT count(*) >= COALESCE(home.queue_limit, %s) FROM (
         SELECT FROM runs_run q WHERE q.organization_id = home.id AND q.status = 'pending'
         LIMIT COALESCE(home.queue_limit, %s)) queued)
@@ -145,11 +145,11 @@ def personal_agent(user: Any, project: Project, queued: bool = False) -> tuple[d
     """
     limit = settings.QUEUE_LIMIT
     wanted = [user.pk, project.pk, limit, limit, user.pk, project.organization_id]
-    agent, role_id, role, now, standing, full = row(LOOK, wanted)
+    agent, role_id, role, now, live, full = row(LOOK, wanted)
     if queued and full:
         later = f"try again in {QUEUE_RETRY_SECONDS} seconds."
         raise CannotStart("QUEUE_FULL", f"Too many runs of this organization wait for a worker; {later}")
-    found = standing_of(standing, project.pk)
+    found = live_boundary_of(live, project.pk)
     if found is None or found.boundary is None:
         raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
     if agent is None:

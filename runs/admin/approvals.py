@@ -24,11 +24,11 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from common import times
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.actions import decide
-from runs.admin import deciding, edit, knew, words
+from runs.admin import deciding, edit, recalled, words
 from runs.admin.dashboard import decidable
 from runs.admin.deciding import arguments_of
-from runs.admin.family import path as path_to
 from runs.admin.remember import RememberForm, offered
+from runs.admin.run_tree import path as path_to
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
 from runs.tools import toolbox
@@ -180,7 +180,7 @@ class ApprovalAdmin(History, TenantAdmin):
             "fate": fate(approval),
             "remember": remember,
             "said": words.visible(str(said.get("content", ""))),
-            "knew": knew.behind(request, approval.run, said),
+            "recalled": recalled.behind(request, approval.run, said),
             "origins": deciding.where_from(approval),
             "alike": deciding.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
             "checkbox": ACTION_CHECKBOX_NAME,

@@ -45,7 +45,7 @@ def look() -> Health:
     runs = "runs_run_changelist"
     figures = [
         _figure(_("Messages due"), due, _("what workers are to take"), "", "bad" if late else ""),
-        _figure(_("In a worker's hands"), held, _("taken and not done yet"), "", ""),
+        _figure(_("Running"), held, _("taken and not done yet"), "", ""),
         _figure(_("Runs pending"), pending, _("not taken yet"), _of(runs, RunStatus.PENDING), ""),
         _figure(_("Runs at work"), running, _("a worker has them"), _of(runs, RunStatus.RUNNING), ""),
         _figure(_("Leases run out"), lost, _("brought back by the next sweep"), "", "warn" if lost else ""),

@@ -28,11 +28,11 @@ from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart, start
-from runs.admin import knew, words
+from runs.admin import recalled, words
 from runs.admin.ask import AskForm
-from runs.admin.family import MOST, SHOWN_CHILDREN, family, stamp
-from runs.admin.family import path as path_to
-from runs.admin.sees import seen
+from runs.admin.context_at import seen
+from runs.admin.run_tree import MOST, SHOWN_CHILDREN, run_tree, stamp
+from runs.admin.run_tree import path as path_to
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
 from runs.log.log import AlreadyEnded, RunGone
@@ -236,11 +236,11 @@ class RunAdmin(History, TenantAdmin):
         )
         inputs = [wait for wait in waits if wait.kind == WaitKind.INPUT]
         reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
-        kin = family(run.root_id, run.organization_id, run.pk, shown_children)
-        below = [one.id for one in kin.here if one.id != run.pk]
+        tree = run_tree(run.root_id, run.organization_id, run.pk, shown_children)
+        below = [one.id for one in tree.here if one.id != run.pk]
         asked = questions(run, [wait.correlation_key for wait in inputs])
-        story = timeline(run, below, kin.events, shown_events)
-        knew.fill(request, run, story.entries)
+        story = timeline(run, below, tree.events, shown_events)
+        recalled.fill(request, run, story.entries)
         return {
             "run": run,
             "badge": words.run_badge(run),
@@ -249,7 +249,7 @@ class RunAdmin(History, TenantAdmin):
             "path": path_to(run.pk),
             "stamp": now,
             "active": active,
-            "family": kin,
+            "run_tree": tree,
             "shown_children": shown_children,
             "more_children": shown_children * 5,
             "story": story,
@@ -323,13 +323,13 @@ class RunAdmin(History, TenantAdmin):
         if not request.user.has_perm("runs.cancel_run"):
             raise PermissionDenied
         if request.method != "POST":
-            kin = family(run.root_id, run.organization_id, run.pk)
+            tree = run_tree(run.root_id, run.organization_id, run.pk)
             context = {
                 **self.admin_site.each_context(request),
                 "title": _("Cancel this run?"),
                 "run": run,
                 "badge": words.run_badge(run),
-                "active_kin": kin.active,
+                "active_kin": tree.active,
             }
             return TemplateResponse(request, "admin/runs/run/cancel.html", context)
         try:
@@ -341,7 +341,7 @@ class RunAdmin(History, TenantAdmin):
         return _to(run)
 
     def _spoken_to(self, request: HttpRequest, run: Run) -> Run:
-        """The run the words are for: this one, or one of its family. Raises Http404."""
+        """The run the words are for: this one, or one of its tree. Raises Http404."""
         to = request.POST.get("to") or run.pk
         if to == run.pk:
             return run

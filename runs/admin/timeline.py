@@ -114,7 +114,7 @@ class Entry:
     card: Card | None = None
     requests: list[str] = field(default_factory=list)
     memories: list[dict[str, Any]] = field(default_factory=list)  # {id, tier}, as the prompt held them
-    knew: list[Any] = field(default_factory=list)  # the same, for people: runs.admin.knew
+    recalled: list[Any] = field(default_factory=list)  # the same, for people: runs.admin.recalled
 
     @property
     def long(self) -> bool:

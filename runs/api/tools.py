@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from policy import book as policy_book
+from policy import cache as policy_cache
 from policy.evaluate import bind
 from policy.models import PolicyVersion
 from policy.ruleset import Rule, RuleSet
@@ -21,8 +21,8 @@ from runs.tools.call import Gate
 def described(organization_id: str) -> list[dict[str, Any]]:
     """Every tool, with the capabilities the organization binds to it."""
     version = PolicyVersion.objects.of(organization_id)
-    book = policy_book.book(organization_id, version)
-    return [_described(tool, book.bindings) for tool in usable(toolbox.of(organization_id, version))]
+    compiled = policy_cache.compiled(organization_id, version)
+    return [_described(tool, compiled.bindings) for tool in usable(toolbox.of(organization_id, version))]
 
 
 def decided(run: Run) -> list[dict[str, Any]]:
@@ -34,13 +34,13 @@ def decided(run: Run) -> list[dict[str, Any]]:
 
 def decided_for(gate: Gate, agent: AgentContext) -> list[dict[str, Any]]:
     """The same for any agent before any gate."""
-    conditional = [rule for rule in gate.book.rules if rule.condition is not None and not rule.shadow]
-    plain = RuleSet([rule for rule in gate.book.rules if rule.condition is None])
-    gate = replace(gate, book=replace(gate.book, rules=plain))
+    conditional = [rule for rule in gate.policy.rules if rule.condition is not None and not rule.shadow]
+    plain = RuleSet([rule for rule in gate.policy.rules if rule.condition is None])
+    gate = replace(gate, policy=replace(gate.policy, rules=plain))
     found = []
     for tool in usable(gate.tools):
-        entry = _described(tool, gate.book.bindings)
-        open_question = gate.standing.profile == "balanced" or any(
+        entry = _described(tool, gate.policy.bindings)
+        open_question = gate.live.profile == "balanced" or any(
             _concerns(rule, tool.name, entry["capabilities"], gate, agent) for rule in conditional
         )
         found.append({**entry, "decision": _decision(gate, agent, tool, open_question)})

@@ -14,7 +14,7 @@ from memory.context.tools import TOOLS
 from runs.context import texts, working_memory
 from runs.gate.opening import open_gate
 from runs.log import log
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.log.state import Member, State, fold
 from runs.models import Run, RunEvent, ToolCall
@@ -119,8 +119,8 @@ def view_at(run_id: str, seq: int | None = None, agent: str | None = None) -> Mo
     member = member_named(state, agent)
     view, version = _last_known(events, member)
     if view is None:
-        session = Session.in_state(run_id, state)
-        return Moment(run_id, member.agent, member.role, state.seq, working_memory.initial(session, member))
+        claimed = ClaimedRun.in_state(run_id, state)
+        return Moment(run_id, member.agent, member.role, state.seq, working_memory.initial(claimed, member))
     changes = changes_of(run_id, view, version)
     return Moment(run_id, member.agent, member.role, state.seq, Tree.replay(changes), version)
 
@@ -168,13 +168,13 @@ def _runs_of_view(run_id: str) -> list[str]:
     run = Run.objects.get(pk=run_id)
     if run.kind != RunKind.PERSONAL or not run.session_key:
         return [run_id]
-    session = Run.objects.filter(
+    claimed = Run.objects.filter(
         organization_id=run.organization_id,
         user_id=run.user_id,
         project_id=run.project_id,
         session_key=run.session_key,
     )
-    return list(session.values_list("id", flat=True))
+    return list(claimed.values_list("id", flat=True))
 
 
 def _kept_texts(packed: Sequence[tuple[str, Change]]) -> dict[tuple[str, str], str]:
@@ -214,12 +214,12 @@ def operate(
     """
     with transaction.atomic():
         run = RunLog.lock(run_id)
-        session = Session.load(run_id, run.attempt)
-        member = member_named(session.state, agent)
-        view = working_memory.View(session, member)
+        claimed = ClaimedRun.load(run_id, run.attempt)
+        member = member_named(claimed.state, agent)
+        view = working_memory.View(claimed, member)
         if operation not in OPERATIONS:
             return _nobodys(view.read(), operation, arguments)
-        _check(session, member, OPERATIONS[operation], arguments, ask_policy)
+        _check(claimed, member, OPERATIONS[operation], arguments, ask_policy)
         do = DO[OPERATIONS[operation]]
         if operation in READING:
             return do(view.read(), arguments).result
@@ -227,8 +227,8 @@ def operate(
             raise AlreadyEnded(run.status)
         context, changes = view.write()
         outcome = do(context, arguments)
-        session.log = run
-        working_memory.append(session, member, [*changes, *outcome.changes], by=by)
+        claimed.log = run
+        working_memory.append(claimed, member, [*changes, *outcome.changes], by=by)
         run.flush()
         return outcome.result
 
@@ -239,14 +239,16 @@ def _nobodys(context: AgentContext, operation: str, arguments: Mapping[str, Any]
     raise InvalidOperation(f"there is no operation '{operation}' here")
 
 
-def _check(session: Session, member: Member, name: str, arguments: dict[str, Any], ask_policy: bool) -> None:
+def _check(
+    claimed: ClaimedRun, member: Member, name: str, arguments: dict[str, Any], ask_policy: bool
+) -> None:
     tool = registry.get(name)
     assert tool is not None  # noqa: S101 - registered with the others
     problem = check_arguments(tool, arguments)
     if problem:
         raise BadArguments(problem.message, problem.details["errors"])
     if ask_policy:
-        gate = open_gate(session)
+        gate = open_gate(claimed)
         decision = gate.decide(gate.agent(member.agent, member.role_id), tool, arguments)
         if not decision.allowed:
             raise PermissionDenied(decision.message)

@@ -14,7 +14,7 @@ from memory.search import Hit, memory_search_pa, memory_search_tiered
 from runs.context import messages, working_memory
 from runs.context.working_memory import Results
 from runs.gate.opening import open_gate
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.state import USER, Call, Member, Said, State
 from runs.models.choices import EventType, RunKind
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema
@@ -56,44 +56,42 @@ class Prompt:
         return ModelSettings(model=name, facts=self.facts)
 
 
-def prepare(session: Session) -> None:
+def prepare(claimed: ClaimedRun) -> None:
     """Make the next speaker's prompt and keep it for `speak` and `record_reply`.
 
     Inside the step's transaction, so that what it reads costs no transaction of its own.
     """
-    session.cache["prompt"] = build(session)
+    claimed.cache["prompt"] = build(claimed)
 
 
-def build(session: Session) -> Prompt:
+def build(claimed: ClaimedRun) -> Prompt:
     """The next speaker's prompt from the state; a few queries, cached for the claim where they may be."""
-    state, member = session.state, session.state.speaker
-    gate = open_gate(session)
-    role = gate.book.role(member.role_id)
+    state, member = claimed.state, claimed.state.speaker
+    gate = open_gate(claimed)
+    role = gate.policy.role(member.role_id)
     tools = tuple(
         ToolSchema(tool.name, tool.description, tool.parameters)
         for tool in gate.visible_tools(gate.agent(member.agent, member.role_id))
     )
     ranked = (
-        routing.rank(state.goal, session.project_id, gate.standing.catalog_version)
-        if may_escalate(tools)
-        else []
+        routing.rank(state.goal, claimed.project_id, gate.live.catalog_version) if may_escalate(tools) else []
     )
-    hits = memories(session, member)
-    view = working_memory.shown(session, member)
-    results = working_memory.results(session, member)
-    system = "\n\n".join(filter(None, layers(session, view.rendered, ranked, hits)))
-    first = [Message("system", system), *earlier(session)]
-    said, said_digests = conversation(session, member, results)
+    hits = memories(claimed, member)
+    view = working_memory.shown(claimed, member)
+    results = working_memory.results(claimed, member)
+    system = "\n\n".join(filter(None, layers(claimed, view.rendered, ranked, hits)))
+    first = [Message("system", system), *earlier(claimed)]
+    said, said_digests = conversation(claimed, member, results)
     return Prompt(
         messages=(*first, *said),
         tools=tools,
         model=role.model or state.model,
         member=member,
-        saw=session.state.seq,
+        saw=claimed.state.seq,
         memories=tuple({"id": hit.id, "tier": hit.tier} for hit in hits),
         sent=",".join(filter(None, [digests(first), said_digests])),
         facts={
-            "kind": session.kind,
+            "kind": claimed.kind,
             "goal": state.goal,
             "context": state.context,
             "escalate_to": state.escalate_to,
@@ -114,28 +112,28 @@ def may_escalate(tools: tuple[ToolSchema, ...]) -> bool:
     return any(tool.name == ESCALATE for tool in tools)
 
 
-def layers(session: Session, view: Rendered, ranked: list[routing.Ranked], hits: list[Hit]) -> list[str]:
+def layers(claimed: ClaimedRun, view: Rendered, ranked: list[routing.Ranked], hits: list[Hit]) -> list[str]:
     """The view, then what is looked up afresh each time: where and when, groups, memory; no empty ones."""
     return [
         LEGEND,
         view.text,
-        environment(session),
+        environment(claimed),
         groups_layer(ranked),
-        wanted_layer(session.state.escalate_to),
+        wanted_layer(claimed.state.escalate_to),
         memory_layer(hits),
     ]
 
 
-def environment(session: Session) -> str:
+def environment(claimed: ClaimedRun) -> str:
     """Who, where and when; the time is the run's, so that a replay sees the same."""
     lines = [
-        f"- Person: {session.person}",
-        f"- Organization: {session.organization_name}",
-        f"- Project: {session.project_name}",
-        f"- Started: {session.created_at:%Y-%m-%d %H:%M} UTC",
+        f"- Person: {claimed.person}",
+        f"- Organization: {claimed.organization_name}",
+        f"- Project: {claimed.project_name}",
+        f"- Started: {claimed.created_at:%Y-%m-%d %H:%M} UTC",
     ]
-    if session.kind == RunKind.GROUP:
-        lines.append(f"- Round: {session.state.round} of at most {session.state.max_rounds}")
+    if claimed.kind == RunKind.GROUP:
+        lines.append(f"- Round: {claimed.state.round} of at most {claimed.state.max_rounds}")
     return "\n".join(["## Environment", "", *lines])
 
 
@@ -158,21 +156,21 @@ def wanted_layer(wanted: dict[str, str] | None) -> str:
     )
 
 
-def memories(session: Session, member: Member) -> list[Hit]:
+def memories(claimed: ClaimedRun, member: Member) -> list[Hit]:
     """What is remembered about the goal: a PA's tiers, or the group's (seed 000, 2)."""
     key = f"memories:{member.agent}"
-    if key not in session.cache:
-        personal = session.kind == RunKind.PERSONAL
+    if key not in claimed.cache:
+        personal = claimed.kind == RunKind.PERSONAL
         search = memory_search_pa if personal else memory_search_tiered
         scope = Scope(
-            session.organization_id,
-            user_id=session.user_id if personal else None,
-            project_id=session.project_id,
-            group_id=session.group_id,
+            claimed.organization_id,
+            user_id=claimed.user_id if personal else None,
+            project_id=claimed.project_id,
+            group_id=claimed.group_id,
             agent_instance_id=member.agent,
         )
-        session.cache[key] = search(session.state.goal, scope, MEMORIES)
-    found: list[Hit] = session.cache[key]
+        claimed.cache[key] = search(claimed.state.goal, scope, MEMORIES)
+    found: list[Hit] = claimed.cache[key]
     return found
 
 
@@ -191,16 +189,16 @@ def memory_layer(hits: list[Hit]) -> str:
     )
 
 
-def earlier(session: Session) -> list[Message]:
+def earlier(claimed: ClaimedRun) -> list[Message]:
     """The session's earlier runs, oldest first (a PA's conversation with its person)."""
-    if not session.session_key or session.kind != RunKind.PERSONAL:
+    if not claimed.session_key or claimed.kind != RunKind.PERSONAL:
         return []
-    if "earlier" not in session.cache:
-        whose = [session.organization_id, session.user_id, session.project_id, session.session_key]
-        session.cache["earlier"] = rows(EARLIER, [*whose, session.run_id, EARLIER_RUNS])[::-1]
+    if "earlier" not in claimed.cache:
+        whose = [claimed.organization_id, claimed.user_id, claimed.project_id, claimed.session_key]
+        claimed.cache["earlier"] = rows(EARLIER, [*whose, claimed.run_id, EARLIER_RUNS])[::-1]
     return [
         message
-        for goal, output in session.cache["earlier"]
+        for goal, output in claimed.cache["earlier"]
         for message in (Message("user", goal), Message("assistant", output or ""))
     ]
 
@@ -224,29 +222,29 @@ def digests(messages: Sequence[Message]) -> str:
     return ",".join([f'"{message.digest}"' for message in messages])
 
 
-def conversation(session: Session, member: Member, results: Results) -> tuple[list[Message], str]:
+def conversation(claimed: ClaimedRun, member: Member, results: Results) -> tuple[list[Message], str]:
     """The run's messages as this speaker sees them, own words and calls as its own, others' as theirs; and
     their digests.
     """
     key = f"conversation:{member.agent}"
-    past: Past | None = session.cache.get(key)
-    if past is None or past.state is not session.state:
-        past = session.cache[key] = Past(session.state)
+    past: Past | None = claimed.cache.get(key)
+    if past is None or past.state is not claimed.state:
+        past = claimed.cache[key] = Past(claimed.state)
     known = len(past.messages)
-    for said in session.state.messages[past.count :]:
+    for said in claimed.state.messages[past.count :]:
         if said.author == member.agent:
             if any(call_id in results.whole for call_id in said.calls):
                 past.with_pages.append((len(past.messages), said))
-            past.messages += own(session.state, said, results)
+            past.messages += own(claimed.state, said, results)
         elif said.author == USER or (said.content and not said.calls):
             past.messages.append(heard(said))
-    past.count = len(session.state.messages)
+    past.count = len(claimed.state.messages)
     past.digests = ",".join(filter(None, [past.digests, digests(past.messages[known:])]))
     found = list(past.messages)
     if not past.with_pages:
         return found, past.digests
     for place, said in past.with_pages:
-        found[place : place + 1 + len(said.calls)] = own(session.state, said, results)
+        found[place : place + 1 + len(said.calls)] = own(claimed.state, said, results)
     return found, digests(found)
 
 
@@ -275,12 +273,12 @@ def result_text(call: Call, results: Results) -> str:
     return canonical({"error": call.error}) if call.error else results.told[call.call_id]
 
 
-def record_reply(session: Session, reply: Reply) -> None:
+def record_reply(claimed: ClaimedRun, reply: Reply) -> None:
     """Append the model's message, with what it cost and what it was shown."""
-    prompt: Prompt = session.cache["prompt"]
-    member, state = prompt.member, session.state
-    is_group = session.kind == RunKind.GROUP
-    session.append(
+    prompt: Prompt = claimed.cache["prompt"]
+    member, state = prompt.member, claimed.state
+    is_group = claimed.kind == RunKind.GROUP
+    claimed.append(
         EventType.MESSAGE_CREATED,
         {
             "role": "assistant",
@@ -301,8 +299,8 @@ def record_reply(session: Session, reply: Reply) -> None:
         },
         agent=member.agent,
     )
-    assert session.log is not None  # noqa: S101
-    session.log.set(usage=usage(state), crashes=0)
+    assert claimed.log is not None  # noqa: S101
+    claimed.log.set(usage=usage(state), crashes=0)
 
 
 def request(call: ToolRequest) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from policy.terms import Context, Effect, ToolInfo
 from runs.context import texts
 from runs.gate.opening import open_gate
 from runs.log import tool_calls
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.state import ENDED, USER, Call, Member, State
 from runs.models.choices import ACTIVE, EventType, RunKind
 from runs.tools import registry
@@ -63,20 +63,20 @@ class Shown:
 # What the speaker reads
 
 
-def shown(session: Session, member: Member) -> Shown:
+def shown(claimed: ClaimedRun, member: Member) -> Shown:
     """The view for the next prompt, within the budget. Writes only where it is stored or too large."""
-    if stored(session, member) is None:
-        rendered = _initial(session, member)[1]
+    if stored(claimed, member) is None:
+        rendered = _initial(claimed, member)[1]
         if _fits(rendered):
             return Shown(rendered)
-    system, changes = prepared(session, member)
+    system, changes = prepared(claimed, member)
     with system.writing():
         rendered = system.render()
         if not _fits(rendered):
             folded = system.fold_to_budget(settings.CONTEXT_TOKENS)
             changes += [folded] if folded else []
             rendered = system.render()
-        append(session, member, changes)
+        append(claimed, member, changes)
         with system.writing() as view:
             return Shown(rendered, view.id, view.version)
 
@@ -85,62 +85,62 @@ def _fits(rendered: Rendered) -> bool:
     return rendered.tokens <= settings.CONTEXT_TOKENS
 
 
-def initial(session: Session, member: Member) -> Tree:
+def initial(claimed: ClaimedRun, member: Member) -> Tree:
     """The view as it is while nobody has changed it; not to be changed by whoever gets it."""
-    return _initial(session, member)[0]
+    return _initial(claimed, member)[0]
 
 
-def _initial(session: Session, member: Member) -> tuple[Tree, Rendered]:
+def _initial(claimed: ClaimedRun, member: Member) -> tuple[Tree, Rendered]:
     """It and its text, kept for as long as they would come out the same."""
-    of = (facts(session, member), words(session, member))
-    known = session.cache.get("view")
+    of = (facts(claimed, member), words(claimed, member))
+    known = claimed.cache.get("view")
     if known is None or known[0] != of:
         tree = layers.initial_tree(*of)
-        known = session.cache["view"] = (of, (tree, tree.render()))
+        known = claimed.cache["view"] = (of, (tree, tree.render()))
     found: tuple[Tree, Rendered] = known[1]
     return found
 
 
-def stored(session: Session, member: Member) -> ContextSystem | None:
+def stored(claimed: ClaimedRun, member: Member) -> ContextSystem | None:
     """The stored view, if there is one; asks no database."""
-    viewed = session.state.views.get(member.agent)
-    view_id = viewed.view if viewed else session.view_id
-    return ContextSystem(session.organization_id, view_id) if view_id else None
+    viewed = claimed.state.views.get(member.agent)
+    view_id = viewed.view if viewed else claimed.view_id
+    return ContextSystem(claimed.organization_id, view_id) if view_id else None
 
 
-def prepared(session: Session, member: Member) -> tuple[ContextSystem, list[Change]]:
+def prepared(claimed: ClaimedRun, member: Member) -> tuple[ContextSystem, list[Change]]:
     """The stored view, made if need be and brought up to date; and what was changed for it."""
-    system = stored(session, member)
-    known = facts(session, member)
-    viewed = session.state.views.get(member.agent)
+    system = stored(claimed, member)
+    known = facts(claimed, member)
+    viewed = claimed.state.views.get(member.agent)
     sources = viewed.sources if viewed else set()
-    said = [one for one in words(session, member) if one.source not in sources]
-    begun = layers.task_source(session.run_id) in sources
+    said = [one for one in words(claimed, member) if one.source not in sources]
+    begun = layers.task_source(claimed.run_id) in sources
     if system is not None:
-        return system, layers.bring_up_to_date(system, known, said, begun, lambda: at_work(session))
-    place = (session.organization_id, session.project_id, *whose(session, member))
-    return layers.prepare(*place, known, said, begun, lambda: at_work(session))
+        return system, layers.bring_up_to_date(system, known, said, begun, lambda: at_work(claimed))
+    place = (claimed.organization_id, claimed.project_id, *whose(claimed, member))
+    return layers.prepare(*place, known, said, begun, lambda: at_work(claimed))
 
 
-def whose(session: Session, member: Member) -> tuple[str, str]:
+def whose(claimed: ClaimedRun, member: Member) -> tuple[str, str]:
     """Owner and key of the view: a personal agent keeps its own through a session."""
-    if session.kind == RunKind.GROUP:
-        return session.run_id, member.agent
-    if session.session_key:
-        return member.agent, session.session_key
-    return session.run_id, ""
+    if claimed.kind == RunKind.GROUP:
+        return claimed.run_id, member.agent
+    if claimed.session_key:
+        return member.agent, claimed.session_key
+    return claimed.run_id, ""
 
 
-def at_work(session: Session) -> list[str]:
+def at_work(claimed: ClaimedRun) -> list[str]:
     """The session's runs that have not ended."""
     from runs.models import Run
 
     return list(
         Run.objects.filter(
-            organization_id=session.organization_id,
-            user_id=session.user_id,
-            project_id=session.project_id,
-            session_key=session.session_key,
+            organization_id=claimed.organization_id,
+            user_id=claimed.user_id,
+            project_id=claimed.project_id,
+            session_key=claimed.session_key,
             status__in=ACTIVE,
         ).values_list("id", flat=True)
     )
@@ -149,27 +149,27 @@ def at_work(session: Session) -> list[str]:
 # What a view is made of
 
 
-def facts(session: Session, member: Member) -> layers.Facts:
-    gate = open_gate(session)
-    return layers.Facts(
-        run_id=session.run_id,
-        goal=session.state.goal,
-        context=session.state.context.strip(),
-        base_prompt=base(session, member),
+def facts(claimed: ClaimedRun, member: Member) -> layers.ViewFacts:
+    gate = open_gate(claimed)
+    return layers.ViewFacts(
+        run_id=claimed.run_id,
+        goal=claimed.state.goal,
+        context=claimed.state.context.strip(),
+        base_prompt=base(claimed, member),
         role=member.role,
-        role_prompt=gate.book.role(member.role_id).system_prompt.strip(),
+        role_prompt=gate.policy.role(member.role_id).system_prompt.strip(),
         policy_notes=policy_notes(gate, member),
-        person=session.person,
-        preferences=session.preferences or {},
-        inherited=[PageCopy(**page) for page in session.state.inherited],
+        person=claimed.person,
+        preferences=claimed.preferences or {},
+        inherited=[PageCopy(**page) for page in claimed.state.inherited],
     )
 
 
-def base(session: Session, member: Member) -> str:
-    if session.kind == RunKind.PERSONAL:
+def base(claimed: ClaimedRun, member: Member) -> str:
+    if claimed.kind == RunKind.PERSONAL:
         return BASE["personal"]
-    words = BASE["lead" if member == session.state.closer else "member"]
-    return words.format(role=member.role, group=session.group_name, max_rounds=session.state.max_rounds)
+    words = BASE["lead" if member == claimed.state.closer else "member"]
+    return words.format(role=member.role, group=claimed.group_name, max_rounds=claimed.state.max_rounds)
 
 
 def policy_notes(gate: Gate, member: Member) -> str:
@@ -178,7 +178,7 @@ def policy_notes(gate: Gate, member: Member) -> str:
     lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
     place = (gate.organization_id, gate.project_id, gate.group_id)
     kinds = tuple((tool.name, tool.risk_level, tool.suspended) for tool in gate.tools.values())
-    asked = (gate.book.digest, gate.standing.boundary, lists, place, kinds)
+    asked = (gate.policy.digest, gate.live.boundary, lists, place, kinds)
     found = _notes.get(asked)
     if found is None:
         if len(_notes) >= NOTES_KEPT:
@@ -209,13 +209,13 @@ def effect_on(gate: Gate, member: Member, tool: Tool) -> Effect:
     """What policy says of the tool before its arguments are known; standing approvals aside."""
     context = Context(
         agent=gate.agent(member.agent, member.role_id),
-        boundary=gate.standing.boundary,
-        rules=unconditional(gate.book.rules),
+        boundary=gate.live.boundary,
+        rules=unconditional(gate.policy.rules),
         organization=gate.organization_id,
         project=gate.project_id,
         group=gate.group_id,
     )
-    info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), gate.book.bindings)  # type: ignore[arg-type]
+    info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), gate.policy.bindings)  # type: ignore[arg-type]
     return evaluate(context, info, {}).effect
 
 
@@ -225,18 +225,18 @@ def unconditional(rules: RuleSet) -> RuleSet:
     return RuleSet(rule for rule in rules if rule.condition is None)
 
 
-def words(session: Session, member: Member) -> list[layers.Words]:
+def words(claimed: ClaimedRun, member: Member) -> list[layers.Words]:
     """What the other members said."""
     return [
-        layers.Words(f"{session.run_id}/{said.seq}", said.name, said.content)
-        for said in session.state.messages
+        layers.Words(f"{claimed.run_id}/{said.seq}", said.name, said.content)
+        for said in claimed.state.messages
         if said.author not in (USER, member.agent) and said.content.strip() and not said.calls
     ]
 
 
-def passed_on(session: Session, member: Member) -> list[dict[str, Any]]:
+def passed_on(claimed: ClaimedRun, member: Member) -> list[dict[str, Any]]:
     """The pages a child's view starts with: what the agent has open, within bounds."""
-    pages = layers.inherit(stored(session, member) or initial(session, member))
+    pages = layers.inherit(stored(claimed, member) or initial(claimed, member))
     return [_compact(replace(page, opened_at=0, child_count=0, source="")) for page in pages]
 
 
@@ -254,28 +254,28 @@ BLANK = {
 # Results of tools
 
 
-def keep_result(session: Session, member: Member, call: Call, result: Any) -> None:
+def keep_result(claimed: ClaimedRun, member: Member, call: Call, result: Any) -> None:
     """Put a long result on a folded page of the caller's view, if the caller may open it there."""
     if call.tool.startswith(OWN_TOOLS):
         return
     text = texts.of_result(result)
-    if len(text) <= layers.RESULT_LENGTH or not may_open(session, member):
+    if len(text) <= layers.RESULT_LENGTH or not may_open(claimed, member):
         return
-    system, made = prepared(session, member)
-    source = source_of(session, call.call_id)
-    made += layers.keep_result(system, session.run_id, source, call.tool, text)[1]
-    append(session, member, made, {call.call_id: text})
+    system, made = prepared(claimed, member)
+    source = source_of(claimed, call.call_id)
+    made += layers.keep_result(system, claimed.run_id, source, call.tool, text)[1]
+    append(claimed, member, made, {call.call_id: text})
 
 
-def may_open(session: Session, member: Member) -> bool:
+def may_open(claimed: ClaimedRun, member: Member) -> bool:
     """Whether the agent may open a folded page; one that may not is told everything."""
     tool = registry.get("context_expand")
-    return tool is not None and effect_on(open_gate(session), member, tool) == "allow"
+    return tool is not None and effect_on(open_gate(claimed), member, tool) == "allow"
 
 
-def source_of(session: Session, call_id: str) -> str:
+def source_of(claimed: ClaimedRun, call_id: str) -> str:
     """Where a kept result's page says that it came from."""
-    return f"{session.run_id}/{call_id}"
+    return f"{claimed.run_id}/{call_id}"
 
 
 @dataclass(frozen=True)
@@ -299,49 +299,49 @@ class Gone:
     kept: dict[str, Call] = field(default_factory=dict)  # those whose results are on pages, by source
 
 
-def gone(session: Session, member: Member) -> Gone:
+def gone(claimed: ClaimedRun, member: Member) -> Gone:
     """One query for each result that its event does not hold whole, when it is first told."""
     key = f"gone:{member.agent}"
-    found: Gone | None = session.cache.get(key)
-    if found is None or found.state is not session.state:
-        found = session.cache[key] = Gone(session.state)
-    viewed = session.state.views.get(member.agent)
+    found: Gone | None = claimed.cache.get(key)
+    if found is None or found.state is not claimed.state:
+        found = claimed.cache[key] = Gone(claimed.state)
+    viewed = claimed.state.views.get(member.agent)
     settled = True
-    for call in islice(session.state.calls.values(), found.count, None):
+    for call in islice(claimed.state.calls.values(), found.count, None):
         settled = settled and call.phase == ENDED
         found.count += settled
         if call.agent != member.agent or call.error or call.phase != ENDED:
             continue
-        source = source_of(session, call.call_id)
+        source = source_of(claimed, call.call_id)
         if viewed and source in viewed.sources:
             found.kept[source] = call
         else:
-            found.told[call.call_id] = texts.of_result(result_of(session, call))
+            found.told[call.call_id] = texts.of_result(result_of(claimed, call))
     return found
 
 
-def results(session: Session, member: Member) -> Results:
+def results(claimed: ClaimedRun, member: Member) -> Results:
     """What the agent's calls have brought; one query where some of it is on pages."""
-    past = gone(session, member)
-    system = stored(session, member)
+    past = gone(claimed, member)
+    system = stored(claimed, member)
     found = Results(dict(past.told), {})
     pages = system.by_source(list(past.kept)) if system and past.kept else {}
     for source, call in past.kept.items():
-        result = found.whole[call.call_id] = result_of(session, call)
+        result = found.whole[call.call_id] = result_of(claimed, call)
         page = pages.get(source)
         found.told[call.call_id] = layers.told(texts.of_result(result), page.index if page else None)
     return found
 
 
-def result_of(session: Session, call: Call) -> Any:
-    return tool_calls.stored_result(session.run_id, call.call_id) if call.stored else call.result
+def result_of(claimed: ClaimedRun, call: Call) -> Any:
+    return tool_calls.stored_result(claimed.run_id, call.call_id) if call.stored else call.result
 
 
 # The log
 
 
 def append(
-    session: Session,
+    claimed: ClaimedRun,
     member: Member,
     changes: Sequence[Change],
     further: dict[str, str] | None = None,
@@ -349,15 +349,15 @@ def append(
 ) -> None:
     """Record the changes of the member's view, if there are any. `further` texts the run keeps."""
     if changes:
-        payload = recorded(session, changes, further or {})
-        session.append(
+        payload = recorded(claimed, changes, further or {})
+        claimed.append(
             EventType.CONTEXT_CHANGED, {**payload, **({"by": by} if by else {})}, agent=member.agent
         )
 
 
-def recorded(session: Session, changes: Sequence[Change], further: dict[str, str]) -> dict[str, Any]:
+def recorded(claimed: ClaimedRun, changes: Sequence[Change], further: dict[str, str]) -> dict[str, Any]:
     """The payload of `context.changed`."""
-    known = {"goal": session.state.goal, "context": session.state.context, **further}
+    known = {"goal": claimed.state.goal, "context": claimed.state.context, **further}
     return {"view": changes[0]["view"], "changes": texts.packed(changes, known)}
 
 
@@ -365,16 +365,16 @@ def recorded(session: Session, changes: Sequence[Change], further: dict[str, str
 class View:
     """A tool's hands on its caller's view (`OwnView`)."""
 
-    session: Session
+    claimed: ClaimedRun
     member: Member
     call: Call | None = None
 
     def read(self) -> AgentContext:
-        system = stored(self.session, self.member)
-        return AgentContext(system) if system else AgentContext.reading(initial(self.session, self.member))
+        system = stored(self.claimed, self.member)
+        return AgentContext(system) if system else AgentContext.reading(initial(self.claimed, self.member))
 
     def write(self) -> tuple[AgentContext, list[Change]]:
-        system, changes = prepared(self.session, self.member)
+        system, changes = prepared(self.claimed, self.member)
         return AgentContext(system), changes
 
     def changed(self, changes: list[Change]) -> tuple[str, dict[str, Any]]:
@@ -382,4 +382,4 @@ class View:
         if self.call:
             arguments = self.call.effective_arguments or self.call.arguments
             further = texts.of_arguments(self.call.call_id, arguments)
-        return EventType.CONTEXT_CHANGED.value, recorded(self.session, changes, further)
+        return EventType.CONTEXT_CHANGED.value, recorded(self.claimed, changes, further)

@@ -13,7 +13,7 @@ from runs.context import working_memory
 from runs.gate import approvals
 from runs.gate.opening import open_gate
 from runs.log import tool_calls, waits
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.log import RunLog
 from runs.log.state import Call, Member
 from runs.models.choices import CallStatus, EventType, WaitKind, WaitOutcome
@@ -45,7 +45,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class Child:
-    """A child run was made; the session stores it with its own log."""
+    """A child run was made; the claimed run stores it with its own log."""
 
     log: RunLog
 
@@ -56,80 +56,80 @@ Outcome = tuple[Ready, ...] | Child | None
 class GateOnDemand:
     """The gate of one transaction, opened with the first call that comes before it."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, claimed: ClaimedRun) -> None:
+        self.claimed = claimed
         self._gate: Gate | None = None
 
     def __call__(self) -> Gate:
         if self._gate is None:
-            self._gate = open_gate(self.session)
+            self._gate = open_gate(self.claimed)
         return self._gate
 
 
-def start(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
+def start(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     """Bring a call before the gate and do what follows; returns calls to be run outside, or a child."""
-    outcome = start_one(session, gate, call)
+    outcome = start_one(claimed, gate, call)
     if not isinstance(outcome, Ready):
         return outcome
     together = [outcome]
     if outcome.admitted.tool.concurrent:
-        together += _companions(session, gate)
+        together += _companions(claimed, gate)
     return tuple(together)
 
 
-def _companions(session: Session, gate: GateOnDemand) -> list[Ready]:
+def _companions(claimed: ClaimedRun, gate: GateOnDemand) -> list[Ready]:
     """The calls right after it that may run side by side with it."""
     found = []
-    for call in session.state.unfinished("asked"):
+    for call in claimed.state.unfinished("asked"):
         tool = gate().tools.get(call.tool)
         if tool is None or tool.transactional or not tool.concurrent:
             break
-        outcome = start_one(session, gate, call)
+        outcome = start_one(claimed, gate, call)
         if isinstance(outcome, Ready):
             found.append(outcome)
     return found
 
 
-def start_one(session: Session, gate: GateOnDemand, call: Call) -> Ready | Child | None:
+def start_one(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | Child | None:
     """One call: refused, stopped for a decision, done at once, or ready to be run outside."""
-    passed = ask(session, gate, call)
-    return begin(session, gate, call, passed) if passed else None
+    passed = ask(claimed, gate, call)
+    return begin(claimed, gate, call, passed) if passed else None
 
 
-def ask(session: Session, gate: GateOnDemand, call: Call) -> Passed | None:
+def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
     """Ask the gate about a call. One that may not pass is refused, or stopped for a decision, here."""
     if call.problem:
-        refuse(session, gate, call, Refused("INVALID_ARGUMENTS", call.problem))
+        refuse(claimed, gate, call, Refused("INVALID_ARGUMENTS", call.problem))
         return None
-    agent = agent_of(session, gate, call)
+    agent = agent_of(claimed, gate, call)
     arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
-    approved = approvals.satisfied(session.run_id, call, arguments)
-    said = gate().admit(agent, call.tool, arguments, (session.run_id, call.call_id), approved.effects)
+    approved = approvals.satisfied(claimed.run_id, call, arguments)
+    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), approved.effects)
     if isinstance(said, Refused):
-        refuse(session, gate, call, said)
+        refuse(claimed, gate, call, said)
         return None
     if isinstance(said, Stopped):
-        approvals.request(session, call, said, gate().record(said.decision), approved.approval_id)
+        approvals.request(claimed, call, said, gate().record(said.decision), approved.approval_id)
         return None
     return Passed(said, approved.approval_id, approved.row_id)
 
 
-def begin(session: Session, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
+def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
     """Write down that the call runs now; run it at once when it only touches this database."""
-    log, said = _log(session), passed.admitted
+    log, said = _log(claimed), passed.admitted
     if not approvals.use_grant(log, said):  # its last use went to another call meanwhile
-        return start_one(session, gate, call)
+        return start_one(claimed, gate, call)
     running = CallStatus.RUNNING
     row_id = tool_calls.open_call(log, call, said.arguments, said.idempotency_key, running, passed.row_id)
     approvals.consume(log, passed.approval_id)
-    session.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
-    ready = Ready(call.call_id, said, context_of(session, call, said))
+    claimed.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
+    ready = Ready(call.call_id, said, context_of(claimed, call, said))
     if not said.tool.transactional:
         return ready
-    session.flush_before()
-    answer = perform(said, ready.context, savepoint=not session.trusting)
-    agent = agent_of(session, gate, call)
-    return record_answer(session, ready, answer, gate=gate, agent=agent, row_id=row_id)
+    claimed.flush_before()
+    answer = perform(said, ready.context, savepoint=not claimed.trusting)
+    agent = agent_of(claimed, gate, call)
+    return record_answer(claimed, ready, answer, gate=gate, agent=agent, row_id=row_id)
 
 
 def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
@@ -142,13 +142,13 @@ def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
     }
 
 
-def refuse(session: Session, gate: GateOnDemand, call: Call, refused: Refused) -> None:
+def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused) -> None:
     """The call fails; the agent gets the same words as the log."""
-    log = _log(session)
+    log = _log(claimed)
     error = {"code": refused.code, "message": refused.message, **refused.details}
     denied = refused.decision is not None
     status = CallStatus.DENIED if denied else CallStatus.FAILED
-    key = digest(session.run_id, call.call_id)
+    key = digest(claimed.run_id, call.call_id)
     tool_calls.open_call(log, call, call.arguments, key, CallStatus.REQUESTED)
     tool_calls.close_call(log, call.call_id, status, error=error)
     payload: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "error": error}
@@ -156,13 +156,13 @@ def refuse(session: Session, gate: GateOnDemand, call: Call, refused: Refused) -
         error["unlockable"] = refused.decision.unlockable
         payload["decision"] = gate().record(refused.decision)
     kind = EventType.TOOL_BLOCKED if denied else EventType.TOOL_FAILED
-    session.append(kind, payload, agent=call.agent)
+    claimed.append(kind, payload, agent=call.agent)
     effect = refused.decision.effect if refused.decision else ""
     tracing.refused(call.tool, call.call_id, call.agent, refused.code, effect)
 
 
 def record_answer(
-    session: Session,
+    claimed: ClaimedRun,
     ready: Ready,
     answer: Answer,
     gate: GateOnDemand | None = None,
@@ -170,62 +170,62 @@ def record_answer(
     row_id: str = "",
 ) -> Child | None:
     """Put a tool's answer into the log and the ledger."""
-    call = session.state.calls[ready.call_id]
+    call = claimed.state.calls[ready.call_id]
     if isinstance(answer, Done):
-        succeed(session, call, answer)
+        succeed(claimed, call, answer)
         return None
     if isinstance(answer, Failed):
-        fail(session, call, answer)
+        fail(claimed, call, answer)
         return None
     if isinstance(answer, WaitFor):
-        wait_for(session, call, answer)
+        wait_for(claimed, call, answer)
         return None
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
-    authority = (gate_.authority(agent), gate_.standing.boundary)
-    seen = working_memory.passed_on(session, member_of(session, call))
-    spawned = escalate.spawn(_log(session), session.state, call, answer, authority, row_id, seen)
-    session.absorb()
+    authority = (gate_.authority(agent), gate_.live.boundary)
+    seen = working_memory.passed_on(claimed, member_of(claimed, call))
+    spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, row_id, seen)
+    claimed.absorb()
     if isinstance(spawned, Failed):
-        fail(session, call, spawned)
+        fail(claimed, call, spawned)
         return None
-    session.born.append(spawned)
-    tool_calls.set_status(_log(session), call.call_id, CallStatus.WAITING)
+    claimed.born.append(spawned)
+    tool_calls.set_status(_log(claimed), call.call_id, CallStatus.WAITING)
     return Child(spawned)
 
 
-def succeed(session: Session, call: Call, answer: Done) -> None:
-    log = _log(session)
+def succeed(claimed: ClaimedRun, call: Call, answer: Done) -> None:
+    log = _log(claimed)
     tool_calls.close_call(log, call.call_id, CallStatus.SUCCEEDED, result=answer.result)
     for type, payload in answer.events:
-        session.append(EventType(type), payload, agent=call.agent)
-    session.append(
+        claimed.append(EventType(type), payload, agent=call.agent)
+    claimed.append(
         EventType.TOOL_COMPLETED,
         {"call_id": call.call_id, "tool": call.tool, **tool_calls.in_event(answer.result)},
         agent=call.agent,
     )
-    working_memory.keep_result(session, member_of(session, call), call, answer.result)
+    working_memory.keep_result(claimed, member_of(claimed, call), call, answer.result)
 
 
 def fail(
-    session: Session,
+    claimed: ClaimedRun,
     call: Call,
     failed: Failed,
     type: EventType = EventType.TOOL_FAILED,
     status: CallStatus = CallStatus.FAILED,
 ) -> None:
     error = {"code": failed.code, "message": failed.message, **failed.details}
-    tool_calls.close_call(_log(session), call.call_id, status, error=error)
-    session.append(type, {"call_id": call.call_id, "tool": call.tool, "error": error}, agent=call.agent)
+    tool_calls.close_call(_log(claimed), call.call_id, status, error=error)
+    claimed.append(type, {"call_id": call.call_id, "tool": call.tool, "error": error}, agent=call.agent)
 
 
-def wait_for(session: Session, call: Call, answer: WaitFor) -> None:
+def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
     """Park the call until a message or a signal brings its answer."""
-    log = _log(session)
+    log = _log(claimed)
     key = f"{answer.kind}-{call.call_id}"
     expires_at = log.now + answer.expires_in if answer.expires_in else None
     row_id = tool_calls.set_status(log, call.call_id, CallStatus.WAITING)
-    session.append(
+    claimed.append(
         EventType.TOOL_WAITS,
         {
             "call_id": call.call_id,
@@ -237,31 +237,31 @@ def wait_for(session: Session, call: Call, answer: WaitFor) -> None:
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
-    session.absorb()
+    claimed.absorb()
 
 
-def wait_for_timer(session: Session, payload: dict[str, Any], agent: str, seconds: float) -> None:
+def wait_for_timer(claimed: ClaimedRun, payload: dict[str, Any], agent: str, seconds: float) -> None:
     """Sleep without a worker before the model is asked again."""
-    log = _log(session)
+    log = _log(claimed)
     key = f"retry-{log.last_seq + 1}"
-    session.append(EventType.MODEL_RETRIED, {**payload, "correlation_key": key}, agent=agent)
+    claimed.append(EventType.MODEL_RETRIED, {**payload, "correlation_key": key}, agent=agent)
     waits.open_wait(log, waits.NewWait(WaitKind.TIMER, key, expires_at=log.now + timedelta(seconds=seconds)))
-    put.enqueue(session.run_id, delay=seconds)
-    session.absorb()
+    put.enqueue(claimed.run_id, delay=seconds)
+    claimed.absorb()
 
 
-def settle(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
+def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     """What the call waited for has come."""
     if call.wait_kind == WaitKind.CHILD:
         words = {name: call.payload[name] for name in ("success", "result", "error") if name in call.payload}
-        succeed(session, call, Done(words))
+        succeed(claimed, call, Done(words))
         return None
     if call.wait_kind == WaitKind.APPROVAL:
-        approvals.settle(session, call)
+        approvals.record_decision(claimed, call)
         return None
     if call.outcome != WaitOutcome.COMPLETED:
         fail(
-            session,
+            claimed,
             call,
             Failed("WAIT_EXPIRED", f"Nobody answered '{call.tool}' in time."),
             EventType.TOOL_EXPIRED,
@@ -269,64 +269,64 @@ def settle(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
         )
         return None
     if call.wait_kind == WaitKind.REVIEW:
-        return reviewed(session, gate, call)
-    succeed(session, call, Done(call.payload))
+        return reviewed(claimed, gate, call)
+    succeed(claimed, call, Done(call.payload))
     return None
 
 
-def reviewed(session: Session, gate: GateOnDemand, call: Call) -> Outcome:
+def reviewed(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     """Somebody said what became of an interrupted call."""
     outcome = call.payload.get("outcome")
     if outcome == "retry":
-        again = start_one(session, gate, call)
+        again = start_one(claimed, gate, call)
         return (again,) if isinstance(again, Ready) else again
     if outcome == "succeeded":
-        succeed(session, call, Done(call.payload.get("result")))
+        succeed(claimed, call, Done(call.payload.get("result")))
         return None
     message = call.payload.get("message") or "The call did not succeed."
-    fail(session, call, Failed("TOOL_FAILED", message))
+    fail(claimed, call, Failed("TOOL_FAILED", message))
     return None
 
 
-def recover(session: Session, gate: GateOnDemand, calls: tuple[Call, ...]) -> Outcome:
+def recover(claimed: ClaimedRun, gate: GateOnDemand, calls: tuple[Call, ...]) -> Outcome:
     """Calls a dead worker had begun: harmless ones run again with the same key, others wait for a person."""
     again = []
     for call in calls:
-        ready = readmitted(session, gate, call)
+        ready = readmitted(claimed, gate, call)
         if ready:
             again.append(ready)
         else:
-            outcome_unknown(session, call)
+            outcome_unknown(claimed, call)
     return tuple(again) or None
 
 
-def readmitted(session: Session, gate: GateOnDemand, call: Call) -> Ready | None:
+def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
     """The call once more, when running it twice is harmless and policy still lets it pass."""
     tool = gate().tools.get(call.tool)
     if tool is None or not (tool.idempotent or not tool.mutating):
         return None
     arguments = call.effective_arguments or {}
     effects: frozenset[tuple[str, Effect]] = frozenset({(call.idempotency_key, "require_human")})
-    agent = agent_of(session, gate, call)
-    said = gate().admit(agent, call.tool, arguments, (session.run_id, call.call_id), effects)
+    agent = agent_of(claimed, gate, call)
+    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), effects)
     if not isinstance(said, Admitted):
         return None
-    tool_calls.open_call(_log(session), call, arguments, said.idempotency_key, CallStatus.RUNNING)
-    return Ready(call.call_id, said, context_of(session, call, said))
+    tool_calls.open_call(_log(claimed), call, arguments, said.idempotency_key, CallStatus.RUNNING)
+    return Ready(call.call_id, said, context_of(claimed, call, said))
 
 
-def outcome_unknown(session: Session, call: Call) -> None:
+def outcome_unknown(claimed: ClaimedRun, call: Call) -> None:
     """Nobody knows whether the effect happened: a person has to say (design 4, Side effects)."""
-    log = _log(session)
+    log = _log(claimed)
     key = f"review-{call.call_id}"
     row_id = tool_calls.set_status(log, call.call_id, CallStatus.UNKNOWN)
-    session.append(
+    claimed.append(
         EventType.TOOL_OUTCOME_UNKNOWN,
         {"call_id": call.call_id, "tool": call.tool, "correlation_key": key},
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind.REVIEW, key, row_id))
-    session.absorb()
+    claimed.absorb()
 
 
 def leave_evidence(done: Any) -> None:
@@ -342,39 +342,39 @@ def leave_evidence(done: Any) -> None:
             tool_calls.leave_evidence(ready.context.run_id, ready.call_id, found)
 
 
-def context_of(session: Session, call: Call, said: Admitted) -> ToolContext:
-    member = member_of(session, call)
+def context_of(claimed: ClaimedRun, call: Call, said: Admitted) -> ToolContext:
+    member = member_of(claimed, call)
     return ToolContext(
-        organization_id=session.organization_id,
-        project_id=session.project_id,
-        user_id=session.user_id,
-        run_id=session.run_id,
-        root_id=session.root_id,
-        kind=session.kind,
-        depth=session.depth,
-        group_id=session.group_id,
+        organization_id=claimed.organization_id,
+        project_id=claimed.project_id,
+        user_id=claimed.user_id,
+        run_id=claimed.run_id,
+        root_id=claimed.root_id,
+        kind=claimed.kind,
+        depth=claimed.depth,
+        group_id=claimed.group_id,
         agent_id=call.agent,
         role_id=member.role_id,
         is_lead=member.is_lead,
-        goal=session.state.goal,
+        goal=claimed.state.goal,
         call_id=call.call_id,
         idempotency_key=said.idempotency_key,
-        budgets=session.state.budgets,
-        children=session.state.children,
-        catalog_version=open_gate(session).standing.catalog_version,
-        view=working_memory.View(session, member, call),
+        budgets=claimed.state.budgets,
+        children=claimed.state.children,
+        catalog_version=open_gate(claimed).live.catalog_version,
+        view=working_memory.View(claimed, member, call),
     )
 
 
-def agent_of(session: Session, gate: GateOnDemand, call: Call) -> AgentContext:
-    member = member_of(session, call)
+def agent_of(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> AgentContext:
+    member = member_of(claimed, call)
     return gate().agent(member.agent, member.role_id)
 
 
-def member_of(session: Session, call: Call) -> Member:
-    return next(member for member in session.state.members if member.agent == call.agent)
+def member_of(claimed: ClaimedRun, call: Call) -> Member:
+    return next(member for member in claimed.state.members if member.agent == call.agent)
 
 
-def _log(session: Session) -> RunLog:
-    assert session.log is not None  # noqa: S101
-    return session.log
+def _log(claimed: ClaimedRun) -> RunLog:
+    assert claimed.log is not None  # noqa: S101
+    return claimed.log

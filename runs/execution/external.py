@@ -17,7 +17,7 @@ from runs.execution import crash, dispatch
 from runs.execution.dispatch import GateOnDemand, Outcome, Ready
 from runs.log import state as phases
 from runs.log import tool_calls
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.log import Fenced, RunGone, RunLog
 from runs.log.state import Call
 from runs.models.choices import CallStatus, Driver, RunStatus
@@ -56,7 +56,7 @@ class Ended(Fenced):
         self.status = status
 
 
-class OutsideSession(Session):
+class OutsideSession(ClaimedRun):
     """A run in the hands of an outside agent: who locks it may write, until it ends."""
 
     @classmethod
@@ -67,9 +67,9 @@ class OutsideSession(Session):
             raise RunGone(run_id)
         if found[0] != Driver.EXTERNAL:
             raise NotExternal(run_id)
-        session = cls.load(run_id, 0)
-        assert isinstance(session, cls)  # noqa: S101
-        return session
+        claimed = cls.load(run_id, 0)
+        assert isinstance(claimed, cls)  # noqa: S101
+        return claimed
 
     def check_fence(self, log: RunLog) -> None:
         if log.ended:
@@ -84,17 +84,17 @@ def execute(tool_call_id: str) -> None:
     run_id, call_id = found
     attempt, done = 0, None
     try:
-        session = OutsideSession.enter(run_id)
+        claimed = OutsideSession.enter(run_id)
         while True:
-            with session.step() as log:
-                if done and not record(session, call_id, attempt, *done):
+            with claimed.step() as log:
+                if done and not record(claimed, call_id, attempt, *done):
                     break
-                ready = carry(session, GateOnDemand(session), call_id)
+                ready = carry(claimed, GateOnDemand(claimed), call_id)
                 if ready:
                     attempt = take(log, call_id)
                 else:
                     run_sql(LET_GO, [tool_call_id, attempt])
-                rest(session, log)
+                rest(claimed, log)
             if ready is None:
                 return
             crash.point("before_slow")
@@ -115,17 +115,17 @@ def pass_on(tool_call_id: str) -> None:
         put.enqueue_call(found[0], tool_call_id)
 
 
-def carry(session: Session, gate: GateOnDemand, call_id: str) -> Ready | None:
+def carry(claimed: ClaimedRun, gate: GateOnDemand, call_id: str) -> Ready | None:
     """Take every step of one call that is only database work; returns it when it is to be run outside."""
     while True:
-        call = session.state.calls[call_id]
+        call = claimed.state.calls[call_id]
         outcome: Outcome | Ready
         if call.phase == phases.READY:
-            outcome = dispatch.settle(session, gate, call)
+            outcome = dispatch.take_answer(claimed, gate, call)
         elif call.phase == phases.ASKED:
-            outcome = dispatch.start_one(session, gate, call)
+            outcome = dispatch.start_one(claimed, gate, call)
         elif call.phase == phases.CALLED:
-            return recover(session, gate, call)
+            return recover(claimed, gate, call)
         else:
             return None
         if isinstance(outcome, dispatch.Child):
@@ -136,16 +136,16 @@ def carry(session: Session, gate: GateOnDemand, call_id: str) -> Ready | None:
             return outcome
 
 
-def recover(session: Session, gate: GateOnDemand, call: Call) -> Ready | None:
+def recover(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
     """A call begun by a worker: left alone while its lease lasts, otherwise as for any interrupted call."""
-    attempt, held = row(HELD, [session.run_id, call.call_id])
+    attempt, held = row(HELD, [claimed.run_id, call.call_id])
     if held:
         return None
     if attempt >= MAX_CLAIMS:
         message = f"'{call.tool}' took its worker down {attempt} times; what it did before is not known."
-        dispatch.fail(session, call, Failed("CRASHED", message))
+        dispatch.fail(claimed, call, Failed("CRASHED", message))
         return None
-    outcome = dispatch.recover(session, gate, (call,))
+    outcome = dispatch.recover(claimed, gate, (call,))
     return outcome[0] if isinstance(outcome, tuple) else None
 
 
@@ -156,38 +156,38 @@ def take(log: RunLog, call_id: str) -> int:
     return attempt
 
 
-def record(session: Session, call_id: str, attempt: int, ready: Ready, answer: Answer) -> bool:
+def record(claimed: ClaimedRun, call_id: str, attempt: int, ready: Ready, answer: Answer) -> bool:
     """Put the answer into the log. False when the call has gone to another worker meanwhile."""
-    current, _ = row(HELD, [session.run_id, call_id])
-    if current != attempt or session.state.calls[call_id].phase != phases.CALLED:
+    current, _ = row(HELD, [claimed.run_id, call_id])
+    if current != attempt or claimed.state.calls[call_id].phase != phases.CALLED:
         return False
-    dispatch.record_answer(session, ready, answer)
+    dispatch.record_answer(claimed, ready, answer)
     return True
 
 
-def rest(session: Session, log: RunLog) -> None:
+def rest(claimed: ClaimedRun, log: RunLog) -> None:
     """The run waits when every open call of it does; otherwise it is at work."""
-    state = session.state
+    state = claimed.state
     waiting = state.unfinished(phases.WAITING)
     if log.status == RunStatus.RUNNING and waiting and len(waiting) == len(state.open_calls):
         park.park(log, state, waiting[0].wait_kind)
-        session.absorb()
+        claimed.absorb()
 
 
-def hand_over(session: Session, gate: GateOnDemand, call: Call) -> None:
+def hand_over(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> None:
     """A call that has just been asked for: refused, stopped, done at once, or put before a worker."""
-    passed = dispatch.ask(session, gate, call)
+    passed = dispatch.ask(claimed, gate, call)
     if passed is None:
         return
     said = passed.admitted
     if not said.tool.transactional:
-        assert session.log is not None  # noqa: S101
+        assert claimed.log is not None  # noqa: S101
         status = CallStatus.REQUESTED
-        row_id = tool_calls.open_call(session.log, call, said.arguments, said.idempotency_key, status)
-        tool_calls.queue_call(session.run_id, row_id)
+        row_id = tool_calls.open_call(claimed.log, call, said.arguments, said.idempotency_key, status)
+        tool_calls.queue_call(claimed.run_id, row_id)
         return
-    outcome = dispatch.begin(session, gate, call, passed)
+    outcome = dispatch.begin(claimed, gate, call, passed)
     if isinstance(outcome, dispatch.Child):
         put.enqueue(outcome.log.id)
-    if session.state.calls[call.call_id].phase == phases.READY:  # its answer had come before it was asked for
-        carry(session, gate, call.call_id)
+    if claimed.state.calls[call.call_id].phase == phases.READY:  # its answer had come before it was asked for
+        carry(claimed, gate, call.call_id)

@@ -26,7 +26,7 @@ def drive(root_id: str, after_each: Callable[[], object] = lambda: None) -> bool
 
 
 def _drive_one(run_id: str, after_each: Callable[[], object]) -> bool:
-    """The run and every baton it passes on. False when another worker has it."""
+    """The run and every handoff it passes on. False when another worker has it."""
     with transaction.atomic():
         attempt = claiming.claim(run_id)
     taken: executor.Taken | executor.Entered | None

@@ -55,16 +55,16 @@ def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]
     if came_before(run_id, call_id, name, arguments):
         return
     prefetch.of_calls([ToolRequest(name, arguments)])
-    session = _session(run_id)
+    claimed = _session(run_id)
     try:
-        with session.step() as log:
+        with claimed.step() as log:
             if came_before(run_id, call_id, name, arguments):
                 return
-            limit = ending.past_deadline(log) or exceeded(session.state)
+            limit = ending.past_deadline(log) or exceeded(claimed.state)
             if limit:
-                ending.fail(session, log, limit.code, limit.message)
+                ending.fail(claimed, log, limit.code, limit.message)
             else:
-                _ask(session, log, call_id, name, arguments)
+                _ask(claimed, log, call_id, name, arguments)
     except Ended as ended:
         raise _ended(ended) from None
     if limit:
@@ -86,15 +86,15 @@ def complete(run_id: str, output: str) -> None:
     """
     if len(output) > MAX_OUTPUT:
         raise OutsideRefused("TOO_LONG", f"The output is longer than {MAX_OUTPUT} characters.")
-    session = _session(run_id)
+    claimed = _session(run_id)
     left = output.strip() or None
     try:
-        with session.step(lock_parent_too=True) as log:
-            _check_nothing_open(session)
+        with claimed.step(lock_parent_too=True) as log:
+            _check_nothing_open(claimed)
             if left:
-                _say(session, {"content": left})
-            ending.complete(session, log, left)
-            _tell_parent(session)
+                _say(claimed, {"content": left})
+            ending.complete(claimed, log, left)
+            _tell_parent(claimed)
     except Ended as ended:
         if not Run.objects.filter(pk=run_id, status=RunStatus.COMPLETED, output=left).exists():
             raise _ended(ended) from None
@@ -112,11 +112,11 @@ def fail(run_id: str, message: str, code: str = AGENT_FAILED) -> None:
         raise OutsideRefused("EMPTY", "Say why the run has failed.")
     if len(message) > MAX_MESSAGE:
         raise OutsideRefused("TOO_LONG", f"The message is longer than {MAX_MESSAGE} characters.")
-    session = _session(run_id)
+    claimed = _session(run_id)
     try:
-        with session.step(lock_parent_too=True) as log:
-            ending.fail(session, log, code, message)
-            _tell_parent(session)
+        with claimed.step(lock_parent_too=True) as log:
+            ending.fail(claimed, log, code, message)
+            _tell_parent(claimed)
     except Ended as ended:
         same = {"status": RunStatus.FAILED, "error": {"code": code, "message": message}}
         if not Run.objects.filter(pk=run_id, **same).exists():
@@ -125,37 +125,37 @@ def fail(run_id: str, message: str, code: str = AGENT_FAILED) -> None:
 
 def fail_overdue(run_id: str) -> bool:
     """End a run whose agent has not ended it in time. False when it has time left after all."""
-    session = _session(run_id)
+    claimed = _session(run_id)
     try:
-        with session.step(lock_parent_too=True) as log:
+        with claimed.step(lock_parent_too=True) as log:
             limit = ending.past_deadline(log)
             if limit:
-                ending.fail(session, log, limit.code, limit.message)
-                _tell_parent(session)
+                ending.fail(claimed, log, limit.code, limit.message)
+                _tell_parent(claimed)
     except Ended:
         return False
     return limit is not None
 
 
-def _ask(session: OutsideSession, log: RunLog, call_id: str, name: str, arguments: dict[str, Any]) -> None:
+def _ask(claimed: OutsideSession, log: RunLog, call_id: str, name: str, arguments: dict[str, Any]) -> None:
     waits.wake(log)
-    session.absorb()
+    claimed.absorb()
     request = {"call_id": call_id, "name": name, "arguments": arguments}
-    _say(session, {"content": "", "tool_calls": [request]})
-    external.hand_over(session, GateOnDemand(session), session.state.calls[call_id])
-    external.rest(session, log)
+    _say(claimed, {"content": "", "tool_calls": [request]})
+    external.hand_over(claimed, GateOnDemand(claimed), claimed.state.calls[call_id])
+    external.rest(claimed, log)
 
 
-def _say(session: OutsideSession, said: dict[str, Any]) -> None:
+def _say(claimed: OutsideSession, said: dict[str, Any]) -> None:
     """A message of the agent: each counts as one of the run's steps."""
-    speaker = session.state.speaker
+    speaker = claimed.state.speaker
     kind = MessageType.STATUS.value
     payload = {"role": "assistant", "author": speaker.role, "message_type": kind, **said}
-    session.append(EventType.MESSAGE_CREATED, payload, agent=speaker.agent)
+    claimed.append(EventType.MESSAGE_CREATED, payload, agent=speaker.agent)
 
 
-def _check_nothing_open(session: OutsideSession) -> None:
-    still_open = [call for call in session.state.calls.values() if call.phase != ENDED]
+def _check_nothing_open(claimed: OutsideSession) -> None:
+    still_open = [call for call in claimed.state.calls.values() if call.phase != ENDED]
     if still_open:
         listed = ", ".join(call.call_id for call in still_open)
         raise OutsideRefused(
@@ -165,9 +165,9 @@ def _check_nothing_open(session: OutsideSession) -> None:
         )
 
 
-def _tell_parent(session: OutsideSession) -> None:
-    if session.parent:
-        waits.flush_and_enqueue(session.parent)
+def _tell_parent(claimed: OutsideSession) -> None:
+    if claimed.parent:
+        waits.flush_and_enqueue(claimed.parent)
 
 
 def _session(run_id: str) -> OutsideSession:

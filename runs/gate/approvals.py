@@ -24,7 +24,7 @@ from runs.queue import put
 from runs.tools.call import Admitted, Stopped
 
 if TYPE_CHECKING:
-    from runs.log.claimed import Session
+    from runs.log.claimed import ClaimedRun
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,14 @@ def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:
 
 
 def request(
-    session: "Session", call: Call, stopped: Stopped, record: dict[str, Any], superseding: str | None = None
+    claimed: "ClaimedRun",
+    call: Call,
+    stopped: Stopped,
+    record: dict[str, Any],
+    superseding: str | None = None,
 ) -> None:
     """Stop the call at the gate: approval, wait and event in the step's transaction."""
-    log = session.log
+    log = claimed.log
     assert log is not None  # noqa: S101
     decision = stopped.decision
     row_id = tool_calls.open_call(log, call, stopped.arguments, stopped.idempotency_key, CallStatus.WAITING)
@@ -102,7 +106,7 @@ def request(
         on_expiry=decision.on_expiry,
     )
     approval.save(force_insert=True)
-    session.append(
+    claimed.append(
         EventType.TOOL_REQUIRES_APPROVAL,
         {
             "call_id": call.call_id,
@@ -122,7 +126,7 @@ def request(
         log,
         waits.NewWait(WaitKind.APPROVAL, key, tool_call_id=row_id, expires_at=approval.expires_at),
     )
-    session.absorb()
+    claimed.absorb()
     put.enqueue_task("notify", approval.pk)
 
 
@@ -181,9 +185,9 @@ REFUSALS = {
 }
 
 
-def settle(session: "Session", call: Call) -> None:
+def record_decision(claimed: "ClaimedRun", call: Call) -> None:
     """A decision has come: an approved call stands before the gate again, the others end in words."""
-    log = session.log
+    log = claimed.log
     assert log is not None  # noqa: S101
     if call.outcome == WaitOutcome.APPROVED:
         payload = {
@@ -193,10 +197,10 @@ def settle(session: "Session", call: Call) -> None:
         }
         if call.payload.get("arguments") is not None:
             payload["arguments"] = call.payload["arguments"]
-        session.append(EventType.TOOL_APPROVED, payload, agent=call.agent)
+        claimed.append(EventType.TOOL_APPROVED, payload, agent=call.agent)
         return
     type, status, code, words = REFUSALS[call.outcome]
     told = {"by": "a person", "reason": "no reason given", **call.payload, "tool": call.tool}
     error = {"code": code, "message": words.format(**{k: told[k] for k in ("by", "reason", "tool")})}
     tool_calls.close_call(log, call.call_id, status, error=error)
-    session.append(type, {"call_id": call.call_id, "tool": call.tool, "error": error}, agent=call.agent)
+    claimed.append(type, {"call_id": call.call_id, "tool": call.tool, "error": error}, agent=call.agent)

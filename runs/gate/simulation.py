@@ -54,7 +54,7 @@ def simulate(
     found = gate.tools.get(tool)
     if found is None:
         unknown = Explained(tool, "deny", "unknown_tool", f"There is no tool '{tool}'.")
-        return Simulated(unknown, gate.book.digest, (), given)
+        return Simulated(unknown, gate.policy.digest, (), given)
     try:
         arguments = normalise(arguments)
     except NotJson as error:
@@ -68,7 +68,7 @@ def simulate(
     who: list[Any] = []
     if explained.unlockable:
         who = who_may_decide(project, user.pk, explained.effect, explained.deciders_needed)
-    return Simulated(explained, gate.book.digest, tuple(one.get_username() for one in who), given)
+    return Simulated(explained, gate.policy.digest, tuple(one.get_username() for one in who), given)
 
 
 def considered(found: Simulated, organization_id: str, projects: Sequence[str] | None) -> list[Considered]:
@@ -105,8 +105,8 @@ def _asker(
         raise CannotSimulate(str(error)) from None
     own = _personal(gate, user, agent)
     if group is not None and delegated is None:
-        passed_on = gate.authority(own) if own.role_id else authority(own, gate.standing.boundary)
-        gate = replace(gate, delegated=delegate(passed_on, gate.standing.boundary))
+        passed_on = gate.authority(own) if own.role_id else authority(own, gate.live.boundary)
+        gate = replace(gate, delegated=delegate(passed_on, gate.live.boundary))
         own = replace(own, delegated_permissions=gate.delegated)
     return gate, gate.agent(agent.pk if agent else "", role.pk) if role is not None else own
 

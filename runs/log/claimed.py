@@ -41,7 +41,7 @@ WHERE r.id = %s
 
 
 @dataclass
-class Session:
+class ClaimedRun:
     """One claim of one run, from taking it to letting go of it.
 
     `log` is there inside `step` only. `state` follows the log, also of what is not flushed yet.
@@ -77,21 +77,21 @@ class Session:
     cache: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, run_id: str, attempt: int) -> "Session":
+    def load(cls, run_id: str, attempt: int) -> "ClaimedRun":
         """Read a claimed run's facts and fold its log."""
-        session = cls.in_state(run_id, State(), attempt)
-        fold(run_log.read(run_id), session.state)
-        return session
+        claimed = cls.in_state(run_id, State(), attempt)
+        fold(run_log.read(run_id), claimed.state)
+        return claimed
 
     @classmethod
-    def of(cls, log: RunLog) -> "Session":
+    def of(cls, log: RunLog) -> "ClaimedRun":
         """The run whose row this transaction has locked and claimed, as this process last knew it or
         else read from its row; `writing` brings its state up to date.
         """
         return kept.take(log) or cls.in_state(log.id, State(), log.attempt)
 
-    def of_child(self, log: RunLog) -> "Session":
-        """The session of a run made in this step and not flushed yet: nothing of it has to be read."""
+    def of_child(self, log: RunLog) -> "ClaimedRun":
+        """The claim of a run made in this step and not flushed yet: nothing of it has to be read."""
         assert log.unborn is not None  # noqa: S101
         child = replace(
             self,
@@ -120,13 +120,13 @@ class Session:
         return child
 
     @classmethod
-    def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "Session":
+    def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "ClaimedRun":
         """The run in this state; without an attempt it can be looked at and not written to."""
         facts = list(row(FACTS, [run_id]))
         facts[9], facts[16] = from_json(facts[9]), from_json(facts[16])
-        session = cls(run_id, attempt, *facts)
-        session.state = state
-        return session
+        claimed = cls(run_id, attempt, *facts)
+        claimed.state = state
+        return claimed
 
     @contextmanager
     def step(self, lock_parent_too: bool = False) -> Iterator[RunLog]:
@@ -163,7 +163,7 @@ class Session:
         return working_for(self.run_id, self.root_id, self.organization_id)
 
     def check_fence(self, log: RunLog) -> None:
-        """Raises Fenced unless this session may write the run."""
+        """Raises Fenced unless this claim may write the run."""
         log.check_fence(self.attempt)
 
     @property
@@ -208,29 +208,29 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, tuple[float, Session]] = OrderedDict()
+        self._sessions: OrderedDict[str, tuple[float, ClaimedRun]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, session: Session) -> None:
-        """Keep the session once this transaction has committed; at once where there is none."""
-        if not session.session_key:
-            transaction.on_commit(lambda: self._put(session))
+    def keep(self, claimed: ClaimedRun) -> None:
+        """Keep the run once this transaction has committed; at once where there is none."""
+        if not claimed.session_key:
+            transaction.on_commit(lambda: self._put(claimed))
 
-    def take(self, log: RunLog) -> Session | None:
-        """The session of this run, for its new attempt, if it is here and young."""
+    def take(self, log: RunLog) -> ClaimedRun | None:
+        """The run as it was kept, for its new attempt, if it is here and young."""
         with self._lock:
-            at, session = self._sessions.pop(log.id, (0.0, None))
-        if session is None or time.monotonic() - at > KEPT_SECONDS or session.state.seq > log.stored_seq:
+            at, claimed = self._sessions.pop(log.id, (0.0, None))
+        if claimed is None or time.monotonic() - at > KEPT_SECONDS or claimed.state.seq > log.stored_seq:
             return None
-        session.attempt = log.attempt
-        session.past_deadline = log.deadline is not None and log.now >= log.deadline
-        return session
+        claimed.attempt = log.attempt
+        claimed.past_deadline = log.deadline is not None and log.now >= log.deadline
+        return claimed
 
-    def _put(self, session: Session) -> None:
+    def _put(self, claimed: ClaimedRun) -> None:
         for name in ("prompt", "sleep"):
-            session.cache.pop(name, None)
+            claimed.cache.pop(name, None)
         with self._lock:
-            self._sessions[session.run_id] = time.monotonic(), session
+            self._sessions[claimed.run_id] = time.monotonic(), claimed
             while len(self._sessions) > KEPT_RUNS:
                 self._sessions.popitem(last=False)
 

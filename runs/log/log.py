@@ -13,8 +13,8 @@ from typing import Any, Self
 from common import notifications
 from common.canonical import canonical, digest, digest_of, normalise
 from common.db import Statement, execute, from_json, jsonb, row, rows
-from policy import book
-from policy.book import Standing
+from policy import cache as policy_cache
+from policy.cache import LiveBoundary
 from runs.log.listeners import listeners, wanted
 from runs.models.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
 
@@ -26,6 +26,7 @@ CHANNEL = "deputy_events"  # says the root of each tree in which something happe
 # Whether the lock was waited for: what is read along with it is as old as the statement.
 LATE = "clock_timestamp() > statement_timestamp() + interval '100 ms'"
 
+WHOSE = ("held.organization_id", "held.user_id", "held.project_id")
 ONE = "id = %s"
 LINE = "id = ANY(%s) ORDER BY depth, id"  # rows are locked in the order of the sort
 OF_ROW = "id = (SELECT run_id FROM {table} WHERE id = %s)"
@@ -39,7 +40,7 @@ def lock_sql(which: str, step: bool) -> str:
     The time is read once the lock is held: read beside it, it would be that of before the wait.
     """
     further = f""", CASE WHEN NOT {LATE}
-    THEN {book.STANDING_OF.format("held.organization_id", "held.user_id", "held.project_id")} END,
+    THEN {policy_cache.LIVE_BOUNDARY_OF.format(*WHOSE)} END,
     set_config('statement_timeout', %s, true)"""
     return f"""
 WITH held AS MATERIALIZED (
@@ -132,7 +133,7 @@ class RunLog:
     waiting_reason: str | None
     now: datetime
     listened: bool = True  # whether a webhook may want to hear of it
-    standing: Standing | None = None  # of its user, where it was read along with the lock
+    live: LiveBoundary | None = None  # of its user, where it was read along with the lock
     appended: list[Event] = field(default_factory=list)
     changes: dict[str, Any] = field(default_factory=dict)
     unborn: dict[str, Any] | None = None  # the other columns of a run whose row is not stored yet
@@ -155,7 +156,7 @@ class RunLog:
     def lock(cls, run_id: str, statement_timeout_ms: int = 0) -> Self:
         """Lock the run's row for this transaction. Raises RunGone.
 
-        A step also says how long its further statements may take, and gets its user's standing along.
+        A step also says how long its further statements may take, and gets its user's live boundary along.
         """
         return cls._locked(ONE, run_id, [run_id], statement_timeout_ms)[0]
 
@@ -183,7 +184,7 @@ class RunLog:
     def _made_of(cls, found: Sequence[Any]) -> Self:
         log = cls(**dict(zip(COLUMNS, found, strict=False)))
         if len(found) > len(COLUMNS):
-            log.standing = book.standing_of(found[len(COLUMNS)], log.project_id)
+            log.live = policy_cache.live_boundary_of(found[len(COLUMNS)], log.project_id)
         return log
 
     def check_fence(self, attempt: int) -> None:

@@ -10,8 +10,8 @@ from runs.api import access, tools
 from runs.context import texts
 from runs.execution import calls, outside_agents
 from runs.execution.outside_agents import CALL_ID, OutsideRefused
-from runs.mcp import session as places
-from runs.mcp.session import Place
+from runs.mcp import session as sessions
+from runs.mcp.session import McpSession
 from runs.models import Run, ToolCall
 from runs.tools import toolbox
 from runs.tools.call import Gate
@@ -74,28 +74,28 @@ class Answer:
     structured: dict[str, Any] | None = None
 
 
-def listed(place: Place) -> list[dict[str, Any]]:
+def listed(session: McpSession) -> list[dict[str, Any]]:
     """The tools that may be called from here, as MCP writes them; what policy denies is not shown."""
-    found = [_described(place, tool) for tool in allowed(place)]
-    own = [name for name in OWN if name != START or place.run_id is None]
+    found = [_described(session, tool) for tool in allowed(session)]
+    own = [name for name in OWN if name != START or session.run_id is None]
     return [*found, *(_own(name) for name in own)]
 
 
-def allowed(place: Place) -> list[dict[str, Any]]:
-    run = places.current(place)
-    decided = tools.decided(run) if run else tools.decided_for(*before_the_gate(place))
+def allowed(session: McpSession) -> list[dict[str, Any]]:
+    run = sessions.current(session)
+    decided = tools.decided(run) if run else tools.decided_for(*before_the_gate(session))
     return [tool for tool in decided if tool["decision"]["effect"] != "deny"]
 
 
-def before_the_gate(place: Place) -> Any:
+def before_the_gate(session: McpSession) -> Any:
     """The gate and the agent as a run started now would have them."""
-    agent, _ = personal_agent(place.user, place.project)
-    gate = Gate.open(place.project.organization_id, place.project.pk, None, place.user.pk, None)
+    agent, _ = personal_agent(session.user, session.project)
+    gate = Gate.open(session.project.organization_id, session.project.pk, None, session.user.pk, None)
     return gate, gate.agent(agent["agent"], agent["role_id"])
 
 
-def _described(place: Place, tool: dict[str, Any]) -> dict[str, Any]:
-    registered = toolbox.find(place.project.organization_id, tool["name"])
+def _described(session: McpSession, tool: dict[str, Any]) -> dict[str, Any]:
+    registered = toolbox.find(session.project.organization_id, tool["name"])
     effect = tool["decision"]["effect"]
     asks = " It waits for somebody's approval first." if effect != "allow" else ""
     return {
@@ -126,26 +126,26 @@ def _own(name: str) -> dict[str, Any]:
 # Calls
 
 
-def ask(place: Place, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> tuple[Run, str]:
+def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> tuple[Run, str]:
     """Bring the call before the gate; returns its run and call id. Raises Refused.
 
     Where the address names no run and the open one has ended meanwhile, another is started.
     """
     for last in (False, True):
-        run = _opened(place)
+        run = _opened(session)
         try:
             call_id = call_id_of(run, name, arguments, meta)
             outside_agents.request_call(run.pk, call_id, name, arguments)
             return run, call_id
         except OutsideRefused as refused:
-            if place.run_id or last or refused.code not in GIVEN_UP:
+            if session.run_id or last or refused.code not in GIVEN_UP:
                 raise Refused(refused.code, refused.message) from None
     raise AssertionError
 
 
-def _opened(place: Place) -> Run:
+def _opened(session: McpSession) -> Run:
     try:
-        return places.opened(place)
+        return sessions.opened(session)
     except CannotStart as refused:
         raise Refused(refused.code, refused.message) from None
 
@@ -166,10 +166,10 @@ def call_id_of(run: Run, name: str, arguments: dict[str, Any], meta: dict[str, A
     return same.values_list("call_id", flat=True).first() or f"mcp-{secrets.token_hex(8)}"
 
 
-def earlier(place: Place, arguments: dict[str, Any]) -> tuple[Run, str]:
+def earlier(session: McpSession, arguments: dict[str, Any]) -> tuple[Run, str]:
     """The run and id of a call that was made before. Raises Refused."""
-    wanted = arguments.get("run") or place.run_id
-    mine = access.runs(place.membership).filter(user=place.user, project=place.project)
+    wanted = arguments.get("run") or session.run_id
+    mine = access.runs(session.membership).filter(user=session.user, project=session.project)
     found = ToolCall.objects.filter(run__in=mine, call_id=str(arguments["call_id"]))
     call = (found.filter(run_id=wanted) if wanted else found).select_related("run").order_by("-id").first()
     if call is None:
@@ -177,19 +177,19 @@ def earlier(place: Place, arguments: dict[str, Any]) -> tuple[Run, str]:
     return call.run, call.call_id
 
 
-def started(place: Place, arguments: dict[str, Any]) -> Answer:
+def started(session: McpSession, arguments: dict[str, Any]) -> Answer:
     """`deputy_start_run`. Raises Refused."""
-    places.leave(place)
+    sessions.leave(session)
     try:
-        run = places.begin(place, arguments["goal"], arguments.get("context", ""))
+        run = sessions.begin(session, arguments["goal"], arguments.get("context", ""))
     except CannotStart as refused:
         raise Refused(refused.code, refused.message) from None
     return Answer(f"The calls that follow belong to run {run.pk}.", structured={"run": run.pk})
 
 
-def completed(place: Place, arguments: dict[str, Any]) -> Answer:
+def completed(session: McpSession, arguments: dict[str, Any]) -> Answer:
     """`deputy_complete_run`. Raises Refused."""
-    run = places.current(place)
+    run = sessions.current(session)
     if run is None:
         raise Refused("NO_RUN", "No run is open here: nothing has been called.")
     try:

@@ -17,7 +17,7 @@ from common.canonical import NotJson, normalise
 from runs.api.patience import Awaited
 from runs.mcp import offer
 from runs.mcp.offer import COMPLETE, OWN, RESULT, START, Answer, Refused
-from runs.mcp.session import Place
+from runs.mcp.session import McpSession
 from runs.models import Run
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ INSTRUCTIONS = (
 
 
 async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
-    found = await in_thread(offer.listed, place_of(ctx))
+    found = await in_thread(offer.listed, session_of(ctx))
     return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in found])
 
 
@@ -46,16 +46,16 @@ async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.
 
 async def answer(ctx: Context, name: str, arguments: dict[str, Any]) -> Answer:
     """One call, from the question to what the client is told. Raises Refused."""
-    place, meta = place_of(ctx), dict(ctx.meta or {})
+    session, meta = session_of(ctx), dict(ctx.meta or {})
     check(name, arguments, meta)
-    if name == START and place.run_id is None:
-        return await in_thread(offer.started, place, arguments)
+    if name == START and session.run_id is None:
+        return await in_thread(offer.started, session, arguments)
     if name == COMPLETE:
-        return await in_thread(offer.completed, place, arguments)
+        return await in_thread(offer.completed, session, arguments)
     if name == RESULT:
-        run, call_id = await in_thread(offer.earlier, place, arguments)
+        run, call_id = await in_thread(offer.earlier, session, arguments)
     else:
-        run, call_id = await in_thread(offer.ask, place, name, arguments, meta)
+        run, call_id = await in_thread(offer.ask, session, name, arguments, meta)
     await wait_until_ended(ctx, run, call_id)
     return await in_thread(offer.answer, run, call_id)
 
@@ -88,12 +88,12 @@ def told(said: Answer) -> types.CallToolResult:
     return types.CallToolResult(content=[text], structured_content=said.structured, is_error=said.failed)
 
 
-def place_of(ctx: Context) -> Place:
+def session_of(ctx: Context) -> McpSession:
     """What the entrance found out about whoever asks."""
     if ctx.request is None:
         raise MCPError(types.INVALID_REQUEST, "This comes past the entrance.")
-    place: Place = ctx.request.scope["deputy"]
-    return place
+    session: McpSession = ctx.request.scope["deputy"]
+    return session
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:

@@ -33,7 +33,7 @@ class McpView(ApiView):
 
 
 @dataclass(frozen=True)
-class Place:
+class McpSession:
     """`run_id` where the address names a run; without, calls go to the token's open run of the project."""
 
     user: Any
@@ -47,7 +47,7 @@ class Place:
         return f"mcp-{self.token.pk}"
 
 
-def find(http: ASGIRequest) -> Place:
+def find(http: ASGIRequest) -> McpSession:
     """Who asks, and where. Raises Problem (an APIException), as the API would."""
     request = asker(http)
     path = PATH.match(http.path_info)
@@ -59,8 +59,8 @@ def find(http: ASGIRequest) -> Place:
         if run is None:
             raise Problem(404, "NOT_FOUND", "No such run.")
         check_drives(run, request.user)
-        return Place(**who, project=run.project, run_id=run.pk)
-    return Place(**who, project=project_of(request.membership, path["project"]))
+        return McpSession(**who, project=run.project, run_id=run.pk)
+    return McpSession(**who, project=project_of(request.membership, path["project"]))
 
 
 def asker(http: HttpRequest) -> Any:
@@ -94,44 +94,44 @@ def check_drives(run: Run, user: Any) -> None:
         raise Problem(409, "NOT_EXTERNAL", "Deputy drives this run itself.")
 
 
-def current(place: Place) -> Run | None:
+def current(session: McpSession) -> Run | None:
     """The run that calls from here belong to, if there is one already."""
-    if place.run_id:
-        return Run.objects.get(pk=place.run_id)
+    if session.run_id:
+        return Run.objects.get(pk=session.run_id)
     mine = Run.objects.filter(
-        organization_id=place.project.organization_id,
-        project=place.project,
-        user=place.user,
-        session_key=place.session_key,
+        organization_id=session.project.organization_id,
+        project=session.project,
+        user=session.user,
+        session_key=session.session_key,
         driver=Driver.EXTERNAL,
         status__in=ACTIVE,
     )
     return mine.order_by("-id").first()
 
 
-def opened(place: Place) -> Run:
+def opened(session: McpSession) -> Run:
     """The run that calls from here belong to, started where there is none. Raises CannotStart."""
     with transaction.atomic():
-        execute(ONE_AT_A_TIME, [f"{place.session_key} {place.project.pk}"])
-        return current(place) or begin(place, f"Calls over MCP with the token {place.token}")
+        execute(ONE_AT_A_TIME, [f"{session.session_key} {session.project.pk}"])
+        return current(session) or begin(session, f"Calls over MCP with the token {session.token}")
 
 
-def begin(place: Place, goal: str, context: str = "") -> Run:
+def begin(session: McpSession, goal: str, context: str = "") -> Run:
     """A new run, to which the calls from here belong from now on. Raises CannotStart."""
     run_id = start(
-        user=place.user,
-        project=place.project,
+        user=session.user,
+        project=session.project,
         goal=goal,
         context=context,
-        session_key=place.session_key,
+        session_key=session.session_key,
         driver=Driver.EXTERNAL.value,
     )
     return Run.objects.get(pk=run_id)
 
 
-def leave(place: Place) -> None:
+def leave(session: McpSession) -> None:
     """End the run so far where none of its calls is open."""
-    run = current(place)
+    run = current(session)
     if run is None:
         return
     try:

@@ -21,7 +21,7 @@ FROM (SELECT count(*) AS groups, COALESCE(sum(workers), 0) AS workers, COALESCE(
 
 
 @dataclass(frozen=True)
-class Vitals:
+class Health:
     """Messages that may be taken, how long (seconds) the oldest one and the oldest pending run have
     waited, and the groups of workers that live, with their workers and how many of those are busy.
     """
@@ -39,6 +39,6 @@ class Vitals:
         return max(self.queue_age, self.pending_age) > LATE_SECONDS
 
 
-def vitals() -> Vitals:
+def health() -> Health:
     depth, queue_age, pending_age, *groups = row(LOOK, [LIVE_SECONDS])
-    return Vitals(depth, queue_age or 0.0, pending_age or 0.0, *groups)
+    return Health(depth, queue_age or 0.0, pending_age or 0.0, *groups)

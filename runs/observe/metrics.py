@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from common.db import row, rows
 from runs.observe import counts
-from runs.observe.health import vitals
+from runs.observe.health import health
 
 # a waiting run has at least one open wait, and those have an index
 ACTIVE = """
@@ -49,7 +49,7 @@ def registry() -> CollectorRegistry:
 
 def now() -> Families:
     """How things stand."""
-    found = vitals()
+    found = health()
     (approvals, oldest), (lag,) = row(APPROVALS), row(FEED_LAG)
     yield _labelled("deputy_runs", "Runs that have not ended.", ("status", "reason"), rows(ACTIVE))
     yield _gauge("deputy_queue_messages", "Messages that workers may take now.", found.queue_depth)

@@ -6,7 +6,7 @@ from django.conf import settings
 
 from common.db import execute, row
 from runs.queue.broker import OLDEST
-from runs.queue.worker_status import BUSY, Board
+from runs.queue.worker_status import BUSY, WorkerStatus
 
 FORGET_SECONDS = 3600  # a group that said nothing for this long is no longer kept
 
@@ -21,7 +21,7 @@ RETURNING ({OLDEST})
 """  # noqa: S608 - the broker's question
 
 
-def beat(name: str, page: Board) -> float:
+def beat(name: str, page: WorkerStatus) -> float:
     """This group lives, with so many workers. Returns how many seconds the oldest message in PostgreSQL has
     been waiting: a group with nothing to do asks the database as rarely as it can.
     """

@@ -44,7 +44,7 @@ class Member:
         return True
 
 
-class Board:
+class WorkerStatus:
     """The page. One process forks at a time, so the next slot is chosen before the fork."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Board:
         """From now on every process that multiprocessing forks here, or below, gets a slot and
         dies with its parent."""
         os.register_at_fork(before=self._choose_slot)
-        util.register_after_fork(self, Board._forked)
+        util.register_after_fork(self, WorkerStatus._forked)
 
     def _choose_slot(self) -> None:
         self._parent = os.getpid()
@@ -144,7 +144,7 @@ class Board:
         return HEADER_SIZE + slot * SLOT.size
 
 
-current: Board | None = None  # of the cluster this process belongs to, if it does
+current: WorkerStatus | None = None  # of the cluster this process belongs to, if it does
 
 
 def stopping() -> bool:

@@ -14,7 +14,7 @@ from django.db import transaction
 from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
-from policy import book as policy_book
+from policy import cache as policy_cache
 from policy.delegation import authority
 from policy.evaluate import bind, evaluate
 from policy.provenance.infer import Declaration
@@ -72,14 +72,14 @@ class Refused:
 
 @dataclass
 class Gate:
-    """Policy for one run at one moment: the user's live standing, the rules, what was delegated."""
+    """Policy for one run at one moment: the user's live boundary, the rules, what was delegated."""
 
     organization_id: str
     project_id: str
     group_id: str | None
     delegated: DelegatedPermissions | None
-    standing: policy_book.Standing
-    book: policy_book.Book
+    live: policy_cache.LiveBoundary
+    policy: policy_cache.CompiledPolicy
     trace: Trace | None = None  # where the values of its run's calls came from
 
     @classmethod
@@ -90,41 +90,41 @@ class Gate:
         group_id: str | None,
         user_id: int,
         delegated: dict[str, Any] | None,
-        standing: policy_book.Standing | None = None,
+        live: policy_cache.LiveBoundary | None = None,
     ) -> "Gate":
-        """What decisions rest on. One query, unless the caller has just read the standing; and the rules
+        """What decisions rest on. One query, unless the caller has just read the boundary; and the rules
         again when they have changed.
         """
-        standing = standing or policy_book.standing(organization_id, user_id, project_id)
+        live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
         return cls(
             organization_id,
             project_id,
             group_id,
             None if delegated is None else DelegatedPermissions.from_json(delegated),
-            standing,
-            policy_book.book(organization_id, standing.version),
+            live,
+            policy_cache.compiled(organization_id, live.version),
         )
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         """The organization's tools by name."""
-        return toolbox.of(self.organization_id, self.standing.version)
+        return toolbox.of(self.organization_id, self.live.version)
 
     def declared(self, tool: str) -> Declaration:
         """What the tool's values are worth in this organization."""
-        return facts.declaration(self.tools.get(tool), self.book.corrections)
+        return facts.declaration(self.tools.get(tool), self.policy.corrections)
 
     def _unheard(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
         """Where no run is asked about: nothing was heard, and nothing read."""
         return Material().facts(self.declared(tool), arguments)
 
     def agent(self, agent_id: str, role_id: str | None) -> AgentContext:
-        role = self.book.role(role_id)
+        role = self.policy.role(role_id)
         return AgentContext(agent_id, role_id, role.allowed_tools, role.denied_tools, self.delegated)
 
     def authority(self, agent: AgentContext) -> DelegatedPermissions:
         """What the agent may pass on to a child (design 5)."""
-        return authority(agent, self.standing.boundary, self.book.role(agent.role_id).delegable_tools)
+        return authority(agent, self.live.boundary, self.policy.role(agent.role_id).delegable_tools)
 
     def admit(
         self,
@@ -178,22 +178,22 @@ class Gate:
         """What policy is asked about a call of the tool, standing approvals aside."""
         context = Context(
             agent=agent,
-            boundary=self.standing.boundary,
-            rules=self.book.rules,
+            boundary=self.live.boundary,
+            rules=self.policy.rules,
             organization=self.organization_id,
             project=self.project_id,
             group=self.group_id,
             idempotency_key=key,
             approvals=approvals,
-            profile=self.standing.profile,
+            profile=self.live.profile,
             trace=self.trace or self._unheard,
         )
-        return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.book.bindings)  # type: ignore[arg-type]
+        return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.policy.bindings)  # type: ignore[arg-type]
 
     def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:
         """The context with the standing approvals that cover these arguments now."""
         place = (self.organization_id, self.project_id)
-        return replace(context, grants=policy_book.live_grants(*place, tool.name, arguments))
+        return replace(context, grants=policy_cache.live_grants(*place, tool.name, arguments))
 
     def record(self, decision: Decision) -> dict[str, Any]:
         """The decision as events keep it: what it was, which rule, and on which policy it rested."""
@@ -207,7 +207,7 @@ class Gate:
                 {"rule": said.rule_id, "effect": said.effect, "error": said.error}
                 for said in decision.shadowed
             ],
-            "policy": self.book.digest,
+            "policy": self.policy.digest,
         }
         return {name: value for name, value in told.items() if value}
 
@@ -216,7 +216,7 @@ class Gate:
         callable = [tool for tool in self.tools.values() if not tool.suspended]
         lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
         risks = tuple((tool.name, tool.risk_level) for tool in callable)
-        listed = _listed(lists, self.standing.boundary, risks)
+        listed = _listed(lists, self.live.boundary, risks)
         return [tool for tool in callable if tool.name in listed]
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from django.db import connections
 
 from common.processes import follow_parent
-from runs.queue.worker_status import BUSY, IDLE, Board
+from runs.queue.worker_status import BUSY, IDLE, WorkerStatus
 from runs.tools import registry
 from runs.workers import tasks as _tasks  # noqa: F401 - what the workers are told to call
 from runs.workers import worker
@@ -39,7 +39,7 @@ LONGEST_PAUSE = 30.0
 class Group:
     """A session of processes: django-q2's cluster and all it forks."""
 
-    page: Board
+    page: WorkerStatus
     holder: str
     pid: int
     started: float = field(default_factory=time.monotonic)
@@ -49,7 +49,7 @@ class Group:
     @classmethod
     def start(cls, gone: list[str]) -> "Group":
         """Fork it. `gone` are the names of groups whose messages are free again."""
-        page, holder = Board(), uuid.uuid4().hex
+        page, holder = WorkerStatus(), uuid.uuid4().hex
         connections.close_all()
         watchdog = os.getpid()
         pid = os.fork()

@@ -18,7 +18,7 @@ from common.api import idempotency, throttles
 from memory.upkeep import upkeep
 from runs.actions import mcp
 from runs.queue import broker, heartbeat, lease, put, worker_status
-from runs.queue.worker_status import Board
+from runs.queue.worker_status import WorkerStatus
 from runs.webhooks import sending
 from runs.workers import sweep
 
@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.2
 UPKEEP_SECONDS = 60  # between two rounds of clearing away what is over
 
 
-def run(page: Board, holder: str, gone: list[str]) -> None:
+def run(page: WorkerStatus, holder: str, gone: list[str]) -> None:
     """Work until SIGTERM, or until the cluster has ended. `gone` are groups whose messages are free."""
     worker_status.current, broker.holder = page, holder
     page.follow_forks()
@@ -55,7 +55,7 @@ def run(page: Board, holder: str, gone: list[str]) -> None:
 class Duties:
     """What the group's first process does while the others work. Nothing it meets ends it."""
 
-    def __init__(self, page: Board, name: str, gone: list[str]) -> None:
+    def __init__(self, page: WorkerStatus, name: str, gone: list[str]) -> None:
         self.page, self.name, self.gone = page, name, gone
         self.sweep_at = self.age_at = self.upkeep_at = 0.0
         self.forward_at = 0.0 if put.on_redis() else math.inf

@@ -126,7 +126,7 @@ def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
     admin.take("run", height=840)
     admin.take("timeline", at=".dp-timeline li:nth-child(6)", height=640)
     admin.go(admin.page.url.partition("?")[0] + "?at=last")
-    admin.take("sees", at="#sees", height=700)
+    admin.take("context-at", at="#context-at", height=700)
     admin.go("/admin/memory/depositedknowledge/")
     admin.take("knowledge", height=480)
     admin.go("/admin/groups/group/where/?goal=What+do+our+competitors+charge%3F")

@@ -41,7 +41,7 @@ def world(db):
 
 @pytest.fixture
 def ask(world):
-    """Start a run of mia's agent with a play and drive it, batons and all; returns the run."""
+    """Start a run of mia's agent with a play and drive it, handoffs and all; returns the run."""
 
     def _ask(play, goal="What do our competitors charge?", drive=True, **fields):
         Scripted.play = staticmethod(play)

@@ -35,7 +35,8 @@ def page(client, run, **query):
 
 def shown(client, run, **query):
     """The view's text on the page, as a reader has it."""
-    parts = re.findall(r'<div class="dp-text dp-code dp-sees">(.*?)</div>', page(client, run, **query), re.S)
+    block = r'<div class="dp-text dp-code dp-context-at">(.*?)</div>'
+    parts = re.findall(block, page(client, run, **query), re.S)
     return unescape("\n".join(parts))
 
 
@@ -45,7 +46,7 @@ def test_the_view_now_is_the_agents_own(made, client):
 
 def test_the_panel_is_closed_until_somebody_asks_and_costs_nothing_closed(made, client, monkeypatch):
     asked = []
-    monkeypatch.setattr("runs.admin.sees.view_at", lambda *args: asked.append(args) or view_at(*args))
+    monkeypatch.setattr("runs.admin.context_at.view_at", lambda *args: asked.append(args) or view_at(*args))
 
     closed = page(client, made.run)
     with CaptureQueriesContext(connection) as without:
@@ -55,7 +56,7 @@ def test_the_panel_is_closed_until_somebody_asks_and_costs_nothing_closed(made, 
         page(client, made.run, at="last")
 
     assert "Show its pages as they are now" in closed
-    assert "dp-sees" not in closed
+    assert "dp-context-at" not in closed
     assert asked == [(made.run.pk, None, None)]
     assert len(without) < len(opened) <= len(without) + 9
 
@@ -99,8 +100,8 @@ def test_each_member_of_a_group_has_a_view(world, ask):
 
     assert "<strong>lead</strong>" in opened  # who had the last word; the others are a link away
     for role in ("researcher", "analyst"):
-        assert f'href="?at=last&amp;agent={members[role]}#sees">{role}</a>' in opened
-    assert f'href="?at={spoke.seq}&amp;agent={members["analyst"]}#sees"' in opened
+        assert f'href="?at=last&amp;agent={members[role]}#context-at">{role}</a>' in opened
+    assert f'href="?at={spoke.seq}&amp;agent={members["analyst"]}#context-at"' in opened
     for agent in members.values():
         assert shown(client, child, at="last", agent=agent) == view_at(child.pk, None, agent).rendered.text
     assert "researcher: EVIDENCE: 5" in shown(client, child, at=spoke.seq, agent=members["analyst"])

@@ -8,7 +8,7 @@ from django.db import connection
 from common.api import idempotency
 from runs.execution import executor
 from runs.models import IdempotencyRecord, Run, RunEvent, Wait
-from runs.queue.worker_status import Board
+from runs.queue.worker_status import WorkerStatus
 from runs.workers.worker import Duties
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
@@ -148,7 +148,7 @@ def test_a_cluster_clears_away_what_is_over(api, world):
     with connection.cursor() as cursor:
         cursor.execute("UPDATE runs_idempotencyrecord SET created_at = created_at - interval '49 hours'")
         cursor.execute("UPDATE groups_throttle SET full_at = full_at - interval '1 hour'")
-        Duties(Board(), "here", []).attend()
+        Duties(WorkerStatus(), "here", []).attend()
         cursor.execute("SELECT count(*) FROM groups_throttle")
 
         assert (cursor.fetchone(), IdempotencyRecord.objects.count()) == ((0,), 0)

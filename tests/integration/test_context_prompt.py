@@ -10,13 +10,13 @@ from django.test.utils import CaptureQueriesContext
 
 from groups.models import Organization, Project
 from memory.context import AgentContext, NotFound, PermissionDenied, Tree
-from memory.context.layers import Facts, add_words, inherit, initial_tree, keep_result, prepare
+from memory.context.layers import ViewFacts, add_words, inherit, initial_tree, keep_result, prepare
 from memory.context.models import Page, PageKind
 from memory.context.tools import TOOLS
 
 pytestmark = pytest.mark.django_db
 
-FACTS = Facts(
+FACTS = ViewFacts(
     run_id="run_1",
     goal="Plan the summer fair",
     context="The budget is 2,000.",
@@ -237,7 +237,7 @@ def test_what_the_agent_took_from_its_task_stays_taken_when_the_person_changes(p
 
 def test_a_child_gets_a_view_of_its_own_seeded_from_its_parent_s(place, system, use):
     use("context_hide", index="usr-2")
-    facts = Facts(run_id="run_9", goal="Find a venue", role="Scout", inherited=inherit(system))
+    facts = ViewFacts(run_id="run_9", goal="Find a venue", role="Scout", inherited=inherit(system))
     child, _ = prepare(*place, "run_9", "agt_7", facts)
     text = child.render().text
     assert "Ada Lovelace" in text

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs.actions.cancel import cancel
 from runs.execution import executor
-from runs.log.claimed import Session
+from runs.log.claimed import ClaimedRun
 from runs.log.log import AlreadyEnded, Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.providers.base import ProviderError, Reply, ToolRequest, Usage
@@ -271,7 +271,7 @@ def test_a_worker_that_lost_its_lease_can_write_nothing(ask, django_capture_on_c
     run = ask(in_order(say("ok")), drive=False)
     from runs.actions.claim import claim
 
-    old = Session.load(run.pk, claim(run.pk))
+    old = ClaimedRun.load(run.pk, claim(run.pk))
     Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() - HOUR)
     assert sweep().leases == 1
     executor.run(run.pk)
@@ -293,7 +293,7 @@ def test_a_run_is_claimed_once(ask):
 def test_a_pending_run_nobody_took_is_queued_again(ask, monkeypatch):
     run = ask(in_order(), drive=False)
     queued = []
-    monkeypatch.setattr("runs.workers.sweep.queue.enqueue", queued.append)
+    monkeypatch.setattr("runs.workers.sweep.put.enqueue", queued.append)
     Run.objects.update(queued_at=timezone.now() - HOUR)
 
     assert (sweep().requeued, queued) == (1, [run.pk])

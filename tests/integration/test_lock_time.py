@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 
 from groups.models import Membership
-from policy.book import standing
+from policy.cache import live_boundary
 from runs.log.claimed import STATEMENT_TIMEOUT_MS
 from runs.log.log import RunLog
 from tests.at_once import Beside, until_blocked
@@ -47,14 +47,14 @@ def test_what_a_step_decides_by_is_read_again_where_its_lock_was_waited_for(ask)
     run = ask(in_order(), drive=False)
     with transaction.atomic():
         RunLog.lock(run.pk)
-        second = Beside(lambda: locked(run.pk).standing)
+        second = Beside(lambda: locked(run.pk).live)
         until_blocked(second)
         time.sleep(0.15)  # longer than LATE
 
     assert second.result() is None
-    fresh = standing(run.organization_id, run.user_id, run.project_id)
+    fresh = live_boundary(run.organization_id, run.user_id, run.project_id)
     assert fresh.boundary is not None
-    assert locked(run.pk).standing in (fresh, None)  # None on a machine that takes so long by itself
+    assert locked(run.pk).live in (fresh, None)  # None on a machine that takes so long by itself
 
 
 def test_what_a_step_decides_by_is_its_own_organizations(ask, world):
@@ -63,7 +63,7 @@ def test_what_a_step_decides_by_is_its_own_organizations(ask, world):
     Membership.objects.filter(organization=run.organization_id, user=world.user).update(active=False)
     assert elsewhere.organization_id != run.organization_id
 
-    found = [locked(run.pk).standing for _ in range(5)]
+    found = [locked(run.pk).live for _ in range(5)]
     assert any(found)
     assert {one.boundary for one in found if one} == {None}
 

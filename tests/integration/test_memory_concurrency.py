@@ -13,7 +13,7 @@ from memory.deposit import GroupResult, deposit
 from memory.duplicates import join_duplicates
 from memory.models import DepartedTerms, Memory, PendingMemory, ScopeSize, TermCount
 from memory.search import memory_search_pa
-from memory.statistics import fold, fold_all
+from memory.statistics import merge_all_deltas, merge_deltas
 from memory.write import memory_write
 from tests.memory_world import Place, place
 
@@ -78,7 +78,7 @@ def counts() -> tuple[dict, dict]:
 
 
 def assert_counted_exactly() -> None:
-    fold_all()
+    merge_all_deltas()
     assert not PendingMemory.objects.exists()
     assert not DepartedTerms.objects.exists()
     assert counts() == counted_by_hand()
@@ -86,7 +86,7 @@ def assert_counted_exactly() -> None:
 
 def test_edits_retractions_and_deletions_are_taken_off_the_counts(here):
     memories = [memory_write(f"report {number}", here.project_wide, type="archival") for number in range(6)]
-    fold_all()
+    merge_all_deltas()
     curate.edit(memories[0].id, None, content="a ledger instead")
     curate.retract(memories[1].id, None)
     curate.restore(curate.retract(memories[2].id, None).id, None)
@@ -102,7 +102,7 @@ def test_edits_retractions_and_deletions_are_taken_off_the_counts(here):
 def test_deposits_do_not_wait_for_the_counting_and_none_is_lost(here, aside):
     deposited(here, "run_0", "the report of May")
     with transaction.atomic():
-        fold(Memory.objects.get(type="archival").scope_key)  # counted, not committed
+        merge_deltas(Memory.objects.get(type="archival").scope_key)  # counted, not committed
         late = aside(lambda: deposited(here, "run_1", "the report of June")).result(20)
     assert len(late) == 1
     assert_counted_exactly()
@@ -127,7 +127,7 @@ def test_many_deposits_edits_and_countings_at_once_count_exactly(here, aside):
     def folds():
         barrier.wait()
         for _ in range(20):
-            fold_all()
+            merge_all_deltas()
 
     work = [aside(lambda: deposits("first")), aside(lambda: deposits("second")), aside(edits)]
     work += [aside(folds), aside(folds), aside(folds)]
@@ -141,8 +141,8 @@ def test_two_countings_at_once_count_once(here, aside):
     deposited(here, "run_0", "the report of May")
     scope_key = Memory.objects.get(type="archival").scope_key
     with transaction.atomic():
-        assert fold(scope_key) == 1
-        assert aside(lambda: fold(scope_key)).result(20) == 0
+        assert merge_deltas(scope_key) == 1
+        assert aside(lambda: merge_deltas(scope_key)).result(20) == 0
     assert_counted_exactly()
 
 
@@ -150,7 +150,7 @@ def test_an_edit_waits_for_the_counting_and_is_counted_as_edited(here, aside):
     (memory_id,) = deposited(here, "run_0", "the report of May")
     scope_key = Memory.objects.get(id=memory_id).scope_key
     with transaction.atomic():
-        fold(scope_key)
+        merge_deltas(scope_key)
         edited = aside(lambda: curate.edit(memory_id, None, content="the ledger"))
         until_somebody_waits()
     edited.result(20)
@@ -164,7 +164,7 @@ def test_the_counting_leaves_what_is_being_edited_for_later(here, aside):
     scope_key = Memory.objects.get(id=memory_id).scope_key
     with transaction.atomic():
         curate.edit(memory_id, None, content="the ledger")
-        assert aside(lambda: fold(scope_key)).result(20) == 0
+        assert aside(lambda: merge_deltas(scope_key)).result(20) == 0
     assert_counted_exactly()
 
 
@@ -218,4 +218,4 @@ def test_the_same_runs_deposit_twice_at_once_is_there_once(here, aside):
     assert Memory.objects.filter(type="archival").count() == 1
     assert Memory.objects.filter(type="episodic").count() == 1
     assert_counted_exactly()
-    assert statistics.fold_all() == 0
+    assert statistics.merge_all_deltas() == 0

@@ -11,7 +11,7 @@ from memory.duplicates import join_duplicates
 from memory.errors import MemoryRefused
 from memory.models import Memory, PendingMemory, ScopeSize, TermCount
 from memory.search import memory_search_pa
-from memory.statistics import fold_all
+from memory.statistics import merge_all_deltas
 from memory.upkeep import upkeep
 from memory.write import memory_write
 from tests.memory_world import Place, place
@@ -170,8 +170,8 @@ def test_counting_changes_no_result_and_is_done_once(here):
     for number in range(5):
         memory_write(f"report {number}", here.project_wide, type="archival")
     before = [(hit.id, hit.score) for hit in memory_search_pa("report 3", here.personal)]
-    assert fold_all() == PendingMemory.objects.count() + 5
-    assert fold_all() == 0
+    assert merge_all_deltas() == PendingMemory.objects.count() + 5
+    assert merge_all_deltas() == 0
     assert ScopeSize.objects.get().memories == 5
     assert TermCount.objects.get(term="report").memories == 5
     assert [(hit.id, hit.score) for hit in memory_search_pa("report 3", here.personal)] == before

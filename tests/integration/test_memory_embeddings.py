@@ -19,7 +19,7 @@ from memory.embeddings.questions import vector_of
 from memory.models import Embedding, Memory
 from memory.scope import Scope
 from memory.search import memory_search, memory_search_pa
-from memory.statistics import fold_all
+from memory.statistics import merge_all_deltas
 from memory.write import memory_write
 from runs.workers import tasks
 from tests import embedding_server
@@ -214,7 +214,7 @@ def crowd(here, server, monkeypatch):
         memory_write(f"car {number}", other, type="archival")
     mine = know(here, *(f"a vehicle on holiday, holiday, holiday {number}" for number in range(5)))
     filling.fill()
-    fold_all()
+    merge_all_deltas()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE memory_embedding")
         cursor.execute("SET LOCAL enable_seqscan = off")

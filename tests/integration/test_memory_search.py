@@ -10,7 +10,7 @@ from memory.errors import MemoryRefused
 from memory.models import MemoryStatus, PendingMemory
 from memory.scope import PREFERENCE, Scope
 from memory.search import memory_search, memory_search_pa, memory_search_tiered
-from memory.statistics import fold_all
+from memory.statistics import merge_all_deltas
 from memory.write import memory_write
 from tests.memory_world import Place, place
 
@@ -107,7 +107,7 @@ def test_a_question_of_common_words_finds_something_and_its_rare_word_decides(he
     for number in range(40):
         memory_write(f"the report of the week {number}", here.project_wide, type="archival")
     rare = memory_write("the owl of the week", here.project_wide, type="archival")
-    fold_all()
+    merge_all_deltas()
 
     assert len(memory_search_pa("the report", here.personal)) == 4
     assert memory_search_pa("the owl", here.personal)[0].id == rare.id
@@ -117,7 +117,7 @@ def test_a_question_of_common_words_finds_something_and_its_rare_word_decides(he
 def test_what_is_not_counted_yet_is_found_beside_much_that_is(here):
     for number in range(60):
         memory_write(f"the report of week {number}", here.project_wide, type="archival")
-    fold_all()
+    merge_all_deltas()
     late = memory_write("the report of the owl", here.project_wide, type="archival")
 
     assert PendingMemory.objects.count() == 1
@@ -133,7 +133,7 @@ def test_words_of_which_none_is_rare_bring_in_what_has_several(here, monkeypatch
     for number in range(50):
         content = f"the {colours[number % 5]} report of {number // 5 % 5} o'clock"
         memory_write(content, here.project_wide, type="archival")
-    fold_all()
+    merge_all_deltas()
 
     found = contents(memory_search("green 3", here.project_wide, limit=50))
 

@@ -14,7 +14,7 @@ from runs.models import Approval, QueueMessage, Run, WorkerGroup
 from runs.observe import counts
 from runs.providers.base import Reply, Usage
 from runs.queue import heartbeat
-from runs.queue.worker_status import Board
+from runs.queue.worker_status import WorkerStatus
 from tests.admin_world import tenant
 from tests.scripted import call, say
 
@@ -68,7 +68,7 @@ def test_metrics_say_how_things_stand(client, ask, watched):
     ask(lambda messages, facts: call(("ask_user", {"question": "Which year?"})))
     ask(lambda messages, facts: say("never asked"), drive=False)
     QueueMessage.objects.create(queue="deputy", payload="x", due_at=timezone.now() - timedelta(seconds=90))
-    board = Board()
+    board = WorkerStatus()
     board.slot = 0
     board.ready()
     assert 90 <= heartbeat.beat("one", board) < 600
@@ -201,7 +201,7 @@ class TestReadiness:
 
 class TestSignsOfLife:
     def test_a_group_says_that_it_lives_and_is_forgotten_when_it_stops(self, db):
-        board = Board()
+        board = WorkerStatus()
         assert heartbeat.beat("one", board) == 0.0
         heartbeat.beat("one", board)
         assert WorkerGroup.objects.get().workers == 0
@@ -212,7 +212,7 @@ class TestSignsOfLife:
         WorkerGroup.objects.create(
             name="dead", host="h", workers=2, busy=0, seen_at=timezone.now() - timedelta(hours=2)
         )
-        heartbeat.beat("alive", Board())
+        heartbeat.beat("alive", WorkerStatus())
         assert [group.name for group in WorkerGroup.objects.all()] == ["alive"]
 
 

@@ -29,7 +29,7 @@ from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused, signal
 from runs.actions.start import start
 from runs.execution import dispatch, executor
-from runs.execution.executor import Entered, Let, Perform, Taken
+from runs.execution.executor import Entered, Perform, Released, Taken
 from runs.log.log import AlreadyEnded, Fenced
 from runs.log.next_step import Speak
 from runs.models import Approval, Run, ToolCall, Wait
@@ -80,7 +80,7 @@ class Runs(RuleBasedStateMachine):
         super().__init__()
         self.lanes = [ThreadPoolExecutor(1) for _ in LANES]
         self.held = dict.fromkeys(LANES)
-        self.baton = dict.fromkeys(LANES)
+        self.handoff = dict.fromkeys(LANES)
         self.effects.clear()
         project = ProjectFactory()
         self.organization = project.organization_id
@@ -117,26 +117,26 @@ class Runs(RuleBasedStateMachine):
         start(user=self.user, project=self.project, goal="Something")
 
     def a_worker_goes_on(self, which, reply):
-        """The next thing a worker would do: answer, work, follow the baton, or look for a run."""
+        """The next thing a worker would do: answer, work, follow the handoff, or look for a run."""
         if self.at(Speak) and which % 3:
             self.a_model_replies(which, reply)
         elif self.at(Perform):
             self.a_tool_is_done(which, reply)
-        elif any(self.baton.values()):
+        elif any(self.handoff.values()):
             self.a_worker_follows_the_baton(which)
         else:
             self.a_worker_is_sent_to_a_run(which)
 
     def a_worker_is_sent_to_a_run(self, which, *_):
         """Whatever its state: only a pending one is to be had."""
-        lane = self.pick([lane for lane in LANES if not self.held[lane] and not self.baton[lane]], which)
+        lane = self.pick([lane for lane in LANES if not self.held[lane] and not self.handoff[lane]], which)
         run = self.pick(self.runs(status="pending") or self.runs(), which)
         if run is not None and lane is not None:
             self.take(lane, Taken(run.pk), expected=run.status == "pending")
 
     def a_worker_follows_the_baton(self, which):
-        lane = self.pick([lane for lane in LANES if self.baton[lane]], which)
-        taken, self.baton[lane] = self.baton[lane], None
+        lane = self.pick([lane for lane in LANES if self.handoff[lane]], which)
+        taken, self.handoff[lane] = self.handoff[lane], None
         run = Run.objects.get(pk=taken.run_id)
         self.take(lane, taken, expected=(run.status, run.attempt) == ("running", taken.attempt))
 
@@ -151,12 +151,12 @@ class Runs(RuleBasedStateMachine):
 
     def keep(self, lane, entered):
         """What the worker has now; it may have gone on to the next run at once."""
-        if not isinstance(entered.slow, Let):
+        if not isinstance(entered.slow, Released):
             self.held[lane] = entered
         elif isinstance(entered.slow.then, Entered):
             self.keep(lane, entered.slow.then)
         else:
-            self.baton[lane] = entered.slow.then
+            self.handoff[lane] = entered.slow.then
 
     def at(self, kind):
         """The workers at this kind of slow work."""
@@ -175,7 +175,7 @@ class Runs(RuleBasedStateMachine):
         lane = self.busy(Perform, which)
         if lane is None:
             return
-        done = self.in_lane(lane, lambda: executor.work(self.held[lane].session, self.held[lane].slow))
+        done = self.in_lane(lane, lambda: executor.work(self.held[lane].claimed, self.held[lane].slow))
         if reply == "effect":
             self.held[lane] = None
         else:
@@ -184,22 +184,22 @@ class Runs(RuleBasedStateMachine):
     def step(self, lane, done):
         """One transaction of a worker: it writes if it holds the run, and nothing at all if it does not."""
         held, self.held[lane] = self.held[lane], None
-        session = held.session
-        before = Run.objects.get(pk=session.run_id)
-        holds = (before.status, before.attempt) == ("running", session.attempt)
+        claimed = held.claimed
+        before = Run.objects.get(pk=claimed.run_id)
+        holds = (before.status, before.attempt) == ("running", claimed.attempt)
         try:
-            slow = self.in_lane(lane, lambda: executor.transact(session, done, True))
+            slow = self.in_lane(lane, lambda: executor.transact(claimed, done, True))
         except Fenced:
             assert not holds
-            after = Run.objects.get(pk=session.run_id)
+            after = Run.objects.get(pk=claimed.run_id)
             assert (after.last_seq, after.last_digest) == (before.last_seq, before.last_digest)
             return
         assert holds
-        self.keep(lane, Entered(session, slow))
+        self.keep(lane, Entered(claimed, slow))
 
     def a_worker_dies(self, which, *_):
         lane = which % len(LANES)
-        self.held[lane] = self.baton[lane] = None
+        self.held[lane] = self.handoff[lane] = None
 
     # time
 

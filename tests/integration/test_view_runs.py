@@ -128,15 +128,15 @@ def test_showing_an_untouched_view_asks_the_database_nothing_more(
     ask, monkeypatch, django_assert_num_queries
 ):
     from runs.context import prompts, working_memory
-    from runs.log.claimed import Session
+    from runs.log.claimed import ClaimedRun
 
     run = ask(in_order(say("ok")))
-    session = Session.load(run.pk, run.attempt)
-    prompts.build(session)
+    claimed = ClaimedRun.load(run.pk, run.attempt)
+    prompts.build(claimed)
     with django_assert_num_queries(0):
-        working_memory.shown(session, session.state.speaker)
-        working_memory.results(session, session.state.speaker)
-        working_memory.passed_on(session, session.state.speaker)
+        working_memory.shown(claimed, claimed.state.speaker)
+        working_memory.results(claimed, claimed.state.speaker)
+        working_memory.passed_on(claimed, claimed.state.speaker)
 
 
 # what the agent does to it

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from memory.context import Tree, apply_change
 from memory.context.budget import choose
-from memory.context.layers import Facts, inherit, initial_tree, split
+from memory.context.layers import ViewFacts, inherit, initial_tree, split
 from memory.context.models import PageKind, SegmentPermission, SegmentType, Visibility
 from memory.context.rendering import DEEPEST_INDENT, weight
 from memory.context.tools import TOOLS
 
 CONTENTS, DETAIL = PageKind.CONTENTS, PageKind.DETAIL
-FACTS = Facts(
+FACTS = ViewFacts(
     run_id="run_1",
     goal="Plan the summer fair",
     context="The budget is 2,000.",
@@ -173,7 +173,7 @@ def test_tokens_count_characters_of_other_scripts_whole():
 def test_a_child_starts_from_what_its_parent_has_open():
     parent = initial_tree(FACTS)
     fold(parent, "usr-2")
-    child = initial_tree(Facts(run_id="run_2", goal="Find a venue", inherited=inherit(parent)))
+    child = initial_tree(ViewFacts(run_id="run_2", goal="Find a venue", inherited=inherit(parent)))
     shown = child.render()
     assert "From the agent that asked" in shown.section("task")
     assert "Ada Lovelace" in shown.section("task")
@@ -184,7 +184,7 @@ def test_a_child_starts_from_what_its_parent_has_open():
 
 
 def test_what_a_child_inherits_is_limited():
-    parent = initial_tree(Facts(run_id="run_1", goal="g", context="word " * 10_000, person="Ada"))
+    parent = initial_tree(ViewFacts(run_id="run_1", goal="g", context="word " * 10_000, person="Ada"))
     inherited = inherit(parent, tokens=200)
     assert "Ada" in [page.description for page in inherited]
     assert sum(len(page.detail) for page in inherited) == 0

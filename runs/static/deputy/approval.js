@@ -2,21 +2,21 @@
 // the focus to a button, which then is pressed like any other.
 (() => {
   "use strict";
-  const desk = document.querySelector("[data-state]");
-  if (!desk) return;
+  const page = document.querySelector("[data-state]");
+  if (!page) return;
   const LOOK = 4000;
-  const keys = desk.querySelector("[data-keys]");
-  const reason = desk.querySelector("#reason");
-  const button = (key) => desk.querySelector(`button[data-key="${key}"]`);
+  const keys = page.querySelector("[data-keys]");
+  const reason = page.querySelector("#reason");
+  const button = (key) => page.querySelector(`button[data-key="${key}"]`);
 
   const bring = (element) => {
     if (!element) return;
     element.scrollIntoView({ block: "center" });
     element.focus();
   };
-  const follow = (key) => desk.querySelector(`a[data-key="${key}"]`)?.click();
+  const follow = (key) => page.querySelector(`a[data-key="${key}"]`)?.click();
   const edit = () => {
-    const fold = desk.querySelector('details[data-key="e"]');
+    const fold = page.querySelector('details[data-key="e"]');
     if (!fold) return;
     fold.open = true;
     bring(fold.querySelector("textarea, input, select"));
@@ -45,32 +45,32 @@
       does[event.key]();
     }
   });
-  desk.querySelector("[data-help]").addEventListener("click", () => keys.showModal());
+  page.querySelector("[data-help]").addEventListener("click", () => keys.showModal());
 
   // A rejection needs a reason: the browser asks for it before anything is sent.
-  desk.querySelector(".dp-decide")?.addEventListener("click", (event) => {
+  page.querySelector(".dp-decide")?.addEventListener("click", (event) => {
     const pressed = event.target.closest("button[name=decision]");
     if (pressed) reason.required = pressed.value === "reject";
   });
 
   // One form, one decision: a second press does nothing while the first is on its way.
-  desk.querySelector(".dp-decide")?.addEventListener("submit", (event) => {
+  page.querySelector(".dp-decide")?.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
   });
-  window.addEventListener("pageshow", () => delete desk.querySelector(".dp-decide")?.dataset.sent);
+  window.addEventListener("pageshow", () => delete page.querySelector(".dp-decide")?.dataset.sent);
 
   const look = async () => {
     if (!document.hidden) {
       try {
-        const response = await fetch(desk.dataset.state, { credentials: "same-origin", redirect: "error" });
+        const response = await fetch(page.dataset.state, { credentials: "same-origin", redirect: "error" });
         const answer = response.ok ? await response.json() : { pending: true };
         if (!answer.pending) {
-          const banner = desk.querySelector("[data-meanwhile]");
+          const banner = page.querySelector("[data-meanwhile]");
           banner.querySelector("span").textContent = answer.said;
           banner.hidden = false;
-          desk.querySelectorAll(".dp-decide button").forEach((one) => (one.disabled = true));
+          page.querySelectorAll(".dp-decide button").forEach((one) => (one.disabled = true));
           return;
         }
       } catch {
@@ -79,5 +79,5 @@
     }
     setTimeout(look, LOOK);
   };
-  if (desk.dataset.pending === "yes") setTimeout(look, LOOK);
+  if (page.dataset.pending === "yes") setTimeout(look, LOOK);
 })();

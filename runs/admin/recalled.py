@@ -45,7 +45,7 @@ def fill(request: HttpRequest, run: Run, entries: Iterable[Entry]) -> None:
     told = [entry for entry in entries if entry.memories]
     texts = _texts(request, [memory for entry in told for memory in entry.memories])
     for entry in told:
-        entry.knew = [_known(run, memory, texts) for memory in entry.memories]
+        entry.recalled = [_known(run, memory, texts) for memory in entry.memories]
 
 
 def behind(request: HttpRequest, run: Run, said: Mapping[str, Any]) -> list[Known]:

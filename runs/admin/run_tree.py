@@ -1,4 +1,4 @@
-"""A run's whole family: the root and all below it, in a constant number of queries."""
+"""A run's whole tree: the root and all below it, in a constant number of queries."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class WaitingFor:
 
 @dataclass
 class Kin:
-    """One run of the family."""
+    """One run of the tree."""
 
     id: str
     parent: str | None
@@ -105,7 +105,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Family:
+class RunTree:
     """The tree, flattened for printing, and what is true of it as a whole."""
 
     branches: list[Branch]
@@ -125,7 +125,7 @@ class Family:
 
 
 def stamp(root_id: str, organization_id: str) -> tuple[str, bool]:
-    """A text that changes with every event of the family, and whether any of it is active."""
+    """A text that changes with every event of the tree, and whether any of it is active."""
     count, total, active = row(STAMP, [sorted(ACTIVE), root_id, organization_id])
     return f"{count}.{total}", bool(active)
 
@@ -135,8 +135,8 @@ def path(run_id: str) -> list[dict[str, Any]]:
     return [{"id": id, "goal": goal, "group": group} for id, goal, group in rows(PATH, [run_id])]
 
 
-def family(root_id: str, organization_id: str, current: str, shown: int = SHOWN_CHILDREN) -> Family:
-    """The family of a root: two queries, whatever its size. `shown` children of each run are printed."""
+def run_tree(root_id: str, organization_id: str, current: str, shown: int = SHOWN_CHILDREN) -> RunTree:
+    """The tree of a root: two queries, whatever its size. `shown` children of each run are printed."""
     found = {made.id: made for made in map(_kin, rows(ROWS, [root_id, organization_id, MOST + 1]))}
     truncated = len(found) > MOST
     for run_id, kind, child, expires_at, tool, approval in rows(WAITS, [root_id, organization_id, MOST]):
@@ -149,7 +149,7 @@ def family(root_id: str, organization_id: str, current: str, shown: int = SHOWN_
     root = found.get(root_id)
     branches = list(_print(root, current, keep, shown)) if root else []
     here = list(_below(found[current])) if current in found else []
-    return Family(branches, len(found), sum(kin.is_active for kin in found.values()), truncated, here)
+    return RunTree(branches, len(found), sum(kin.is_active for kin in found.values()), truncated, here)
 
 
 def _kin(values: Any) -> Kin:

@@ -1,4 +1,4 @@
-"""What evaluate needs, from the database: an organization's rules and roles, a user's standing.
+"""What evaluate needs, from the database: an organization's rules and roles, the live boundary of a user.
 
 The rules are compiled once a process and kept until the organization's policy version grows.
 """
@@ -18,7 +18,7 @@ from policy.terms import Binding, Boundary, GrantView
 KEPT_ORGANIZATIONS = 200
 
 # A value, so that others can read it along: of an organization, a user and a project.
-STANDING_OF = """(
+LIVE_BOUNDARY_OF = """(
     SELECT json_build_array(
         m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
         p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'))
@@ -28,7 +28,7 @@ STANDING_OF = """(
     LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = {2}
     WHERE o.id = {0}
 )"""
-STANDING = f"SELECT {STANDING_OF.format('%s', '%s', '%s')}"  # user, project, organization
+LIVE_BOUNDARY = f"SELECT {LIVE_BOUNDARY_OF.format('%s', '%s', '%s')}"  # user, project, organization
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ NO_ROLE = RoleView("", "", "", "", (), (), ())
 
 
 @dataclass(frozen=True)
-class Book:
+class CompiledPolicy:
     """An organization's policy at one version."""
 
     version: int
@@ -64,7 +64,7 @@ class Book:
 
 
 @dataclass(frozen=True)
-class Standing:
+class LiveBoundary:
     """A user's live membership: None as boundary means none that is active for this project.
 
     `version` is of the organization's policy; the last two are the project's, read along.
@@ -78,33 +78,33 @@ class Standing:
     profile: Profile = "off"
 
 
-_books: OrderedDict[str, Book] = OrderedDict()
+_compiled: OrderedDict[str, CompiledPolicy] = OrderedDict()
 
 
-def standing(organization_id: str, user_id: int, project_id: str) -> Standing:
+def live_boundary(organization_id: str, user_id: int, project_id: str) -> LiveBoundary:
     """Read live, for each decision: taking a right away works at the next call (design 5)."""
-    found = row(STANDING, [user_id, project_id, organization_id])[0]
-    return standing_of(found, project_id) or Standing(None, "", 0)
+    found = row(LIVE_BOUNDARY, [user_id, project_id, organization_id])[0]
+    return live_boundary_of(found, project_id) or LiveBoundary(None, "", 0)
 
 
-def standing_of(found: Any, project_id: str) -> Standing | None:
-    """What STANDING_OF gave for this project."""
+def live_boundary_of(found: Any, project_id: str) -> LiveBoundary | None:
+    """What LIVE_BOUNDARY_OF gave for this project."""
     if found is None:
         return None
     active, allowed, denied, kind, projects, *of_place = from_json(found)
     if not active or (projects is not None and project_id not in projects):
-        return Standing(None, kind or "", *of_place)
-    return Standing(Boundary(_maybe(allowed), tuple(denied)), kind, *of_place)
+        return LiveBoundary(None, kind or "", *of_place)
+    return LiveBoundary(Boundary(_maybe(allowed), tuple(denied)), kind, *of_place)
 
 
-def book(organization_id: str, version: int) -> Book:
+def compiled(organization_id: str, version: int) -> CompiledPolicy:
     """The organization's rules and roles as of `version`, compiled."""
-    kept = _books.get(organization_id)
+    kept = _compiled.get(organization_id)
     if kept is None or kept.version != version:
         kept = _load(organization_id, version)
-        _books[organization_id] = kept
-        while len(_books) > KEPT_ORGANIZATIONS:
-            _books.popitem(last=False)
+        _compiled[organization_id] = kept
+        while len(_compiled) > KEPT_ORGANIZATIONS:
+            _compiled.popitem(last=False)
     return kept
 
 
@@ -138,7 +138,7 @@ def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
     )
 
 
-def _load(organization_id: str, version: int) -> Book:
+def _load(organization_id: str, version: int) -> CompiledPolicy:
     mine = {"organization_id": organization_id}
     rules = CapabilityRule.objects.filter(**mine, active=True).select_related("capability").order_by("id")
     bindings = ToolBinding.objects.filter(**mine).select_related("capability").order_by("id")
@@ -149,7 +149,7 @@ def _load(organization_id: str, version: int) -> Book:
     corrections = {
         said.tool: said.as_dict() for said in ToolDeclaration.objects.filter(**mine).order_by("id")
     }
-    return Book(
+    return CompiledPolicy(
         version=version,
         digest=digest(
             *(repr(item) for item in (*compiled, *bound, *views.values(), *sorted(corrections.items())))
