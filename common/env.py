@@ -53,6 +53,20 @@ def names(name: str, default: Sequence[str]) -> list[str]:
     return entries
 
 
+def paths(name: str) -> dict[str, str]:
+    """{name: path} of `name=package.module:object, …`; a path alone is its own name. Raises BadSetting."""
+    found: dict[str, str] = {}
+    for entry in filter(None, (entry.strip() for entry in text(name, "").split(","))):
+        own, equals, path = (part.strip() for part in entry.partition("="))
+        path = path if equals else own
+        if not own or not all(part.isidentifier() for part in path.replace(":", ".", 1).split(".")):
+            raise BadSetting(
+                f"{name} has an entry that is no path; it takes package.module:object and commas."
+            )
+        found[own] = path
+    return found
+
+
 def networks(name: str) -> list[IPv4Network | IPv6Network]:
     """A comma-separated list of addresses and networks (`10.0.0.0/8`). Raises BadSetting."""
     entries = [entry.strip() for entry in text(name, "").split(",") if entry.strip()]

@@ -270,6 +270,8 @@ LOGGING = {
 # Deputy's own limits
 
 DEPUTY_MODEL = env.text("DEPUTY_MODEL", "local")
+DEPUTY_TOOLS = env.paths("DEPUTY_TOOLS")  # modules or objects of other packages (docs/extending.md)
+DEPUTY_PROVIDERS = env.paths("DEPUTY_PROVIDERS")  # prefix=package.module:object, comma-separated
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "")  # none: search goes by words alone
 RUN_STEPS = env.whole_number("RUN_STEPS", 25)  # model replies of one run
 RUN_DEPTH = env.whole_number("RUN_DEPTH", 5)  # levels of delegation

@@ -13,11 +13,12 @@ class RunsConfig(AppConfig):
         labels.translate(self)
         from policy import tools
         from runs.log import listeners
-        from runs.tools import facts
+        from runs.tools import facts, registry
         from runs.webhooks import outbox
 
         tools.register("toolbox", facts.of_organization)
         listeners.listen(outbox.listener)
+        registry.load()
         check_model()
         check_tracing()
 

@@ -9,19 +9,24 @@
 | `anthropic:NAME` | Anthropic (requirements-models.txt) | ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL |
 | `google:NAME` | Gemini (requirements-models.txt) | GOOGLE_API_KEY (GEMINI_API_KEY), GOOGLE_GEMINI_BASE_URL |
 
-The setting DEPUTY_PROVIDERS, {prefix: dotted path of a class or function without arguments}, adds more
-and may replace these.
+Packages add more by entry points `deputy.providers`, and an operator by DEPUTY_PROVIDERS: a prefix, and a
+class or function without arguments that makes the provider. Only the operator's may replace these.
 """
 
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import cast
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from common import extensions
+from common.env import BadSetting
+from common.extensions import Extension
+from common.failures import FAILURES
 from runs.providers.base import Provider, ProviderError
 from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
 
@@ -37,11 +42,11 @@ def get(model: str) -> tuple[Provider, str]:
     where something is missing in the environment; the message says what to set.
     """
     prefix, colon, name = model.strip().partition(":")
-    added: dict[str, str] = getattr(settings, "DEPUTY_PROVIDERS", {})
+    added = _added()
     if prefix in added:
-        return _imported(prefix, added[prefix]), name or prefix
+        return _made(added[prefix]), name or prefix
     if model.strip() == "local":
-        return _imported("local", LOCAL), "local"
+        return cast(Provider, import_string(LOCAL)()), "local"
     if prefix not in BUILT_IN:
         raise ProviderError("MODEL_UNKNOWN", _unknown(model, sorted({*BUILT_IN, *added})))
     if not colon or not name.strip():
@@ -61,13 +66,27 @@ def _unknown(model: str, prefixes: list[str]) -> str:
     return f"Nobody answers for the model '{model[:100]}'. Known are {offers}."
 
 
-def _imported(prefix: str, path: str) -> Provider:
+def _added() -> dict[str, Extension]:
+    """What packages and the operator add, by prefix."""
+    brought = {one.name: one for one in _brought() if one.name not in {*BUILT_IN, "local"}}
+    return brought | {
+        one.name: one for one in extensions.named("DEPUTY_PROVIDERS", settings.DEPUTY_PROVIDERS)
+    }
+
+
+@cache
+def _brought() -> tuple[Extension, ...]:
+    return tuple(extensions.brought("providers"))
+
+
+def _made(extension: Extension) -> Provider:
     try:
-        made = import_string(path)
-    except ImportError as error:
-        said = f"The provider '{prefix}' could not be loaded from '{path}': {error}"
-        raise ProviderError("MODEL_UNKNOWN", said) from error
-    return cast(Provider, made())
+        return cast(Provider, extension.load()())
+    except FAILURES as error:
+        said = str(error) if isinstance(error, BadSetting) else str(extension.refused(f"making it: {error}"))
+        raise ProviderError(
+            "MODEL_UNKNOWN", f"The provider '{extension.name}' cannot be used: {said}"
+        ) from error
 
 
 def _openai() -> Provider:

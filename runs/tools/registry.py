@@ -1,30 +1,39 @@
 """The tools there are, and the decorator that adds one."""
 
 import inspect
-import types
+import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, get_args
 
+from django.conf import settings
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from common import extensions
+from common.extensions import Extension
 from policy.provenance.infer import Declaration
+from policy.terms import Risk
 from runs.tools.base import Tool
+from runs.tools.schemas import called_with_model, is_model, schema_of
+
+BUILTIN = "runs.tools.builtin"  # importing it registers the tools that Deputy brings
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 _tools: dict[str, Tool] = {}
 
-SCALARS: dict[Any, dict[str, Any]] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    dict: {"type": "object"},
-    list: {"type": "array"},
-}
+
+class BadTool(ValueError):
+    """A tool cannot be registered as it is described; the message says what to change."""
 
 
 def tool(
     *,
     description: str,
     name: str = "",
-    parameters: dict[str, Any] | None = None,
+    parameters: Any = None,
     risk_level: str = "low",
     mutating: bool = False,
     supports_parallel: bool = True,
@@ -32,19 +41,24 @@ def tool(
     transactional: bool = False,
     capabilities: tuple[str, ...] = (),
     declared: Declaration | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as a tool.
+) -> Callable[[Any], Any]:
+    """Register a function, or a class whose objects can be called, as a tool.
 
     Its first parameter receives the ToolContext; the others, keyword-only, become the JSON Schema:
     `Annotated[str, "what it is"]` gives a described property, a default makes it optional. `parameters`
-    is the schema of a function whose signature does not say it.
+    is the schema of a function whose signature does not say it, or a pydantic model, of which the
+    function then receives an instance as its second argument. Raises BadTool.
     """
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(subject: Any) -> Any:
+        function = subject() if inspect.isclass(subject) else subject
+        schema = schema_of(function) if parameters is None else parameters
+        if is_model(parameters):
+            schema, function = parameters.model_json_schema(), called_with_model(function, parameters)
         made = Tool(
-            name=name or function.__name__,
+            name=name or subject.__name__,
             description=description,
-            parameters=schema_of(function) if parameters is None else parameters,
+            parameters=schema,
             function=function,
             risk_level=risk_level,
             mutating=mutating,
@@ -54,12 +68,39 @@ def tool(
             capabilities=capabilities,
             declared=declared,
         )
-        if made.name in _tools and _tools[made.name].function.__module__ != function.__module__:
-            raise ValueError(f"two tools are called {made.name}")
-        _tools[made.name] = made
-        return function
+        add(made)
+        return subject
 
     return register
+
+
+def add(made: Tool) -> None:
+    """Register a tool. Raises BadTool."""
+    check(made)
+    known = _tools.get(made.name)
+    if known is not None and _origin(known) != _origin(made):
+        raise BadTool(
+            f"two tools are called '{made.name}': {_origin(known)} and {_origin(made)} have one each"
+        )
+    _tools[made.name] = made
+
+
+def check(made: Tool) -> None:
+    """Raises BadTool for what would only show when an agent calls it, or never."""
+    if not NAME.fullmatch(made.name):
+        raise BadTool(f"'{made.name[:80]}' is no tool's name: lower-case letters, digits and _, at most 64")
+    if not made.description.strip():
+        raise BadTool(f"'{made.name}' has no description: the model chooses a tool by it")
+    if made.risk_level not in get_args(Risk):
+        raise BadTool(
+            f"'{made.name}' has the risk '{made.risk_level}'; it is one of {', '.join(get_args(Risk))}"
+        )
+    if made.parameters.get("type") != "object":
+        raise BadTool(f"the schema of '{made.name}' does not describe an object")
+    try:
+        Draft202012Validator.check_schema(made.parameters)
+    except SchemaError as error:
+        raise BadTool(f"the parameters of '{made.name}' are no JSON Schema: {error.message[:200]}") from None
 
 
 def get(name: str) -> Tool | None:
@@ -69,42 +110,32 @@ def get(name: str) -> Tool | None:
 
 def all_tools() -> dict[str, Tool]:
     """Every registered tool by name."""
-    from runs.tools import builtin  # noqa: F401 - importing it registers them
-
+    load()
     return _tools
 
 
-def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The JSON Schema of a function's keyword-only parameters."""
-    hints = get_type_hints(function, include_extras=True)
-    properties: dict[str, Any] = {}
-    required = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-            continue
-        properties[parameter.name] = schema_of_type(hints[parameter.name])
-        if parameter.default is inspect.Parameter.empty:
-            required.append(parameter.name)
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = required
-    return {**schema, "additionalProperties": False}
+@cache
+def load() -> None:
+    """Register the tools that Deputy brings, and those of other packages.
+
+    Raises common.env.BadSetting, in one line, for a package that brings a bad one.
+    """
+    import_module(BUILTIN)
+    for extension in (*extensions.brought("tools"), *extensions.named("DEPUTY_TOOLS", settings.DEPUTY_TOOLS)):
+        _take(extension)
 
 
-def schema_of_type(hint: Any) -> dict[str, Any]:
-    """The JSON Schema of one type hint. Raises TypeError for what tools do not use."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        inner = schema_of_type(arguments[0])
-        for note in arguments[1:]:
-            inner |= {"description": note} if isinstance(note, str) else note
-        return inner
-    if origin in (Union, types.UnionType):
-        return schema_of_type(next(a for a in arguments if a is not types.NoneType))
-    if origin is Literal:
-        return {"type": "string", "enum": list(arguments)}
-    if origin is list:
-        return {"type": "array", "items": schema_of_type(arguments[0])}
-    if hint in SCALARS or origin in SCALARS:
-        return dict(SCALARS[hint if hint in SCALARS else origin])
-    raise TypeError(f"no JSON Schema for {hint!r}")
+def _take(extension: Extension) -> None:
+    """A module registers its tools when it is imported; a Tool is registered as it is."""
+    found = extension.load()
+    if isinstance(found, Tool):
+        try:
+            add(found)
+        except BadTool as error:
+            raise extension.refused(str(error)) from error
+    elif not isinstance(found, ModuleType) and not callable(found):
+        raise extension.refused("that is no module, tool or decorated function")
+
+
+def _origin(made: Tool) -> str:
+    return str(getattr(made.function, "__module__", type(made.function).__module__))

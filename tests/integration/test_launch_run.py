@@ -23,14 +23,14 @@ def free_port():
 class Run:
     """One supervisor and what it says."""
 
-    def __init__(self, home, port):
+    def __init__(self, home, port, demo="no"):
         self.home = home
         self.port = port
         environment = {key: value for key, value in os.environ.items() if key not in HIDDEN}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "launch.run"],
             cwd=PROJECT,
-            env=environment | {"DEPUTY_HOME": str(home), "PORT": str(port), "DEMO": "no"},
+            env=environment | {"DEPUTY_HOME": str(home), "PORT": str(port), "DEMO": demo},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

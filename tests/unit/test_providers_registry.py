@@ -30,7 +30,7 @@ class Scripted:
 def environment(monkeypatch):
     for variable in VARIABLES.split():
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(registry, "settings", SimpleNamespace())
+    monkeypatch.setattr(registry, "settings", SimpleNamespace(DEPUTY_PROVIDERS={}))
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ class TestMistakes:
 
     def test_the_sdk_is_not_imported_until_a_model_is_asked(self):
         code = (
-            "import sys; from django.conf import settings; settings.configure();"
+            "import sys; from django.conf import settings; settings.configure(DEPUTY_PROVIDERS={});"
             "from runs.providers import registry; registry.get('ollama:x');"
             "print([m for m in ('openai', 'httpx2', 'pydantic', 'pydantic_ai') if m in sys.modules])"
         )
