@@ -46,7 +46,9 @@ if HOST not in ("0.0.0.0", "::", "::1", *ALLOWED_HOSTS):  # noqa: S104  (compare
 
 # Applications, each above what it may import
 
+OTHER_APPS = env.names("DEPUTY_APPS", ())  # Django applications of other packages (docs/extending.md)
 INSTALLED_APPS = [
+    *OTHER_APPS,
     "runs",
     "memory",
     "policy",

@@ -1,8 +1,10 @@
 """Deputy's addresses."""
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
+from django.utils.module_loading import module_has_submodule
 from django.views.generic import RedirectView
 
 from common.api import errors
@@ -13,6 +15,17 @@ for model in apps.get_app_config("django_q").get_models():
     if admin.site.is_registered(model):
         admin.site.unregister(model)
 
+
+def other_packages() -> list[URLPattern | URLResolver]:
+    """The addresses of the applications of other packages, each below /apps/ and its label."""
+    others = [one for one in apps.get_app_configs() if one.name in settings.OTHER_APPS]
+    return [
+        path(f"apps/{one.label}/", include(f"{one.name}.urls"))
+        for one in others
+        if module_has_submodule(one.module, "urls")
+    ]
+
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", health.healthz),
@@ -21,6 +34,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),  # where the reader chooses a language
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
+    *other_packages(),
 ]
 
 handler400 = errors.handler400

@@ -1,6 +1,7 @@
 """A package of somebody else's beside Deputy: its tool and its model work in the processes of `make run`."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_a_package_brings_a_tool_and_a_model_that_the_workers_use(python, tmp_pa
     install(python, tmp_path, GOOD)
     monkeypatch.setattr(sys, "executable", python)
     monkeypatch.setenv("DEPUTY_MODEL", "weather:sky")
-    monkeypatch.setenv("DEMO", "yes")
+    monkeypatch.setenv("DEPUTY_APPS", "deputy_weather")
     run = Run(home, free_port(), demo="yes")
     try:
         run.wait_for("http://")
@@ -72,12 +73,16 @@ def test_a_package_brings_a_tool_and_a_model_that_the_workers_use(python, tmp_pa
         said = subprocess.run(
             asked,
             cwd=PROJECT,
-            env=environment(home, DEPUTY_MODEL="weather:sky"),
+            env=environment(home, DEPUTY_MODEL="weather:sky", DEPUTY_APPS="deputy_weather"),
             capture_output=True,
             text=True,
         )
         assert "The sky over Lisbon is clear." in said.stdout, said
         assert "weather_look" in said.stdout + said.stderr
+        demo = (home / "demo.txt").read_text()
+        token = re.search(r"dpt_[\w-]+", demo).group()
+        assert run.get("/apps/weather/stations/", token) == 200
+        assert run.get("/admin/weather/station/") == 200  # by way of the sign-in page
     finally:
         run.end()
 

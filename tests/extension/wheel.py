@@ -18,7 +18,7 @@ def build(folder: Path, entry_points: dict[str, dict[str, str]]) -> Path:
     info = "deputy_weather-1.0.dist-info"
     source = Path(__file__).parent
     with zipfile.ZipFile(path, "w") as wheel:
-        for file in sorted((source / "deputy_weather").glob("*.py")):
+        for file in sorted((source / "deputy_weather").rglob("*.py")):
             wheel.write(file, file.relative_to(source))
         written = {"METADATA": METADATA, "WHEEL": WHEEL, "entry_points.txt": points, "RECORD": ""}
         for name, text in written.items():

@@ -46,8 +46,10 @@ class Run:
                 return line
         raise AssertionError("".join(seen))
 
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
+    def get(self, path, token=""):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status
 
     def children(self):

@@ -67,7 +67,7 @@ def test_every_variable_that_is_read_is_explained():
     for path in [*(ROOT / "config").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]:
         read |= set(
             re.findall(
-                r"(?:text|flag|whole_number|names|networks|choice|origins?)\(\s*\"([A-Z_]+)\"",
+                r"(?:text|flag|whole_number|names|networks|choice|origins?|paths)\(\s*\"([A-Z_]+)\"",
                 path.read_text("utf-8"),
             )
         )
