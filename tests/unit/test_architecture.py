@@ -1,6 +1,7 @@
 """The house: imports run downwards only, and only the queue's own files know django-q2."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,18 @@ def test_every_module_of_runs_is_in_a_room():
     folders = {path.parent.name for path in (ROOT / "runs").glob("*/__init__.py")}
     assert flat == {"__init__.py", "apps.py"}
     assert folders == {*rooms(), "migrations"}
+
+
+def test_the_architecture_page_shows_the_rooms_in_this_order():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    picture = page.split("```")[1]
+    lines = [
+        {name for name in rooms() if re.search(rf"\b{name}  |\b{name}$|runs/{name}\b", row)}
+        for row in picture.splitlines()
+    ]
+    shown = [names for names in reversed(lines) if names]
+    below = [{name for name in line if name in rooms()} for line in ROOMS[:11]]
+    assert shown[: len(below)] == below
 
 
 def test_nothing_below_imports_the_entrance():
