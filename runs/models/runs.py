@@ -12,7 +12,8 @@ from runs.models.choices import ACTIVE, Driver, RunKind, RunStatus, WaitKind
 class Run(Created):
     """The row that is claimed and shown. The truth is its events; this repeats their sum.
 
-    `budgets` {"steps", "tokens", "depth", "children"} and `usage` {"steps", "tokens", "children"} count; `attempt` is the fencing token.
+    `budgets` {"steps", "tokens", "depth", "children"} and `usage` {"steps", "tokens", "children"} count;
+    `attempt` is the fencing token.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.run_id, editable=False)
