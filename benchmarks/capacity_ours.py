@@ -1,0 +1,48 @@
+"""Deputy's slow runs: started through the action in this process, carried by the processes of `make run`.
+
+python -m benchmarks.capacity_ours prepare DATABASE_URL
+python -m benchmarks.capacity_ours work KIND RUNS     (prints one JSON line)
+"""
+
+import json
+import sys
+import time
+
+from benchmarks import deputy
+from benchmarks.capacity_peer import ASKED, processor_seconds
+
+LOOK_SECONDS = 0.05
+
+
+def work(kind: str, runs: int) -> None:
+    """Start the runs and wait until all have completed. Raises AssertionError for one that did not."""
+    import django
+
+    django.setup()
+    from django.contrib.auth import get_user_model
+
+    from groups.models import Project
+    from runs.actions.start import start
+    from runs.models import Run
+
+    user = get_user_model().objects.get(username="mia")
+    project = Project.objects.get(slug="supply")
+    goal = ASKED if kind == "single" else f"escalate: {ASKED}"
+    cpu, started = processor_seconds(), time.monotonic()
+    ids = [start(user=user, project=project, goal=goal.format(number)) for number in range(runs)]
+    mine = Run.objects.filter(pk__gte=ids[0], parent_run=None)
+    while mine.filter(status__in=("pending", "running", "waiting")).exists():
+        time.sleep(LOOK_SECONDS)
+    wall = time.monotonic() - started
+    ended = dict(mine.values_list("pk", "status"))
+    wrong = {run_id: ended.get(run_id) for run_id in ids if ended.get(run_id) != "completed"}
+    assert not wrong, list(wrong.items())[:3]
+    print(json.dumps({"wall_s": wall, "cpu_s": processor_seconds() - cpu}))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "prepare":
+        deputy.prepare(sys.argv[2])
+        print("{}")
+    else:
+        work(sys.argv[2], int(sys.argv[3]))
