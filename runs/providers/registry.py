@@ -26,7 +26,6 @@ from django.utils.module_loading import import_string
 from common import extensions
 from common.env import BadSetting
 from common.extensions import Extension
-from common.failures import FAILURES
 from runs.providers.base import Provider, ProviderError
 from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
 
@@ -81,12 +80,11 @@ def _brought() -> tuple[Extension, ...]:
 
 def _made(extension: Extension) -> Provider:
     try:
-        return cast(Provider, extension.load()())
-    except FAILURES as error:
-        said = str(error) if isinstance(error, BadSetting) else str(extension.refused(f"making it: {error}"))
-        raise ProviderError(
-            "MODEL_UNKNOWN", f"The provider '{extension.name}' cannot be used: {said}"
-        ) from error
+        make = extension.load()
+    except BadSetting as error:
+        said = f"The provider '{extension.name}' cannot be used: {error}"
+        raise ProviderError("MODEL_UNKNOWN", said) from error
+    return cast(Provider, make())
 
 
 def _openai() -> Provider:

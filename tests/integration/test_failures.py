@@ -345,7 +345,7 @@ def interrupted(ask):
     def make(idempotent):
         calls = []
 
-        @registry.tool(name="pay", description="", mutating=True, idempotent=idempotent)
+        @registry.tool(name="pay", description="for a test", mutating=True, idempotent=idempotent)
         def pay(run: ToolContext) -> str:
             calls.append(run.idempotency_key)
             if len(calls) == 1 and "dead" not in pay.__dict__:

@@ -363,9 +363,9 @@ def tools():
         Runs.effects.append(run.idempotency_key)
         return "done"
 
-    registry.tool(name="effect", description="", mutating=True)(happen)
-    registry.tool(name="keyed_effect", description="", mutating=True, idempotent=True)(happen)
-    registry.tool(name="risky", description="", mutating=True, risk_level="high")(happen)
+    registry.tool(name="effect", description="for a test", mutating=True)(happen)
+    registry.tool(name="keyed_effect", description="for a test", mutating=True, idempotent=True)(happen)
+    registry.tool(name="risky", description="for a test", mutating=True, risk_level="high")(happen)
     yield
     registry._tools.clear()
     registry._tools.update(before)
