@@ -22,7 +22,8 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 
 GATHER_SECONDS = 0.0005  # what comes within this time goes out together
 PAUSE_SECONDS = 0.05  # between two rounds; a person sees no difference, and it bounds the commits
-URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for nothing
+# The channels that workers and carriers sleep on: their hints wait for nothing.
+URGENT = frozenset({"deputy_queue", "deputy_outbound"})
 IDLE_SECONDS = 30  # after which the connection is closed
 LEAVE_SECONDS = 1.0  # that the end of a process waits for its last hints
 
@@ -49,7 +50,7 @@ def send(channel: str, payload: str = "") -> None:
             _sender = (os.getpid(), threading.Thread(target=_send_all, name="hints", daemon=True))
             _sender[1].start()
             _wait_at_the_end()
-    if channel == URGENT:
+    if channel in URGENT:
         _urgent.set()
     _wanted.set()
 

@@ -7,6 +7,7 @@ from runs.actions import finish
 from runs.log import waits
 from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.models.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
+from runs.outbound import calls as outbound
 
 CANCEL_WAITS = """
 UPDATE runs_wait SET resolved_at = clock_timestamp(), outcome = %s
@@ -78,7 +79,8 @@ def _end_one(log: RunLog, parent: RunLog | None, message: str) -> None:
 
 
 def close_open(run_id: str, reason: str) -> None:
-    """No wait, approval or unstarted call of an ended run stays open; of one under way nobody knows."""
+    """No wait, approval or call of an ended run stays open; of a tool's that is under way nobody knows."""
     execute(CANCEL_CALLS, [CallStatus.UNKNOWN.value, CallStatus.CANCELLED.value, run_id])
     execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
     execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])
+    outbound.drop(run_id)

@@ -18,12 +18,17 @@ from runs.queue import put
 
 def past_deadline(log: RunLog) -> Fail | None:
     """The wall clock budget, by the database's clock; waiting for people does not use it up."""
-    if log.deadline is None or log.now < log.deadline:
-        return None
-    waited, _ = stood_still(log.id)
-    if log.now < log.deadline + timedelta(seconds=waited):
+    if not too_late(log, 0):
         return None
     return Fail("BUDGET_SECONDS", "The run used up its budget of time.")
+
+
+def too_late(log: RunLog, seconds: float) -> bool:
+    """Whether the run's time will be over in so many seconds; waiting for people does not use it up."""
+    then = log.now + timedelta(seconds=seconds)
+    if log.deadline is None or then < log.deadline:
+        return False
+    return then >= log.deadline + timedelta(seconds=stood_still(log.id)[0])
 
 
 def complete(claimed: ClaimedRun, log: RunLog, output: str | None) -> None:

@@ -6,7 +6,9 @@ from common.db import rows
 from runs.actions.signal import Delivered, SignalRefused
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models.choices import EventType, MessageType, WaitKind, WaitOutcome
+from runs.models.choices import EventType, MessageType, RunStatus, WaitKind, WaitOutcome
+from runs.outbound import calls as outbound
+from runs.queue import put
 
 MAX_CONTENT = 100_000  # characters
 
@@ -45,6 +47,8 @@ def message(run_id: str, content: str, author: str, correlation_key: str = "") -
             answer = {"answer": content, "author": author}
             waits.resolve_open(log, key, WaitOutcome.COMPLETED.value, answer, tool_call_id)
         waits.flush_and_enqueue(log)
+        if log.status == RunStatus.RUNNING and outbound.drop_question(log.id):
+            put.resume(log.id)  # the model is asked again, with this
     return Delivered("delivered" if answers else "kept")
 
 

@@ -17,6 +17,7 @@ from runs.gate.opening import open_gate
 from runs.log.claimed import ClaimedRun
 from runs.log.state import USER, Call, Member, Said, State
 from runs.models.choices import EventType, RunKind
+from runs.providers import registry
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema
 from runs.tools.base import ESCALATE
 
@@ -52,12 +53,23 @@ class Prompt:
         further = canonical([[tool.name for tool in self.tools], self.model])
         return sha256(f"[[{self.sent}],{further[1:]}".encode()).hexdigest()
 
+    @property
+    def receipt(self) -> dict[str, Any]:
+        """What `record_reply` has to know of it, as JSON: the reply may come to another worker."""
+        return {
+            "agent": self.member.agent,
+            "saw": self.saw,
+            "prompt_digest": self.digest,
+            "memories": list(self.memories),
+            "seen": self.seen,
+        }
+
     def settings(self, name: str) -> ModelSettings:
-        return ModelSettings(model=name, facts=self.facts)
+        return ModelSettings(model=name, timeout=registry.seconds(self.model), facts=self.facts)
 
 
 def prepare(claimed: ClaimedRun) -> None:
-    """Make the next speaker's prompt and keep it for `speak` and `record_reply`.
+    """Make the next speaker's prompt and keep it for whoever asks with it.
 
     Inside the step's transaction, so that what it reads costs no transaction of its own.
     """
@@ -273,10 +285,10 @@ def result_text(call: Call, results: Results) -> str:
     return canonical({"error": call.error}) if call.error else results.told[call.call_id]
 
 
-def record_reply(claimed: ClaimedRun, reply: Reply) -> None:
-    """Append the model's message, with what it cost and what it was shown."""
-    prompt: Prompt = claimed.cache["prompt"]
-    member, state = prompt.member, claimed.state
+def record_reply(claimed: ClaimedRun, reply: Reply, receipt: dict[str, Any]) -> None:
+    """Append the model's message, with what it cost and what it was shown (`Prompt.receipt`)."""
+    state = claimed.state
+    member = next(member for member in state.members if member.agent == receipt["agent"])
     is_group = claimed.kind == RunKind.GROUP
     claimed.append(
         EventType.MESSAGE_CREATED,
@@ -292,10 +304,10 @@ def record_reply(claimed: ClaimedRun, reply: Reply) -> None:
             },
             "model": reply.model,
             "round": state.round,
-            "saw": prompt.saw,
-            "prompt_digest": prompt.digest,
-            "memories": list(prompt.memories),
-            **prompt.seen,
+            "saw": receipt["saw"],
+            "prompt_digest": receipt["prompt_digest"],
+            "memories": receipt["memories"],
+            **receipt["seen"],
         },
         agent=member.agent,
     )

@@ -129,7 +129,7 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     claimed.flush_before()
     answer = perform(said, ready.context, savepoint=not claimed.trusting)
     agent = agent_of(claimed, gate, call)
-    return record_answer(claimed, ready, answer, gate=gate, agent=agent, row_id=row_id)
+    return record_answer(claimed, call.call_id, answer, gate=gate, agent=agent, row_id=row_id)
 
 
 def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
@@ -163,14 +163,14 @@ def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused
 
 def record_answer(
     claimed: ClaimedRun,
-    ready: Ready,
+    call_id: str,
     answer: Answer,
     gate: GateOnDemand | None = None,
     agent: AgentContext | None = None,
     row_id: str = "",
 ) -> Child | None:
     """Put a tool's answer into the log and the ledger."""
-    call = claimed.state.calls[ready.call_id]
+    call = claimed.state.calls[call_id]
     if isinstance(answer, Done):
         succeed(claimed, call, answer)
         return None

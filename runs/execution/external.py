@@ -10,10 +10,11 @@ from typing import Self
 
 from django.conf import settings
 
+from common import crash
 from common.db import execute as run_sql
 from common.db import row
 from runs.actions import park
-from runs.execution import crash, dispatch
+from runs.execution import dispatch
 from runs.execution.dispatch import GateOnDemand, Outcome, Ready
 from runs.log import state as phases
 from runs.log import tool_calls
@@ -161,7 +162,7 @@ def record(claimed: ClaimedRun, call_id: str, attempt: int, ready: Ready, answer
     current, _ = row(HELD, [claimed.run_id, call_id])
     if current != attempt or claimed.state.calls[call_id].phase != phases.CALLED:
         return False
-    dispatch.record_answer(claimed, ready, answer)
+    dispatch.record_answer(claimed, ready.call_id, answer)
     return True
 
 

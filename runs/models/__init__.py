@@ -7,6 +7,7 @@ from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
 from .notices import ApprovalNotice
 from .operations import Tally, TallyCursor, WorkerGroup
+from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
@@ -16,10 +17,15 @@ __all__ = [
     "Approval",
     "ApprovalDecision",
     "ApprovalNotice",
+    "CallKind",
+    "Carrier",
     "DeliveryStatus",
+    "Follower",
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
+    "OutboundCall",
+    "OutboundTarget",
     "QueueMessage",
     "Run",
     "RunEvent",

@@ -1,5 +1,6 @@
 """The way to every model: whatever its provider does, what comes back can be kept, or is a ProviderError."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from types import UnionType
@@ -9,8 +10,18 @@ from django import db
 
 from common.canonical import NotJson, normalise
 from common.failures import FAILURES
-from runs.providers import registry
-from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema, Usage
+from runs.providers import loop, registry
+from runs.providers.base import (
+    AsyncProvider,
+    Message,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    ToolRequest,
+    ToolSchema,
+    Usage,
+    Words,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +45,31 @@ def ask(
         return checked(provider.complete(messages, tools, settings(name)))
     except PASSED_ON:
         raise
+    except Unfit as unfit:
+        raise broken(model, f"gave a reply that cannot be used: {unfit}") from None
+    except FAILURES as error:
+        logger.exception("the provider of %s failed", model)
+        raise broken(model, f"failed: {type(error).__name__}") from error
+
+
+async def answer(
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    settings: Callable[[str], ModelSettings],
+    words: Words | None = None,
+) -> Reply:
+    """`ask` as a coroutine, for providers that can be awaited; words are told as they come."""
+    try:
+        provider, name = registry.get(model)
+        assert isinstance(provider, AsyncProvider)  # noqa: S101 - others are asked in a thread
+        return checked(await provider.answer(messages, tools, settings(name), words))
+    except ProviderError:
+        raise
+    except asyncio.CancelledError as error:
+        if loop.cancelled():
+            raise
+        raise broken(model, "failed: CancelledError") from error  # what an SDK leaked
     except Unfit as unfit:
         raise broken(model, f"gave a reply that cannot be used: {unfit}") from None
     except FAILURES as error:

@@ -13,6 +13,7 @@ from runs.queue.broker import PostgresBroker
 ADVANCE = "runs.workers.tasks.advance"
 WAKE = "runs.workers.tasks.wake"
 EXECUTE_CALL = "runs.workers.tasks.execute_call"
+RESUME = "runs.workers.tasks.resume"
 
 # No result is kept, and no time-out set: a step's own deadline guards it (runs/queue/lease.py).
 OPTIONS = {"save": False, "timeout": -1}
@@ -43,6 +44,29 @@ def enqueue_task(name: str, *arguments: str, delay: float = 0, beside: list[Stat
     Joins the caller's transaction, and like every message may come twice. `beside` as for `enqueue`.
     """
     _send(f"runs.workers.tasks.{name}", arguments, None, delay, beside)
+
+
+def resume(run_id: str) -> None:
+    """Ask for a worker to take the step after a running run's outbound calls. Joins the transaction."""
+    _send(RESUME, (run_id,), run_id, 0)
+
+
+class _Sealing:
+    """A broker that keeps the message and sends nothing."""
+
+    list_key = Conf.CLUSTER_NAME
+    message = ""
+
+    def enqueue(self, task: str) -> int:
+        self.message = task
+        return 0
+
+
+def sealed(task: str, *arguments: str) -> str:
+    """The message by which a worker is asked to call the task, for somebody else to put on the queue."""
+    broker = _Sealing()
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": broker})
+    return broker.message
 
 
 def requeue_after() -> int:

@@ -16,17 +16,18 @@ from common.db import execute, row, rows
 from policy.models.rules import OnExpiry
 from runs.actions import cancel, finish
 from runs.execution import outside_agents
+from runs.execution.executor import MAX_CRASHES, crashed
 from runs.log import waits
 from runs.log.clocks import stood_still
 from runs.log.log import RunGone, RunLog
 from runs.models.choices import WAITS_FOR_A_PERSON, ApprovalStatus, Driver, RunStatus, WaitKind, WaitOutcome
+from runs.outbound import lost
 from runs.queue import put
 
 logger = logging.getLogger(__name__)
 
 ADVISORY_LOCK = 0x6465_7075_7479  # "deputy"
 BATCH = 500
-MAX_CRASHES = 3  # a run that takes its worker down this often ends as failed
 FOR_A_PERSON = [kind.value for kind in WAITS_FOR_A_PERSON]
 
 LEASE_EXPIRED = """
@@ -100,18 +101,19 @@ class Swept:
     waits: int = 0
     calls: int = 0
     overdue: int = 0
+    outbound: int = 0
     busy: bool = False
 
     @property
     def any(self) -> bool:
         found = (self.leases, self.poisoned, self.requeued, self.waits, self.calls, self.overdue)
-        return any(found)
+        return any(found) or bool(self.outbound)
 
 
 def anything_due() -> bool:
     """Whether a sweep would find something: one cheap look, so that an idle cluster costs little."""
     after = put.requeue_after()
-    return bool(row(ANYTHING_DUE, [after, after, FOR_A_PERSON])[0])
+    return bool(row(ANYTHING_DUE, [after, after, FOR_A_PERSON])[0]) or lost.anything()
 
 
 def sweep() -> Swept:
@@ -134,6 +136,7 @@ def sweep() -> Swept:
             for call_id, run_id in rows(CALLS_NOT_TAKEN, [after, BATCH]):
                 put.enqueue_call(run_id, call_id)
                 swept.calls += 1
+            swept.outbound = lost.sweep(BATCH)
         for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
             with by_itself(run_id):
                 swept.overdue += outside_agents.fail_overdue(run_id)
@@ -189,9 +192,10 @@ def lease_lost(log: RunLog) -> int | None:
 
 
 def fail_poisoned(log: RunLog, parent: RunLog | None, crashes: int) -> None:
-    message = f"The run took its worker down {crashes} times."
+    limit = crashed(crashes)
+    message = limit.message
     cancel.cancel_below(log.id, "Group run cancelled")
-    error = {"code": "CRASHED", "message": message}
+    error = {"code": limit.code, "message": message}
     finish.end(log, parent, finish.Ending(RunStatus.FAILED, error=error))
     log.set(crashes=crashes)
     log.flush()

@@ -17,7 +17,15 @@ def advance(run_id: str) -> None:
     if worker_status.stopping():  # somebody else's, then
         put.enqueue(run_id)
         return
-    executor.run(run_id)
+    executor.run(run_id, carried=True)
+
+
+def resume(run_id: str) -> None:
+    """Take the step after a run's outbound calls."""
+    if worker_status.stopping():
+        put.resume(run_id)
+        return
+    executor.resume(run_id)
 
 
 def wake(run_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Keeps a group of workers running: replaces one that has died, or hangs.
+"""Keeps a group of workers and its carriers running: replaces what has died, or hangs.
 
 django-q2's processes share locks, and a process killed while it holds one leaves the others waiting
 for ever: an idle worker holds the lock of the queue, the monitor that of the results. So a group that
@@ -17,13 +17,14 @@ import traceback
 import uuid
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.db import connections
 
 from common.processes import follow_parent
 from runs.queue.worker_status import BUSY, IDLE, WorkerStatus
 from runs.tools import registry
+from runs.workers import carriers, worker
 from runs.workers import tasks as _tasks  # noqa: F401 - what the workers are told to call
-from runs.workers import worker
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +139,7 @@ class Watchdog:
     def __init__(self) -> None:
         self.stopping = False
         self.group: Group | None = None
+        self.carriers = [carriers.Process() for _ in range(settings.CARRIERS)]
         self.retired: list[Group] = []
         self.gone: list[str] = []
         self.failures = 0
@@ -152,14 +154,19 @@ class Watchdog:
             time.sleep(LOOK_SECONDS)
         for group in self.retired:
             group.kill()
+        for carrier in self.carriers:
+            carrier.terminate()
         if self.group is not None:
             self.group.stop(STOP_SECONDS)
+        carriers.stop(self.carriers)
 
     def _told(self, *_: object) -> None:
         self.stopping = True
 
     def look(self) -> None:
         """One round."""
+        for carrier in self.carriers:
+            carrier.look()
         self.retired = [group for group in self.retired if not group.finished()]
         if self.group is None:
             if time.monotonic() >= self.start_at:

@@ -17,6 +17,7 @@ from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
 from common.api import idempotency, throttles
 from memory.upkeep import upkeep
 from runs.actions import mcp
+from runs.outbound import lost
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import WorkerStatus
 from runs.webhooks import sending
@@ -87,6 +88,7 @@ class Duties:
                 mcp.refresh_due()
                 sending.send_due()
                 sending.forget()
+                lost.forget()
                 if settings.EMBEDDING_MODEL:
                     put.enqueue_task("embed_memories")
         except Error as error:  # the database may be away: the next round tries again

@@ -68,11 +68,21 @@ def test_a_long_pause_is_a_timer_that_holds_no_worker(ask):
     assert (run.status, run.output) == ("completed", "ok")
 
 
-def test_a_model_that_stays_away_fails_the_run_with_its_code(ask, settings):
+def test_a_model_that_stays_away_is_asked_until_the_runs_time_is_over(ask, settings):
     settings.BACKOFF_INLINE_SECONDS = 1000
-    run = ask(in_order(*[BUSY] * 4))
+    settings.RUN_SECONDS = 100
+    run = ask(in_order(*[BUSY] * 9))
 
     assert (run.status, run.error["code"]) == ("failed", "MODEL_UNAVAILABLE")
+    assert 7 <= types(run).count("model.retried") <= 9  # the pause after them goes beyond the deadline
+
+
+def test_a_model_that_says_nothing_four_times_fails_the_run_with_its_code(ask, settings):
+    settings.BACKOFF_INLINE_SECONDS = 1000
+    silent = ProviderError("MODEL_EMPTY_REPLY", "nothing", retryable=True)
+    run = ask(in_order(*[silent] * 4))
+
+    assert (run.status, run.error["code"]) == ("failed", "MODEL_EMPTY_REPLY")
     assert types(run).count("model.retried") == 4
 
 
