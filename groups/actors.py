@@ -53,8 +53,8 @@ class Actor:
         """
         known: Actor | None = getattr(request, "actor", None)
         if known is None or organization_id not in (None, known.organization_id):
-            membership = active_membership(request.user, organization_id)
-            known = cls.of_session(request, request.user, membership)
+            here = [one for one in actors_of(request) if one.organization_id == organization_id]
+            known = here[0] if here else cls.of_session(request, request.user, None)
         return known if via is None else replace(known, via=via)
 
     @classmethod
@@ -106,6 +106,17 @@ def active_membership(user: Any, organization_id: str | None) -> Membership | No
     if organization_id is None or not getattr(user, "is_active", False):
         return None
     return Membership.objects.filter(user=user, organization_id=organization_id, active=True).first()
+
+
+def actors_of(request: Any) -> list[Actor]:
+    """Whoever is signed in, in each organization they are a member of; one query a request."""
+    kept: list[Actor] | None = getattr(request, "_deputy_actors", None)
+    if kept is None:
+        user = request.user
+        found = Membership.objects.filter(user=user, active=True) if user.is_active else []
+        kept = [Actor.of_session(request, user, membership) for membership in found]
+        request._deputy_actors = kept
+    return kept
 
 
 def confirm(request: Any) -> None:

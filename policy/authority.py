@@ -159,7 +159,7 @@ class About:
 
 
 def about(thing: Any) -> About:
-    """Where a row, or whatever carries the columns, stands. What belongs to a run stands where its run does."""
+    """Where a row, or whatever has its columns, stands. What belongs to a run stands where its run does."""
     if isinstance(thing, About):
         return thing
     run = getattr(thing, "run", None)
@@ -285,7 +285,10 @@ RUN_USER = "run.user"
 
 
 def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
-    """Raises NotAllowed unless the actor's decision counts towards the demand about this run's call."""
+    """Raises NotAllowed unless the actor's decision counts towards the demand about this run's call.
+
+    Of a decision taken before, `actor` says by which door and how it was taken, and who they are today.
+    """
     where = about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
     if own and demand.names_user:
@@ -296,24 +299,28 @@ def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
     if own and demand.own_excluded:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     if demand.effect == "require_human":
-        may_act_as_person(actor)
+        _check_person(actor)
 
 
 def may_act_as_person(actor: Actor) -> None:
-    """Raises NotAllowed unless a person sits there: a browser session, lately confirmed, of an account that
-    nobody else has changed lately.
+    """Raises NotAllowed unless a person sits there now: a browser session, lately confirmed, of an account
+    that nobody else has changed lately.
     """
+    _check_person(actor)
+    if accounts.changed_by_another(actor.user):
+        raise NotAllowed(
+            "HUMAN_ONLY",
+            "An administrator changed your account within the last hour; somebody else has to decide this.",
+        )
+
+
+def _check_person(actor: Actor) -> None:
     if not actor.is_person:
         raise NotAllowed("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
     if actor.via != Via.SESSION:
         raise NotAllowed("HUMAN_ONLY", "Only a person can decide this, signed in to Deputy's own pages.")
     if not actor.interactive:
         raise NotAllowed("CONFIRM_FIRST", "Confirm your password first: a person has to decide this.")
-    if accounts.changed_by_another(actor.user):
-        raise NotAllowed(
-            "HUMAN_ONLY",
-            "An administrator changed your account within the last hour; somebody else has to decide this.",
-        )
 
 
 def _check_named(actor: Actor, demand: Demand, own: bool) -> None:
