@@ -14,6 +14,7 @@ from django.utils import timezone
 from rest_framework import authentication
 
 from common.api.errors import Problem
+from groups.actors import Actor
 from groups.models import Membership, Token
 
 USED_WITHIN = timedelta(minutes=1)  # how exactly last_used_at is kept
@@ -38,6 +39,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         memberships = Membership.objects.filter(user=token.user, organization=token.organization)
         stand(request, list(memberships.filter(active=True).select_related("organization")))
         touch(token)
+        request.actor = Actor.of_token(token, request.membership)
         return token.user, token
 
     def authenticate_header(self, request: Any) -> str:
@@ -53,6 +55,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
             return None
         memberships = Membership.objects.filter(user=found[0], active=True).order_by("organization__slug")
         stand(request, list(memberships.select_related("organization")))
+        request.actor = Actor.of_session(request, found[0], request.membership)
         return found[0], None
 
     def enforce_csrf(self, request: Any) -> None:

@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from common.db import execute
+from groups.actors import Actor
 from groups.models import AgentInstance, Group, GroupMember, Membership, Organization, Project, Role, Token
 from memory import knowledge
 from policy.models import Capability, CapabilityRule
@@ -215,6 +216,11 @@ def _first_run(project: Project) -> str | None:
     begun = Run.objects.filter(project=project, user=user, session_key=content.SESSION)
     if settings.DEPUTY_MODEL != "local" or begun.exists():
         return None
-    run_id = start.start(user=user, project=project, goal=content.FIRST_GOAL, session_key=content.SESSION)
+    run_id = start.start(
+        actor=Actor.terminal(user, project.organization),
+        project=project,
+        goal=content.FIRST_GOAL,
+        session_key=content.SESSION,
+    )
     inline.drive(run_id)
     return run_id

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
-from policy.terms import AgentContext, Effect
+from policy.terms import AgentContext
 from runs.actions import escalate
 from runs.context import working_memory
 from runs.gate import approvals
@@ -103,15 +103,19 @@ def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
         return None
     agent = agent_of(claimed, gate, call)
     arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
-    approved = approvals.satisfied(claimed.run_id, call, arguments)
-    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), approved.effects)
+    held = approvals.held(claimed.run_id, call, arguments)
+    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), held.satisfies)
     if isinstance(said, Refused):
         refuse(claimed, gate, call, said)
         return None
     if isinstance(said, Stopped):
-        approvals.request(claimed, call, said, gate().record(said.decision), approved.approval_id)
+        before = None if held.approval_id else approvals.rejected_before(claimed.state, call, arguments)
+        if before is not None:
+            approvals.reject_again(claimed, call, said, before)
+        else:
+            approvals.request(claimed, call, said, gate().record(said.decision), held)
         return None
-    return Passed(said, approved.approval_id, approved.row_id)
+    return Passed(said, held.approval_id, held.row_id)
 
 
 def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
@@ -306,9 +310,9 @@ def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | N
     if tool is None or not (tool.idempotent or not tool.mutating):
         return None
     arguments = call.effective_arguments or {}
-    effects: frozenset[tuple[str, Effect]] = frozenset({(call.idempotency_key, "require_human")})
     agent = agent_of(claimed, gate, call)
-    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), effects)
+    begun = (claimed.run_id, call.call_id)
+    said = gate().admit(agent, call.tool, arguments, begun, lambda decision: True)
     if not isinstance(said, Admitted):
         return None
     tool_calls.open_call(_log(claimed), call, arguments, said.idempotency_key, CallStatus.RUNNING)

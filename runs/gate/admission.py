@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from policy.terms import Decision
 from runs.gate.provenance import of_run
-from runs.log.log import read
-from runs.log.state import fold
-from runs.models import Run, ToolCall
+from runs.models import Run, RunEvent, ToolCall
 from runs.tools.call import Gate, Refused, Stopped
 
 
@@ -17,6 +16,7 @@ class Asked:
     effect: str
     idempotency_key: str
     refused: Refused | None = None
+    decision: Decision | None = None  # policy's, where it came to be asked
 
 
 def gate_of(run: Run) -> Gate:
@@ -34,12 +34,18 @@ def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     role_id = role_of(run, call.agent)
     said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
     if isinstance(said, Refused):
-        return Asked("deny", "", said)
+        return Asked("deny", "", said, said.decision)
     effect = said.decision.effect if isinstance(said, Stopped) else "allow"
-    return Asked(effect, said.idempotency_key)
+    return Asked(effect, said.idempotency_key, None, said.decision)
+
+
+def ask_about(run: Run, call: ToolCall) -> Decision | None:
+    """What policy says now about the call as it would run; None where it would not come before policy."""
+    return ask_again(run, call, call.effective_arguments).decision
 
 
 def role_of(run: Run, agent: str) -> str | None:
     """The role the agent has in the run, as run.created recorded it."""
-    members = fold(read(run.pk)[:1]).members
-    return next((member.role_id for member in members if member.agent == agent), run.role_id)
+    created = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
+    found = (seat["role_id"] for seat in created.get("members", ()) if seat["agent"] == agent)
+    return next(found, run.role_id)

@@ -50,7 +50,8 @@ class Gathered:
         """Take in what the log brought since the last time."""
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
             if isinstance(entry, Said):
-                hear = self.material.hear if self.personal else self.material.overhear
+                own = self.personal and not entry.outside
+                hear = self.material.hear if own else self.material.overhear
                 hear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
@@ -91,9 +92,10 @@ class Gathered:
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
-    """What the person said to the run at the root of a tree: (seq, words)."""
+    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs."""
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
-    return [(seq, payload["content"]) for seq, payload in said.order_by("seq").values_list("seq", "payload")]
+    found = said.order_by("seq").values_list("seq", "payload")
+    return [(seq, payload["content"]) for seq, payload in found if not payload.get("outside")]
 
 
 def effective(call: Call) -> dict[str, Any]:

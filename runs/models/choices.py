@@ -104,6 +104,7 @@ class EventType(TextChoices):
     TOOL_WAITS = "tool.waits"
     TOOL_REQUIRES_APPROVAL = "tool.requires_approval"
     TOOL_APPROVED = "tool.approved"
+    APPROVAL_EDITED = "approval.edited"
     TOOL_REJECTED = "tool.rejected"
     TOOL_EXPIRED = "tool.expired"
     TOOL_OUTCOME_UNKNOWN = "tool.outcome_unknown"

@@ -5,12 +5,11 @@ from django.core import mail
 
 from groups.models import Membership
 from policy.models import Grant
-from runs.actions.cancel import cancel
-from runs.actions.fork import fork
 from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.log.verify import verify
 from runs.models import Approval, Run, RunEvent, ToolCall
+from tests.acting import cancel, fork
 from tests.factories import MembershipFactory
 from tests.scripted import Scripted, by_role, call, say
 

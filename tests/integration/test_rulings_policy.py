@@ -6,9 +6,9 @@ import memory.context
 import policy
 from groups.models import Role
 from policy.models import CapabilityRule
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
+from tests.acting import approve
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import events, payload, types
