@@ -2,13 +2,14 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
 from policy.provenance import lexicon, words
-from policy.provenance.infer import split
 from policy.provenance.terms import Source, Trust
+from policy.provenance.verbs import split
 
 MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
 WWW = re.compile(r"(?:^|\W)www\.$")
@@ -26,6 +27,7 @@ class Text:
     record: int
     trust: Trust
     how: str = "whole"
+    kind: frozenset[str] | None = None  # of a record that a service keeps: what the value is a value of
     norm: str = field(init=False)
     words: list[str] = field(init=False)
     flat: str = field(init=False)  # its words, with a blank around each
@@ -62,6 +64,19 @@ class Piece:
     texts: list[Text] = field(default_factory=list)
     outside: bool = False
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
+    nouns: frozenset[str] = frozenset()  # what its tool is about
+    keyed: tuple[str, ...] = ()  # the values it was looked up by
+    like: list["Piece"] = field(default_factory=list)  # results of the same tool, this one too
+
+    @property
+    def siblings(self) -> Iterator[Text]:
+        """The texts of all results of the same tool."""
+        return (text for piece in (self.like or [self]) for text in piece.texts)
+
+    def looked_up(self, sentence: str) -> bool:
+        """Whether a sentence of the person's names what the result was looked up by."""
+        flat = f" {' '.join(words.tokens(words.normalise(sentence)))} "
+        return any(f" {' '.join(words.tokens(words.normalise(key)))} " in flat for key in self.keyed)
 
     def only(self, form: "re.Pattern[str]", value: str) -> bool:
         """Whether the value is the only one of its kind in the whole result."""
@@ -87,7 +102,10 @@ class Piece:
         for each in said.values():
             for word in each:
                 often[word] += 1
-        return {record: {word for word in each if often[word] == 1} for record, each in said.items()}
+        return {
+            record: {word for word in each if often[word] == 1 and word not in lexicon.GLUE}
+            for record, each in said.items()
+        }
 
 
 def standing_alone(text: Text, value: str) -> int:

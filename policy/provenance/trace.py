@@ -7,22 +7,39 @@ word. Pure.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from policy.provenance import lexicon, words
+from policy.provenance import choice, lexicon, words
 from policy.provenance.fields import fields
-from policy.provenance.infer import Declaration, split
+from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of
 from policy.provenance.terms import RANK, TRUSTED, Facts, Source, Traced, Trust, least
 from policy.provenance.texts import Piece, Text, standing_alone
+from policy.provenance.verbs import split
 
 MOST_SOURCES = 5  # passages told of one value
 MOST_VALUES = 200  # of one call that are traced; further ones count as unknown
 MARKED = 20  # words at each end by which a passage is found again
+ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
+
+
+ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
+ASKS_FOR_PROOF = re.compile(r"\b(?:verif|confirm|one-time|otp\b|passcode|2fa\b|authenticat|security code)")
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a value is to be used as: its argument's name, and what it is then a value of (None: anything)."""
+
+    key: str
+    kind: frozenset[str] | None = None
+
+
+LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
 
 
 class Material:
@@ -34,6 +51,9 @@ class Material:
         self._index: dict[str, list[Text]] = defaultdict(list)
         self._unspaced: list[Text] = []
         self._intent: Intent | None = None
+        self._alike: list[tuple[Declaration, list[Piece]]] = []
+        self._unproved = False  # something that was begun waits for a code
+        self._approved: list[tuple[Declaration, Mapping[str, Any]]] = []
 
     @property
     def read_outside(self) -> bool:
@@ -64,14 +84,35 @@ class Material:
         keys = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
+        piece.like, piece.nouns = self._like(declared), declared.nouns
+        piece.keyed = tuple(value for _, _, value in _values(arguments) if value.strip())
+        piece.like.append(piece)
         if declared.output_trust == "user":
             self.said.append("\n".join(found.text for found in fields(result)))
             self._intent = None
         for found in fields(result):
-            self._add(
-                Text(piece, found.path, found.key, found.text, found.record, declared.trust_of(found.key))
-            )
+            kept = declared.kept(found.key) and declared.trust_of(found.key) not in TRUSTED
+            trust: Trust = "organization" if kept else declared.trust_of(found.key)
+            kind = declared.kind(found.key) if kept else None
+            self._add(Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind))
         piece.outside = any(_counts(text, declared) for text in piece.texts)
+        if piece.outside:
+            self._approved.clear()
+        if "confirm" in declared.deeds:
+            self._unproved = False
+        elif declared.effect:
+            self._unproved = any(ASKS_FOR_PROOF.search(text.norm) for text in piece.texts)
+
+    def approve(self, declared: Declaration, arguments: Mapping[str, Any]) -> None:
+        """A person approved this call. Its values are theirs until something from outside is read."""
+        self._approved.append((declared, arguments))
+
+    def _like(self, declared: Declaration) -> list[Piece]:
+        found = next((pieces for other, pieces in self._alike if other is declared), None)
+        if found is None:
+            found = []
+            self._alike.append((declared, found))
+        return found
 
     def facts(self, declared: Declaration, arguments: Mapping[str, Any]) -> Facts:
         """Where the call's values came from."""
@@ -81,11 +122,19 @@ class Material:
                 found.append(Traced(argument, "…", "unknown", True, why="more values than are looked at"))
                 break
             found += self._traced(path, argument, value, declared)
-        if declared.effect and self.read_outside:
+        if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = _named_by_title(found, declared)
-        asked = self.intent.covers(declared)
+        asked = self._asked(declared)
         why = "" if asked else "the person's words do not ask for it"
         return Facts(tuple(found), declared.effect or declared.network, self.read_outside, asked, why)
+
+    def _asked(self, declared: Declaration) -> bool:
+        """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
+        if "confirm" in declared.deeds:
+            return self._unproved
+        return self.intent.covers(declared) or any(
+            declared is other and not declared.deeds & ONCE_ONLY for other, _ in self._approved
+        )
 
     def passage(self, source: Source) -> str:
         """The text that a source is a span of."""
@@ -116,9 +165,12 @@ class Material:
         trusts: list[Trust] = []
         for path, argument, value in _values(arguments):
             if value.strip() and not (declared.effect and not declared.steers(argument)):
-                trust = self._find(value, _last(path)).trust
-                ready = trust == "unknown" and _only_option(path, declared, argument)
-                trusts.append("user" if ready else trust)
+                trust = self._find(value, _wanted(path, declared)).trust
+                if trust == "unknown" and _only_option(path, declared, argument):
+                    continue
+                trusts.append(trust)
+        if "user" in trusts and not declared.effect:  # what the agent adds of its own only narrows
+            trusts = [trust for trust in trusts if trust != "unknown"]
         return least(*trusts)
 
     def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
@@ -140,31 +192,56 @@ class Material:
     def _traced(self, path: str, argument: str, value: str, declared: Declaration) -> Iterator[Traced]:
         if not value.strip():
             return
-        steers = declared.steers(argument) and _last(path) not in lexicon.KINDS
+        want = _wanted(path, declared)
+        steers = declared.steers(argument) and not _says_nothing(want.key, value)
         inside = [] if steers and words.atomic(value.strip()) else list(words.leads(value))
         if not (steers and inside and words.nothing_beside(value, inside)):
-            found = self._find(value, _last(path)) if steers else self._content(value, _last(path))
-            yield replace(found, path=path, value=value, steers=steers)
+            found = self._find(value, want) if steers else self._content(value, want)
+            yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
         for led, *_ in inside:
-            yield replace(self._find(led, ""), path=f"{path}/{led}", value=led, steers=True)
+            found = replace(self._find(led, LED), path=f"{path}/{led}", value=led, steers=True)
+            yield self._seen(found, want, declared)
 
-    def _find(self, value: str, key: str) -> Traced:
+    def _seen(self, value: Traced, want: Want, declared: Declaration) -> Traced:
+        """The same, as the person's where they approved it and nothing from outside came since."""
+        if value.trust in TRUSTED or not value.steers:
+            return value
+        if declared.network and declared.deeds == {"read"} and self._passed_on(value):
+            return replace(value, pointed=True)
+        for other, arguments in self._approved:
+            for path, _, before in _values(arguments):
+                if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
+                    return replace(value, trust="user", why="a person approved it in this run")
+        return value
+
+    def _passed_on(self, value: Traced) -> bool:
+        """Whether it is a link as a message has it, and the person said to read what was passed on there."""
+        if not words.LINK.fullmatch(value.value.strip()):
+            return False
+        return any(
+            text.trust == "outside"
+            and text.piece.keys in TRUSTED
+            and choice.passed_on(text, value.value, self.said)
+            for text, *_ in self._whole(value.value, "")
+        )
+
+    def _find(self, value: str, want: Want) -> Traced:
         """A value as a whole, else decoded, else by its parts."""
-        found = self._best(value, key, list(self._whole(value, key)))
+        found = self._best(value, want, list(self._whole(value, want.key)))
         if found:
             return found
         for how, said in words.decodings(value):
-            inner = self._best(said, key, list(self._whole(words.normalise(said), key)))
+            inner = self._best(said, want, list(self._whole(words.normalise(said), want.key)))
             if inner:
                 return replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
-        return self._composed(value, key)
+        return self._composed(value, want)
 
-    def _best(self, value: str, key: str, found: list[tuple[Text, int, int, str]]) -> Traced | None:
+    def _best(self, value: str, want: Want, found: list[tuple[Text, int, int, str]]) -> Traced | None:
         """Of the passages that hold a value, the most trusted speak; an outsider may repeat anybody."""
         if not found:
             return None
         plain = words.is_plain(value)
-        judged = [self._judged(text, start, end, how, value, plain) for text, start, end, how in found]
+        judged = [self._judged(text, start, end, how, value, plain, want) for text, start, end, how in found]
         judged.sort(key=lambda source: RANK[source.trust])
         best = judged[0]
         pointed = best.trust == "outside" and any(self._pointed_at(text, value) for text, *_ in found)
@@ -177,7 +254,9 @@ class Material:
             for kind, form in words.KINDS.items()
         )
 
-    def _judged(self, text: Text, start: int, end: int, how: str, value: str, plain: bool) -> Source:
+    def _judged(
+        self, text: Text, start: int, end: int, how: str, value: str, plain: bool, want: Want
+    ) -> Source:
         source = text.source(start, end, how)
         if text.trust not in TRUSTED:
             return source
@@ -185,6 +264,8 @@ class Material:
             return replace(source, trust="unknown", why="it only looks like what stands there")
         if text.trust == "user":
             return source
+        if text.kind is not None and not _same_kind(text, start, end, want):
+            return replace(source, trust="outside", why="it was read as another thing than it is used for")
         trust, why = self._selected(text)
         return replace(source, trust=trust, why=why)
 
@@ -193,19 +274,17 @@ class Material:
         piece = text.piece
         if piece.keys not in TRUSTED:
             return piece.keys, "it was looked up by a value the person did not give"
-        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._named(text):
+        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._chosen(text):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
 
-    def _named(self, text: Text) -> bool:
+    def _chosen(self, text: Text) -> bool:
         """Whether the person's words single the record out."""
-        own = text.piece.own_words.get(text.record, set())
-        return any(
-            f" {word} " in said.flat
-            for word in own
-            for said in self._index.get(word, ())
-            if said.trust == "user"
-        )
+        said = [words.normalise(each) for each in self.said]
+        return choice.chosen(text, said, self._said_word)
+
+    def _said_word(self, word: str) -> bool:
+        return any(f" {word} " in said.flat for said in self._index.get(word, ()) if said.trust == "user")
 
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         norm = words.bare(words.normalise(value))
@@ -265,13 +344,13 @@ class Material:
                 elif number in text.numbers:
                     yield text, *text.numbers[number], ""
 
-    def _composed(self, value: str, key: str) -> Traced:
+    def _composed(self, value: str, want: Want) -> Traced:
         """A value put together is worth its least trusted part; a part nobody said makes it unknown."""
         norm = words.bare(words.normalise(value))
         parts = _parts(norm)
         if len(parts) < 2 or len(parts) > 40:
             return Traced("", value, "unknown", True, why="nothing read so far says it")
-        found = [self._best(part, key, list(self._whole(part, ""))) for part in parts]
+        found = [self._best(part, want, list(self._whole(part, ""))) for part in parts]
         missing = [part for part, match in zip(parts, found, strict=True) if match is None]
         sources = tuple(replace(m.sources[0], how="part") for m in found if m)[:MOST_SOURCES]
         if missing or not words.is_plain(value):
@@ -282,15 +361,15 @@ class Material:
             return Traced("", value, "unknown", True, sources, "an address nobody wrote, of words they did")
         return Traced("", value, trust, True, sources, "put together of several parts")
 
-    def _content(self, value: str, key: str) -> Traced:
+    def _content(self, value: str, want: Want) -> Traced:
         """What a text is made of: the passages recognized in it."""
-        whole = self._best(value, key, list(self._whole(value, key)))
+        whole = self._best(value, want, list(self._whole(value, want.key)))
         if whole:
             return whole
         found: list[Traced] = []
         for chunk in re.split(r"[\n.;!?。；！？]+", value)[:40]:
             if len(words.tokens(chunk)) >= CHUNK:
-                match = self._best(chunk, key, list(self._whole(chunk, key)))
+                match = self._best(chunk, want, list(self._whole(chunk, want.key)))
                 if match:
                     found.append(
                         replace(match, sources=tuple(replace(s, how="part") for s in match.sources[:1]))
@@ -304,6 +383,25 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _wanted(path: str, declared: Declaration) -> Want:
+    key = _last(path)
+    titled = (split(key) or [""])[-1] in lexicon.TITLES
+    return Want(key, None if titled else declared.kind(key))
+
+
+def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
+    """Whether a service's own value, whole as it stands in its field, is used as what it was read as."""
+    if want.kind is None:
+        return True
+    whole = len(words.bare(text.norm)) <= end - start
+    return whole and text.kind is not None and akin(text.kind, want.kind)
+
+
+def _says_nothing(key: str, value: str) -> bool:
+    """Whether a value steers nothing: the kind of what stands beside it, or one of a thing."""
+    return key in lexicon.KINDS or (bool(lexicon.QUANTITY.intersection(split(key))) and value.strip() == "1")
 
 
 def _named_by_title(values: list[Traced], declared: Declaration) -> list[Traced]:
@@ -325,10 +423,13 @@ def _span(parts: list[str], norm: str) -> tuple[int, int]:
 
 
 def _counts(text: Text, declared: Declaration) -> bool:
-    """Whether a text can carry an outsider's words. What a call that acts answers in a word or two cannot."""
+    """Whether a text can carry an outsider's words. What a call that acts answers in a sentence cannot."""
     if text.trust != "outside":
         return False
-    return not declared.effect or declared.network or len(text.words) >= CHUNK
+    if not declared.effect or declared.network:
+        return True
+    said = ANSWER if declared.keeps and not text.key else CHUNK
+    return len(text.words) >= said
 
 
 def _values(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -382,6 +483,7 @@ def _numerals(norm: str, number: Decimal) -> set[str]:
     return {
         *words.tokens(norm)[:1],
         *words.tokens(plain)[:1],
+        *(word for word, value in words.NUMERALS.items() if value == number),
         digits,
         digits[-3:],
         f"{int(digits):,}".split(",")[0],

@@ -72,6 +72,17 @@ TIME = re.compile(
     r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?<!\w)\d{1,2}\s?(?:am|pm|点)(?!\w)", re.IGNORECASE
 )
 NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:[,' ’]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?![\w]|[.,]\d)")
+_SPELLED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty|once|twice|both|pair|dozen|两 三 四 五 六 七 八 九 十"
+)
+_FROM = (0, 1, 2, 2, 2, 12, 2)  # what each of these groups begins with
+NUMERALS = {
+    word: Decimal(first + place)
+    for first, group in zip(_FROM, _SPELLED.split("|"), strict=True)
+    for place, word in enumerate(group.split())
+}
+SPELLED = re.compile(rf"\b(?:{'|'.join(word for word in NUMERALS if word.isascii())})\b")
 LONGEST_NUMBER = 40  # characters; longer ones are compared as text
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
@@ -157,6 +168,8 @@ def numbers(text: str) -> Iterator[tuple[Decimal, int, int]]:
         value = number(found[0])
         if value is not None:
             yield value, *found.span()
+    for found in SPELLED.finditer(masked):
+        yield NUMERALS[found[0]], *found.span()
 
 
 def number(text: str) -> Decimal | None:
