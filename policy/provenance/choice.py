@@ -6,11 +6,12 @@ text that was read meanwhile has no say in it.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 
 from policy.provenance import lexicon, words
 from policy.provenance.infer import akin, singular
+from policy.provenance.terms import TRUSTED
 from policy.provenance.texts import Piece, Text
 from policy.provenance.verbs import split
 
@@ -48,20 +49,27 @@ RULES: tuple[tuple[re.Pattern[str], str, bool], ...] = tuple(
     )
 )
 MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost active\b|最多")
-NUMBERED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)")
+LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
-def chosen(text: Text, said: Iterable[str], named: Callable[[str], bool]) -> bool:
+def chosen(
+    text: Text, said: Iterable[str], named: Callable[[str], bool], pieces: Iterable[Piece] = ()
+) -> bool:
     """Whether the person's normalised words choose the record this text stands in.
 
-    `named`: whether they hold a word.
+    `named`: whether they hold a word. `pieces`: further results that may tell more of the same records.
     """
-    own = text.piece.own_words.get(text.record, set())
+    common = (
+        text.piece.nouns | (text.kind or frozenset()) | set(words.tokens(" ".join(text.piece.keyed).lower()))
+    )
+    own = {
+        word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
+    }
     wanted = [EXCEPT.sub(" ", each) for each in said]
     if any(named(word) for word in own):
         return True
-    return any(_wants_all(text, each) or _by_rule(text, each) for each in wanted)
+    return any(_wants_all(text, each) or _by_rule(text, each, pieces) for each in wanted)
 
 
 def _wants_all(text: Text, said: str) -> bool:
@@ -117,18 +125,28 @@ def _by_whom(text: Text) -> bool:
     return (split(text.key) or [""])[-1] in lexicon.AUTHOR
 
 
-def _by_rule(text: Text, said: str) -> bool:
+def _by_rule(text: Text, said: str, pieces: Iterable[Piece]) -> bool:
     for pattern, attribute, highest in RULES:
-        if pattern.search(said) and _best(text, attribute, highest):
+        if pattern.search(said) and any(
+            _best(each, attribute, highest, len(text.piece.records[text.key]))
+            for each in (text, *_same_elsewhere(text, pieces))
+        ):
             return True
     return bool(MOST_OFTEN.search(said)) and _most_often(text)
 
 
-def _best(text: Text, attribute: str, highest: bool) -> bool:
-    """Whether the record alone has the highest (lowest) of an attribute that all of its list have."""
+def _same_elsewhere(text: Text, pieces: Iterable[Piece]) -> Iterator[Text]:
+    """Records of the same name in other results that nobody from outside had looked up."""
+    for piece in pieces:
+        if piece is not text.piece and piece.keys in TRUSTED:
+            yield from (each for each in piece.texts if each.key == "name" and each.norm == text.norm)
+
+
+def _best(text: Text, attribute: str, highest: bool, candidates: int) -> bool:
+    """Whether the record alone has the highest (lowest) of an attribute that all candidates have."""
     marks = measures(text.piece, attribute)
     mine = marks.get(text.record)
-    if mine is None or len(marks) < max(2, len(text.piece.records[text.key])):
+    if mine is None or len(marks) < max(2, candidates):
         return False
     best = max(marks.values()) if highest else min(marks.values())
     return mine == best and list(marks.values()).count(best) == 1
@@ -138,12 +156,20 @@ def measures(piece: Piece, attribute: str) -> dict[int, Decimal]:
     """For each record that says it: how much of an attribute it has."""
     found: dict[int, Decimal] = {}
     for text in piece.texts:
-        last = (split(text.key) or [""])[-1]
-        if last in lexicon.ATTRIBUTES[attribute]:
-            value = _moment(text) if attribute == "date" else words.number(words.bare(text.norm))
-            if value is not None:
-                found.setdefault(text.record, value)
+        value = _measure(text, attribute)
+        if value is not None:
+            found.setdefault(text.record, value)
     return found
+
+
+def _measure(text: Text, attribute: str) -> Decimal | None:
+    """From a field of that name, or from a text that begins with it: "Rating: 4.2"."""
+    if set(split(text.key)[-1:]) & lexicon.ATTRIBUTES[attribute]:
+        return _moment(text) if attribute == "date" else words.number(words.bare(text.norm))
+    labelled = LABELLED.match(text.norm) if not text.key else None
+    if labelled and set(words.tokens(labelled["name"])) & lexicon.ATTRIBUTES[attribute]:
+        return Decimal(labelled["number"])
+    return None
 
 
 def _moment(text: Text) -> Decimal | None:

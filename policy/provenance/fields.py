@@ -13,6 +13,7 @@ from policy.provenance.verbs import split
 MAX_FIELDS = 20_000  # of one result; the rest is read as one text
 MAX_LITERAL = 200_000  # characters of a result that are read as Python's
 LONGEST_ENTRY = 100  # characters of a line that may be an entry of a list
+HEADED = re.compile(r"(?P<head>[A-Z][\w'-]*(?: [\w'-]+){0,6}):\s(?P<list>.*)", re.DOTALL)
 KEYED = re.compile(
     r"(?P<indent> *)(?P<dash>- +)?(?P<key>[A-Za-z_][\w-]{0,40}):(?: +(?P<value>.*))?$", re.MULTILINE
 )
@@ -112,13 +113,16 @@ def _of_text(text: str) -> Iterator[Field]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             yield Field("", "", text, 0)
         return
+    headed = HEADED.match(text)
+    if headed and _is_list(headed["list"].strip()):  # "Hotel names: first", and one a line
+        key = "_".join(headed["head"].lower().split())
+        for number, line in enumerate(headed["list"].strip().splitlines()):
+            yield Field(f"/{number}", key, line.strip().removeprefix("- "), number)
+        return
     found = list(_Reader(text).fields()) if KEYED.match(text) or ITEM.match(text) else []
     named = [(field.record, field.key) for field in found if field.key and not field.listed]
     if not found or len(named) != len(set(named)):  # a name that comes twice may be somebody's text
         yield Field("", "", text, 0)
-    elif len(found) == 1 and _is_list(found[0].text):
-        for number, line in enumerate(found[0].text.splitlines()):  # "Names: first", and one a line
-            yield Field(f"{found[0].path}/{number}", found[0].key, line.strip(), number)
     else:
         yield from found
 
@@ -126,7 +130,9 @@ def _of_text(text: str) -> Iterator[Field]:
 def _is_list(text: str) -> bool:
     """Whether a text has an entry a line."""
     lines = text.splitlines()
-    return len(lines) > 1 and all(0 < len(line) <= LONGEST_ENTRY for line in lines)
+    return len(lines) > 1 and all(
+        0 < len(line) <= LONGEST_ENTRY and not line[0].isspace() and not KEYED.match(line) for line in lines
+    )
 
 
 def _data(text: str) -> Any:

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 
 from policy.provenance import lexicon
 from policy.provenance.infer import Declaration
-from policy.provenance.words import LEADS, UNSPACED, normalise
+from policy.provenance.words import ACCOUNT, LEADS, QUOTED, UNSPACED, normalise
 
-QUOTED = re.compile(
-    r"(?<!\w)'[^'\n]{2,}'(?!\w)|\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|`[^`\n]*`"
-)
 WORDS = re.compile(r"[^\W\d_]+|[$€£¥]|[.,;:!?]")
 NEVER = re.compile(
     r"\b(?:do not|don't|don’t|never|without)\s+(?:\w+ing\b|\w+)|(?:不要|别|请勿|无需)[^，。；,.;]{0,12}",
@@ -65,6 +62,8 @@ def intent_of(texts: Iterable[str]) -> Intent:
         said = commands(text)
         found = WORDS.findall(said)
         words.update(found)
+        if ACCOUNT.search(text.upper()):
+            words.add("account")
         commanded.update(_commanded(found))
         verbs.update(_verbs(found))
         if UNSPACED.search(said):

@@ -43,14 +43,15 @@ MEANS = _sets(
     change="update change modify edit reschedule move rename set adjust replace correct alter append add "
     "mark extend shift postpone complete enable disable suspend resume exchange return assign switch "
     "convert put patch close reopen resolve turn turnon turnoff lock unlock pause pin unpin label tag "
-    "archive restore reset configure toggle upgrade downgrade transition chmod sync",
+    "archive restore reset configure toggle upgrade downgrade transition chmod sync star unstar watch like "
+    "rate vote",
     delete="delete remove cancel drop clear erase discard unsubscribe revoke kick uninvite purge trash "
     "unfollow unlink unstar ban block destroy",
     share="share grant permit expose publish",
     invite="invite add enroll onboard include subscribe join follow",
     pay="pay transfer buy purchase order refund settle charge wire donate deposit tip reimburse withdraw "
     "repay checkout subscribe topup",
-    book="book reserve rent order hail ride call",
+    book="book reserve rent order hail ride call request",
     run="run execute invoke deploy merge approve reject sign accept trigger launch install restart stop "
     "start rollback kill reboot shutdown",
     login="login signin logon switch authenticate connect",
@@ -105,6 +106,7 @@ NOUN_DEEDS = {
         "delete": "deletion",
         "upload": "upload",
         "rent": "rental",
+        "book": "ride taxi cab table seat ticket tickets",
     }.items()
     for noun in nouns.split()
 }
@@ -142,7 +144,7 @@ MATTERS = _sets(
 MATTER_WORDS = _sets(
     money="pay payment payments transaction transactions money transfer transfers invoice bill bills refund "
     "rent dollars dollar euro euros usd eur gbp chf $ € £ ¥ price fee fees fine subscription salary buy "
-    "purchase deposit loan amount owe",
+    "purchase deposit loan amount owe account checkout discount order orders spend budget",
     access="password credential credentials secret token key permission permissions role access login",
 )
 
@@ -219,13 +221,13 @@ GENERIC = _set("id ids uuid name title no number key ref reference code slug han
 WRITTEN = _set(
     "email mail message inbox post comment review thread chat feed issue ticket tweet notification dm"
 )
-WHO = _set("id ids sender from author user recipient recipients to cc channel")
+WHO = _set("id ids number sender from author user recipient recipients to cc channel")
 AUTHOR = _set("sender from author user by")
 # Words that tell no record from another.
 GLUE = _set(
     "the and for with from that this these those are was were has have had not but you your yours our out "
-    "all any can could would should will shall may might must please them they their there then than also just "
-    "only into onto over under about after before when where which what who whom whose how why its his her "
+    "all any can could would should will shall may might must please them they their there then than also "
+    "just only into onto over under about after before when where which what who whom whose how why its his her "
     "him she one two three some more most other others each every both same new old let get got make made "
     "need want like see use using via per yes now today yesterday tomorrow week month year day time don did "
     "does doing done been being first last next me my we us be is "

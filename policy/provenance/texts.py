@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
@@ -43,7 +43,24 @@ class Text:
 
     @cached_property
     def numbers(self) -> dict[Decimal, tuple[int, int]]:
-        return {value: (start, end) for value, start, end in words.numbers(self.norm)}
+        """The numbers that name nothing: those may be amounts."""
+        return {
+            value: (start, end)
+            for value, start, end in words.numbers(self.norm)
+            if not words.names(self.norm, value, start)
+        }
+
+    @cached_property
+    def own(self) -> "Text":
+        """Of the person's words: without what they forbid and what they quote."""
+        spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
+        return replace(self, raw=words.without(self.raw, [*spans, *words.quoted(self.raw)]))
+
+    @cached_property
+    def meant(self) -> "Text":
+        """Of the person's words: without what they forbid."""
+        spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
+        return replace(self, raw=words.without(self.raw, spans))
 
     def source(self, start: int, end: int, how: str = "") -> Source:
         """The passage, its span counted in the text as it was written."""
@@ -65,6 +82,7 @@ class Piece:
     outside: bool = False
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
     nouns: frozenset[str] = frozenset()  # what its tool is about
+    told: tuple[str, ...] = ()  # what the person said around the name of the place that was read
     keyed: tuple[str, ...] = ()  # the values it was looked up by
     like: list["Piece"] = field(default_factory=list)  # results of the same tool, this one too
 
@@ -80,8 +98,11 @@ class Piece:
 
     def only(self, form: "re.Pattern[str]", value: str) -> bool:
         """Whether the value is the only one of its kind in the whole result."""
-        found = {found[0].lower().rstrip(".") for text in self.texts for found in form.finditer(text.raw)}
-        return found == {value.strip().lower()}
+        return self.all_of(form) == {_compact(value)}
+
+    def all_of(self, form: "re.Pattern[str]") -> set[str]:
+        """All values of a kind in the result."""
+        return {_compact(found[0]) for text in self.texts for found in form.finditer(text.raw)}
 
     @cached_property
     def records(self) -> dict[str, set[int]]:
@@ -106,6 +127,10 @@ class Piece:
             record: {word for word in each if often[word] == 1 and word not in lexicon.GLUE}
             for record, each in said.items()
         }
+
+
+def _compact(value: str) -> str:
+    return re.sub(r"\s", "", value.lower()).rstrip(".")
 
 
 def standing_alone(text: Text, value: str) -> int:

@@ -19,6 +19,7 @@ from policy.provenance.terms import RANK, TRUSTED, Facts, Source, Traced, Trust,
 from policy.provenance.texts import Piece, Text, standing_alone
 from policy.provenance.verbs import split
 
+MOST_NUMBERS = 100  # of which two are tried together
 MOST_SOURCES = 5  # passages told of one value
 MOST_VALUES = 200  # of one call that are traced; further ones count as unknown
 MARKED = 20  # words at each end by which a passage is found again
@@ -84,6 +85,7 @@ class Material:
         keys = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
+        piece.told = self._told(arguments) if keys == "user" else ()
         piece.like, piece.nouns = self._like(declared), declared.nouns
         piece.keyed = tuple(value for _, _, value in _values(arguments) if value.strip())
         piece.like.append(piece)
@@ -108,7 +110,7 @@ class Material:
         self._approved.append((declared, arguments))
 
     def _like(self, declared: Declaration) -> list[Piece]:
-        found = next((pieces for other, pieces in self._alike if other is declared), None)
+        found = next((pieces for other, pieces in self._alike if other == declared), None)
         if found is None:
             found = []
             self._alike.append((declared, found))
@@ -123,17 +125,25 @@ class Material:
                 break
             found += self._traced(path, argument, value, declared)
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
-            found = _named_by_title(found, declared)
+            found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
         asked = self._asked(declared)
         why = "" if asked else "the person's words do not ask for it"
         return Facts(tuple(found), declared.effect or declared.network, self.read_outside, asked, why)
+
+    def _as_title(self, value: Traced, declared: Declaration) -> Traced:
+        """A title that steers may be put together of the person's words and of values that are trusted."""
+        want = _wanted(value.path, declared)
+        if not value.steers or want.kind is not None or value.trust in TRUSTED or "/" in value.path:
+            return value
+        made = self._composed(value.value, want)
+        return replace(made, path=value.path) if made.trust in TRUSTED else value
 
     def _asked(self, declared: Declaration) -> bool:
         """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
         if "confirm" in declared.deeds:
             return self._unproved
         return self.intent.covers(declared) or any(
-            declared is other and not declared.deeds & ONCE_ONLY for other, _ in self._approved
+            declared == other and not declared.deeds & ONCE_ONLY for other, _ in self._approved
         )
 
     def passage(self, source: Source) -> str:
@@ -166,12 +176,25 @@ class Material:
         for path, argument, value in _values(arguments):
             if value.strip() and not (declared.effect and not declared.steers(argument)):
                 trust = self._find(value, _wanted(path, declared)).trust
-                if trust == "unknown" and _only_option(path, declared, argument):
+                if trust == "unknown" and _only_option(path, value, declared, argument):
                     continue
                 trusts.append(trust)
         if "user" in trusts and not declared.effect:  # what the agent adds of its own only narrows
             trusts = [trust for trust in trusts if trust != "unknown"]
         return least(*trusts)
+
+    def _told(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """What the person said around the name of a place that is read."""
+        places = [
+            words.bare(words.normalise(value)) for _, _, value in _values(arguments) if words.is_place(value)
+        ]
+        found = []
+        for said in self.said:
+            sentences = words.sentences(words.normalise(said))
+            for number, sentence in enumerate(sentences):
+                if any(place in sentence for place in places):
+                    found.append(" . ".join(sentences[max(0, number - 1) : number + 2]))
+        return tuple(found)
 
     def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """The kinds of value that the person, in one sentence with the place, said to find there."""
@@ -208,11 +231,68 @@ class Material:
             return value
         if declared.network and declared.deeds == {"read"} and self._passed_on(value):
             return replace(value, pointed=True)
+        if self._directed(value.value, want, declared):
+            return replace(value, pointed=True)
+        computed = self._computed(value, want, declared)
+        if computed is not None:
+            return computed
         for other, arguments in self._approved:
             for path, _, before in _values(arguments):
                 if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
                     return replace(value, trust="user", why="a person approved it in this run")
         return value
+
+    def _directed(self, value: str, want: Want, declared: Declaration) -> bool:
+        """Whether the person said to do this by a document they name ("pay the bill in …"): the value is its
+        one account, or an amount in it.
+        """
+        if not declared.deeds & {"pay", "change"}:
+            return False
+        amount = _is_amount(want.key)
+        if not amount and not words.ACCOUNT.fullmatch(value.strip().upper()):
+            return False
+        return any(
+            amount or text.piece.only(words.ACCOUNT, value)
+            for text, *_ in self._whole(value, want.key)
+            if self._tells(text.piece, declared)
+        )
+
+    def _tells(self, piece: Piece, declared: Declaration) -> bool:
+        """Whether the person named the document to do this by, and it holds one account at most."""
+        return (
+            piece.keys == "user"
+            and any(intent_of([said]).covers(declared) for said in piece.told)
+            and len(piece.all_of(words.ACCOUNT)) <= 1
+        )
+
+    def _computed(self, value: Traced, want: Want, declared: Declaration) -> Traced | None:
+        """An amount that is the sum, difference or product of two that are trusted, or the sum of a list."""
+        wanted = words.number(words.bare(words.normalise(value.value)))
+        if wanted is None or not _is_amount(want.key):
+            return None
+        known = list(self._amounts(want, declared))[:MOST_NUMBERS]
+        for place, (one, first) in enumerate(known):
+            for other, second in known[place + 1 :]:
+                if wanted in (one + other, abs(one - other), one * other):
+                    sources = (replace(first, how="part"), replace(second, how="part"))
+                    trust = least(first.trust, second.trust)
+                    return replace(value, trust=trust, sources=sources, why="worked out from two values")
+        return None
+
+    def _amounts(self, want: Want, declared: Declaration) -> Iterator[tuple[Decimal, Source]]:
+        """The numbers an amount may be worked out from: those the person and the organization say, and those of
+        a document the person named for it.
+        """
+        for piece in self.pieces:
+            told = self._tells(piece, declared)
+            for text in piece.texts:
+                if text.trust == "user" or told:
+                    for number, (start, end) in text.numbers.items():
+                        yield number, replace(text.source(start, end), trust="user")
+                elif text.trust in TRUSTED and (whole := words.number(words.bare(text.norm))) is not None:
+                    source = self._judged(text, 0, len(text.norm), "", text.raw, True, want)
+                    if source.trust in TRUSTED and (not text.key or _is_amount(text.key)):
+                        yield whole, source
 
     def _passed_on(self, value: Traced) -> bool:
         """Whether it is a link as a message has it, and the person said to read what was passed on there."""
@@ -263,11 +343,21 @@ class Material:
         if not plain and value not in text.raw:
             return replace(source, trust="unknown", why="it only looks like what stands there")
         if text.trust == "user":
-            return source
+            return self._meant(source, text, value, want)
         if text.kind is not None and not _same_kind(text, start, end, want):
             return replace(source, trust="outside", why="it was read as another thing than it is used for")
         trust, why = self._selected(text)
         return replace(source, trust=trust, why=why)
+
+    def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
+        """An address that the person forbids is not theirs; one they quote may be passed on, and no more."""
+        norm = words.bare(words.normalise(value))
+        if not words.leads_somewhere(norm):
+            return source
+        own = text.meant if want is LED else text.own
+        if own.raw == text.raw or standing_alone(own, norm) >= 0:
+            return source
+        return replace(source, trust="outside", why="the person forbids it, or quotes somebody who says it")
 
     def _selected(self, text: Text) -> tuple[Trust, str]:
         """Data of the organization is worth what those are worth who chose it."""
@@ -281,7 +371,7 @@ class Material:
     def _chosen(self, text: Text) -> bool:
         """Whether the person's words single the record out."""
         said = [words.normalise(each) for each in self.said]
-        return choice.chosen(text, said, self._said_word)
+        return choice.chosen(text, said, self._said_word, self.pieces)
 
     def _said_word(self, word: str) -> bool:
         return any(f" {word} " in said.flat for said in self._index.get(word, ()) if said.trust == "user")
@@ -347,7 +437,7 @@ class Material:
     def _composed(self, value: str, want: Want) -> Traced:
         """A value put together is worth its least trusted part; a part nobody said makes it unknown."""
         norm = words.bare(words.normalise(value))
-        parts = _parts(norm)
+        parts = [part for part in _parts(norm) if words.atomic(norm) or part not in lexicon.GLUE]
         if len(parts) < 2 or len(parts) > 40:
             return Traced("", value, "unknown", True, why="nothing read so far says it")
         found = [self._best(part, want, list(self._whole(part, ""))) for part in parts]
@@ -383,6 +473,10 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _is_amount(key: str) -> bool:
+    return bool(lexicon.AMOUNT.intersection(split(key)))
 
 
 def _wanted(path: str, declared: Declaration) -> Want:
@@ -455,9 +549,12 @@ def _last(path: str) -> str:
     return next((part for part in reversed(path.split("/")) if not part.isdigit()), "")
 
 
-def _only_option(path: str, declared: Declaration, argument: str) -> bool:
+def _only_option(path: str, value: str, declared: Declaration, argument: str) -> bool:
     """A number of entries or a way of sorting chooses nothing by itself."""
-    return not declared.steers(argument) and (split(_last(path)) or [""])[-1] in lexicon.OPTION
+    last = (split(_last(path)) or [""])[-1]
+    if not declared.effect and value.isdigit() and last not in lexicon.IDENTIFIER:
+        return True
+    return not declared.steers(argument) and last in lexicon.OPTION
 
 
 def _parts(norm: str) -> list[str]:
