@@ -226,9 +226,10 @@ AUTHOR = _set("sender from author user by")
 # Words that tell no record from another.
 GLUE = _set(
     "the and for with from that this these those are was were has have had not but you your yours our out "
-    "all any can could would should will shall may might must please them they their there then than also "
-    "just only into onto over under about after before when where which what who whom whose how why its his her "
-    "him she one two three some more most other others each every both same new old let get got make made "
+    "all any can could would should will shall may might must please them they their there then "
+    "than also just only into onto over under about after before when where which what who whom whose how "
+    "why its his her him she one two three some more most other others each every both same new old let get "
+    "got make made "
     "need want like see use using via per yes now today yesterday tomorrow week month year day time don did "
     "does doing done been being first last next me my we us be is "
     "in on at to of or as by if so do"

@@ -25,4 +25,8 @@ def _words(value: Traced) -> str:
     """The argument's name and never its value: the words go into mails."""
     said = "comes from outside" if value.trust == "outside" else "has no known source"
     argument, _, inside = value.path.partition("/")
-    return f"{argument} {said}" if not inside or inside[0].isdigit() else f"something in {argument} {said}"
+    return (
+        f"{argument} {said}"
+        if not inside or inside.partition("/")[0].isdecimal()
+        else f"something in {argument} {said}"
+    )

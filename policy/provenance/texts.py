@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
-from policy.provenance import lexicon, words
+from policy.provenance import forms, lexicon, words
 from policy.provenance.terms import Source, Trust
 from policy.provenance.verbs import split
 
@@ -49,6 +49,13 @@ class Text:
             for value, start, end in words.numbers(self.norm)
             if not words.names(self.norm, value, start)
         }
+
+    @cached_property
+    def leads(self) -> list[tuple[str, int, int]]:
+        """What leads somewhere in it: (form, start, end), the span as near as can be told."""
+        clean = forms.clean(self.raw)
+        same = len(clean) == len(self.norm)
+        return [(f, s, e) if same else (f, 0, len(self.norm)) for f, s, e in forms.leads(clean)]
 
     @cached_property
     def own(self) -> "Text":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from policy.provenance import choice, lexicon, words
+from policy.provenance import choice, forms, lexicon, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of
@@ -51,6 +51,7 @@ class Material:
         self.said: list[str] = []
         self._index: dict[str, list[Text]] = defaultdict(list)
         self._unspaced: list[Text] = []
+        self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
         self._intent: Intent | None = None
         self._alike: list[tuple[Declaration, list[Piece]]] = []
         self._unproved = False  # something that was begun waits for a code
@@ -166,6 +167,9 @@ class Material:
             self._index[word].append(text)
         if words.UNSPACED.search(text.norm):
             self._unspaced.append(text)
+        for form, start, end in text.leads:
+            for spelling in forms.spellings(form):
+                self._forms[spelling].append((text, start, end))
         if decode and len(text.raw) > 4:
             for how, said in words.decodings(text.raw):
                 self._add(replace(text, raw=said, how=how), decode=False)
@@ -217,8 +221,9 @@ class Material:
             return
         want = _wanted(path, declared)
         steers = declared.steers(argument) and not _says_nothing(want.key, value)
-        inside = [] if steers and words.atomic(value.strip()) else list(words.leads(value))
-        if not (steers and inside and words.nothing_beside(value, inside)):
+        clean = forms.clean(value)
+        inside = [] if steers and words.atomic(value.strip()) else _inside(clean)
+        if not (steers and inside and words.nothing_beside(clean, inside)):
             found = self._find(value, want) if steers else self._content(value, want)
             yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
         for led, *_ in inside:
@@ -280,8 +285,8 @@ class Material:
         return None
 
     def _amounts(self, want: Want, declared: Declaration) -> Iterator[tuple[Decimal, Source]]:
-        """The numbers an amount may be worked out from: those the person and the organization say, and those of
-        a document the person named for it.
+        """The numbers an amount may be worked out from: the person's, the organization's, and those of a
+        document the person named for it.
         """
         for piece in self.pieces:
             told = self._tells(piece, declared)
@@ -351,11 +356,13 @@ class Material:
 
     def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
         """An address that the person forbids is not theirs; one they quote may be passed on, and no more."""
-        norm = words.bare(words.normalise(value))
-        if not words.leads_somewhere(norm):
+        norm, form = words.bare(words.normalise(value)), forms.canonical(value)
+        if not form and not words.leads_somewhere(norm):
             return source
         own = text.meant if want is LED else text.own
         if own.raw == text.raw or standing_alone(own, norm) >= 0:
+            return source
+        if form in {spelling for led, *_ in own.leads for spelling in forms.spellings(led)}:
             return source
         return replace(source, trust="outside", why="the person forbids it, or quotes somebody who says it")
 
@@ -377,6 +384,14 @@ class Material:
         return any(f" {word} " in said.flat for said in self._index.get(word, ()) if said.trust == "user")
 
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
+        found = list(self._as_written(value, key))
+        yield from found
+        texts = {id(text) for text, *_ in found}
+        for text, start, end in self._forms.get(forms.canonical(value), ()):
+            if id(text) not in texts:
+                yield text, start, end, ""
+
+    def _as_written(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         norm = words.bare(words.normalise(value))
         number = words.number(norm) if words.atomic(norm) else None
         if number is not None:
@@ -477,6 +492,11 @@ class Material:
 
 def _is_amount(key: str) -> bool:
     return bool(lexicon.AMOUNT.intersection(split(key)))
+
+
+def _inside(clean: str) -> list[tuple[str, int, int]]:
+    """What leads somewhere inside a text, as it is written there."""
+    return [(clean[start:end], start, end) for _, start, end in forms.leads(clean)]
 
 
 def _wanted(path: str, declared: Declaration) -> Want:
