@@ -47,7 +47,8 @@ LABELLED = re.compile(
 PHONE = re.compile(r"(?:\+|\b00)[\d(](?:[\d() ./-]{5,22})\d")
 CALLED = re.compile(
     r"\b(?:phone|telephone|tel|mobile|cell|call|whatsapp|sms|text|fax|电话|手机)\b\.?"
-    r"(?: (?:me|us|him|her|them|no|number|at|on|is))*\s*[:#：]?\s*(?P<digits>\(?\d(?:[() ./-]{0,2}\d){6,14})(?!\d)",
+    r"(?: (?:me|us|him|her|them|no|number|at|on|is))*\s*[:#：]?\s*"
+    r"(?P<digits>\(?\d(?:[() ./-]{0,2}\d){6,14})(?!\d)",
     re.IGNORECASE,
 )
 WALLETS = re.compile(

@@ -34,6 +34,7 @@ class Declaration:
     matter: str = ""
     nouns: frozenset[str] = frozenset()  # what it is about: its results' ids are ids of these
     keeps: bool = False  # its results are records of its own service, not texts that others wrote
+    confidential: frozenset[str] = frozenset()  # fields of its results that must not go to others unasked
     network: bool = False  # its arguments leave for an address outside
     origin: Origin = "inferred"
     reasons: tuple[str, ...] = ()
@@ -77,6 +78,8 @@ class Declaration:
             for name in ("output_trust", "fields", "effect")
             if change.get(name) is not None
         }
+        if change.get("confidential") is not None:
+            known["confidential"] = frozenset(change["confidential"])
         for name, other in (("steering", "content"), ("content", "steering")):
             if change.get(name) is not None:
                 known[name] = frozenset(change[name])

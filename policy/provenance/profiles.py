@@ -18,6 +18,8 @@ def asks(profile: Profile, facts: Facts) -> str:
 
 def _balanced(facts: Facts) -> str:
     reasons = [] if facts.asked_for else [facts.why_not_asked_for]
+    if facts.carries:
+        reasons.append(f"it takes confidential values to others ({', '.join(facts.carries)})")
     return "; ".join(dict.fromkeys((*reasons, *map(_words, facts.doubtful[:MOST_TOLD]))))
 
 

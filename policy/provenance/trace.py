@@ -6,12 +6,12 @@ word. Pure.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from policy.provenance import choice, forms, lexicon, words
+from policy.provenance import choice, confidential, forms, lexicon, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of
@@ -54,6 +54,7 @@ class Material:
         self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
         self._intent: Intent | None = None
         self._alike: list[tuple[Declaration, list[Piece]]] = []
+        self._secrets: dict[str, str] = {}  # compact value → what it is called
         self._unproved = False  # something that was begun waits for a code
         self._approved: list[tuple[Declaration, Mapping[str, Any]]] = []
 
@@ -79,6 +80,7 @@ class Material:
         """Words that reached the run and are not the person's: an agent's goal for it, say."""
         piece = self._piece(name)
         piece.outside = True
+        self._keep_secrets(confidential.in_text(text))
         self._add(Text(piece, "", "", text, 0, "outside"))
 
     def read(self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any) -> None:
@@ -98,6 +100,7 @@ class Material:
             trust: Trust = "organization" if kept else declared.trust_of(found.key)
             kind = declared.kind(found.key) if kept else None
             self._add(Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind))
+            self._keep_secrets(confidential.in_field(found.key, found.text, declared))
         piece.outside = any(_counts(text, declared) for text in piece.texts)
         if piece.outside:
             self._approved.clear()
@@ -129,7 +132,14 @@ class Material:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
         asked = self._asked(declared)
         why = "" if asked else "the person's words do not ask for it"
-        return Facts(tuple(found), declared.effect or declared.network, self.read_outside, asked, why)
+        carries = confidential.carried(
+            declared,
+            ((path, value) for path, _, value in _values(arguments)),
+            self._secrets,
+            self._said_words(),
+        )
+        effect = declared.effect or declared.network
+        return Facts(tuple(found), effect, self.read_outside, asked, why, carries)
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
         """A title that steers may be put together of the person's words and of values that are trusted."""
@@ -138,6 +148,19 @@ class Material:
             return value
         made = self._composed(value.value, want)
         return replace(made, path=value.path) if made.trust in TRUSTED else value
+
+    def _keep_secrets(self, found: Iterable[tuple[str, str]]) -> None:
+        for label, value in found:
+            plain = confidential.compact(value)
+            if len(plain) >= confidential.SHORTEST:
+                self._secrets.setdefault(plain, label)
+
+    def _said_words(self) -> Iterator[str]:
+        """The words of the person's request outside of what they forbid and quote."""
+        for piece in self.pieces:
+            for text in piece.texts:
+                if text.trust == "user" and not text.path:
+                    yield from text.own.words
 
     def _asked(self, declared: Declaration) -> bool:
         """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
@@ -179,13 +202,29 @@ class Material:
         trusts: list[Trust] = []
         for path, argument, value in _values(arguments):
             if value.strip() and not (declared.effect and not declared.steers(argument)):
-                trust = self._find(value, _wanted(path, declared)).trust
+                want = _wanted(path, declared)
+                trust = self._find(value, want).trust
+                if trust == "outside" and self._one_of_all(value, want, arguments[argument]):
+                    trust = "organization"
                 if trust == "unknown" and _only_option(path, value, declared, argument):
                     continue
                 trusts.append(trust)
         if "user" in trusts and not declared.effect:  # what the agent adds of its own only narrows
             trusts = [trust for trust in trusts if trust != "unknown"]
         return least(*trusts)
+
+    def _one_of_all(self, value: str, want: Want, among: Any) -> bool:
+        """Whether it stands in a list with all others that it was read with: then nobody chose it."""
+        if not isinstance(among, list | tuple):
+            return False
+        listed = {words.bare(words.normalise(str(each))) for each in among}
+        return any(
+            text.piece.keys in TRUSTED
+            and _same_kind(text, start, end, want)
+            and {words.bare(each.norm) for each in text.piece.texts if each.key == text.key} <= listed
+            for text, start, end, _ in self._whole(value, want.key)
+            if text.kind is not None
+        )
 
     def _told(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """What the person said around the name of a place that is read."""
