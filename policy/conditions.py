@@ -30,6 +30,7 @@ FACTS = {
     "run.read_outside": "run_read_outside",
     "call.steering_from_outside": "call_steering_from_outside",
     "call.asked_for": "call_asked_for",
+    "call.carries_confidential": "call_carries_confidential",
 }
 FACT = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, FACTS))})\b")
 SOURCES = "sources"
@@ -109,6 +110,7 @@ def _origins(arguments: Mapping[str, Any], facts: Callable[[], Facts] | None) ->
         "run_read_outside": found.read_outside,
         "call_steering_from_outside": found.steering_from_outside,
         "call_asked_for": found.asked_for,
+        "call_carries_confidential": bool(found.carries),
     }
 
 

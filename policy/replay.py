@@ -126,7 +126,11 @@ def replay(traces: Iterable[Trace], tools: Mapping[str, Mapping[str, ToolFacts]]
         known = bound[trace.suite]
         heard = Heard(trace, tools[trace.suite])
         so_far = replace(context, trace=heard)
-        decisions = [evaluate(so_far, known[call.tool], call.arguments) for call in heard]
+        decisions = []
+        for call in heard:
+            decisions.append(evaluate(so_far, known[call.tool], call.arguments))
+            if decisions[-1].unlockable and not call.injected:
+                heard.approve()
         report.suites.setdefault(trace.suite, Tally()).add(trace, decisions)
         report.overall.add(trace, decisions)
         report.wrong += wrong(trace, decisions)
@@ -140,6 +144,11 @@ class Heard:
         self.trace, self.tools = trace, tools
         self.material: Material | None = None
         self.before = self.read = 0
+        self.approved: set[int] = set()
+
+    def approve(self) -> None:
+        """The call at hand was asked about, and the person agreed: as they do to what they wanted."""
+        self.approved.add(self.before)
 
     def __iter__(self) -> Iterator[Call]:
         """The calls in order; what stands before the one at hand is what counts."""
@@ -153,7 +162,10 @@ class Heard:
             self.material.hear("prompt", self.trace.prompt)
         for number in range(self.read, self.before):
             call = self.trace.calls[number]
-            self.material.read(str(number), self.tools[call.tool].declaration, call.arguments, call.result)
+            declared = self.tools[call.tool].declaration
+            if number in self.approved:
+                self.material.approve(declared, call.arguments)
+            self.material.read(str(number), declared, call.arguments, call.result)
         self.read = self.before
         return self.material.facts(self.tools[tool].declaration, arguments)
 

@@ -27,11 +27,11 @@ def read_tools(path: Path) -> Suites:
     for place, row in jsonl.read(path):
         suite, name = _field(row, place, "suite", str), _field(row, place, "name", str)
         parameters = _field(row, place, "parameters", dict) if "parameters" in row else {}
-        risk = guessed(name, parameters)
+        said = _field(row, place, "description", str) if "description" in row else ""
+        risk = guessed(name, parameters, said)
         if "read_only" in row:
             risk = "low" if _field(row, place, "read_only", bool) else "high"
         info = ToolInfo(name, risk, (READ if risk == "low" else SIDE_EFFECT,))
-        said = _field(row, place, "description", str) if "description" in row else ""
         declaration = infer(name, said, parameters, risk != "low")
         known = suites.setdefault(suite, {})
         if name in known and known[name].info != info:

@@ -56,6 +56,7 @@ class Facts:
     read_outside: bool
     asked_for: bool
     why_not_asked_for: str = ""
+    carries: tuple[str, ...] = ()  # confidential values it takes to others unasked, by what they are called
     repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
 
     def source(self, argument: str) -> Trust:

@@ -55,6 +55,8 @@ class Gathered:
                 hear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
+                if entry.approved > self._latest_outside():
+                    self.material.approve(declared, arguments)
                 self.material.read(str(seq), declared, arguments, self._result(entry))
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
@@ -80,15 +82,19 @@ class Gathered:
         """Whether a call that does the same was approved in this run, and nothing from outside came since."""
         if declared.deeds & ONCE_ONLY or not found.effect:
             return False
-        numbered = (
-            int(piece.name) for piece in self.material.pieces if piece.outside and piece.name.isdigit()
-        )
-        latest = max(numbered, default=0)
+        latest = self._latest_outside()
         return any(
             self.material.facts(declared, effective(call)).pattern == found.pattern
             for call in self.state.calls.values()
             if call.tool == tool and call.approved > latest and call.ended and call.error is None
         )
+
+    def _latest_outside(self) -> int:
+        """The event that last brought a text from outside; 0 where none did."""
+        numbered = (
+            int(piece.name) for piece in self.material.pieces if piece.outside and piece.name.isdigit()
+        )
+        return max(numbered, default=0)
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
