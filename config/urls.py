@@ -3,7 +3,6 @@
 from django.apps import apps
 from django.contrib import admin
 from django.urls import include, path
-from django.views.generic import RedirectView
 
 from common.api import errors
 from config import health, metrics
@@ -14,7 +13,7 @@ for model in apps.get_app_config("django_q").get_models():
         admin.site.unregister(model)
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("", include("runs.web.urls")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

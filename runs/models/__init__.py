@@ -2,6 +2,7 @@
 
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
+from .conversations import Conversation, Rating
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
@@ -16,11 +17,13 @@ __all__ = [
     "Approval",
     "ApprovalDecision",
     "ApprovalNotice",
+    "Conversation",
     "DeliveryStatus",
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
     "QueueMessage",
+    "Rating",
     "Run",
     "RunEvent",
     "Tally",
