@@ -1,4 +1,4 @@
-"""What the peers of the capacity benchmark share: one process that does all runs at once and says its cost."""
+"""What the peers of the capacity benchmark share: a process that does all runs at once and says its cost."""
 
 import asyncio
 import json

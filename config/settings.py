@@ -97,7 +97,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "runs.web.pages.theme",
             ],
+            "libraries": {"web": "runs.web.tags"},
             "builtins": ["django.templatetags.i18n", "common.tags"],
         },
     },
@@ -152,8 +154,9 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-LOGIN_URL = "admin:login"
-LOGIN_REDIRECT_URL = "admin:index"
+LOGIN_URL = "web:sign_in"
+LOGIN_REDIRECT_URL = "web:home"
+LOGOUT_REDIRECT_URL = "web:sign_in"
 
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")

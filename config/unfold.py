@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-# (title: shown in the reader's language, icon, the admin's url name, the permission to see it)
+# (title: shown in the reader's language, icon, the url's name, without `admin:` for its own, the permission)
 Item = tuple[str, str, str, str]
 SUPERUSER = "superuser"  # in place of a permission: what belongs to the whole installation
 
@@ -19,6 +19,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "",
         (
             ("Overview", "space_dashboard", "index", ""),
+            ("My agent", "chat", "web:home", ""),
             ("Ask", "edit_square", "runs_run_ask", "runs.start_run"),
         ),
     ),
@@ -125,7 +126,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 def _mark_here(path: str, entries: list[dict[str, Any]]) -> None:
     """Of the entries whose page this one lies under, the nearest is where we are."""
     home = reverse("admin:index")
-    links = [entry["link"] for entry in entries if path.startswith(entry["link"])]
+    links = [link for entry in entries if path.startswith(link := entry["link"]) and link.startswith(home)]
     nearest = max((link for link in links if link != home or path == home), key=len, default="")
     for entry in entries:
         entry["active"] = entry["link"] == nearest
@@ -154,7 +155,7 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
 def _link(name: str, prefix: str) -> str | None:
     """The page of this name below `prefix`, under which Deputy is served; None where there is none."""
     try:
-        return reverse(f"admin:{name}")
+        return reverse(name if ":" in name else f"admin:{name}")
     except NoReverseMatch:  # not every deployment has every app
         return None
 

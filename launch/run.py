@@ -262,9 +262,9 @@ class Probe:
         accounts = make_home() / ACCOUNTS
         say(f"ready at {url}  (Ctrl-C stops it)")
         if accounts.exists():
-            say(f"sign in at {url}admin/ with a name and password from {accounts}")
+            say(f"sign in there with a name and password from {accounts}; administration: {url}admin/")
         else:
-            say(f"sign in at {url}admin/; a first account: .venv/bin/python manage.py createsuperuser")
+            say(f"administration: {url}admin/; a first account: .venv/bin/python manage.py createsuperuser")
 
 
 def supervise() -> None:

@@ -62,12 +62,12 @@ JOIN runs_toolcall c ON c.run_id = %s AND c.call_id = made.call_id
 """
 
 
-def fork(run_id: str, seq: int, actor: Actor, content: str = "") -> str:
+def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: str = "") -> str:
     """Start a run that goes on from the event `seq` of another, with a further word if there is one.
 
-    It works for the same user, who alone may ask for it. Returns its id. Raises NotAllowed, RunGone and
-    CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as
-    `start` does NOT_A_MEMBER and QUEUE_FULL.
+    `session_key`: of the conversation that begins with it. It works for the same user, who alone may ask
+    for it. Returns its id. Raises NotAllowed, RunGone and CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT,
+    NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER and QUEUE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")
@@ -78,7 +78,7 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "") -> str:
     with transaction.atomic():
         agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
         members = _members(old, events[0].payload, agent)
-        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members), now)
+        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members, session_key), now)
         for event in events[1:]:
             log.append(*_copied(event))
         if content.strip():
@@ -126,6 +126,7 @@ def _new(
     origin: dict[str, Any],
     created: dict[str, Any],
     members: tuple[dict[str, Any], ...],
+    session_key: str,
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
     kept: dict[str, Any] = {
@@ -138,6 +139,7 @@ def _new(
         kind=old.kind,
         goal=old.goal,
         context=old.context,
+        session_key=session_key,
         members=members,
         budgets=_budgets(state),
         deadline=None,

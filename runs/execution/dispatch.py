@@ -237,6 +237,7 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
             "kind": answer.kind,
             "correlation_key": key,
             "question": answer.question,
+            **({"choices": list(answer.choices)} if answer.choices else {}),
         },
         agent=call.agent,
     )

@@ -219,7 +219,10 @@ def _ask(state: State, said: Said, requests: list[dict[str, Any]]) -> None:
 
 
 def _end_turn(state: State, said: Said) -> None:
-    """Hand the word on: to the next member, to another round, or to nobody."""
+    """Hand the word on: to the next member, to another round, or to nobody.
+
+    Whoever would speak last speaks once more when a person has said something they had not seen.
+    """
     state.repeats, state.last_batch = 0, ""
     if state.kind == RunKind.PERSONAL:
         state.finished = said.saw >= state.heard

@@ -2,6 +2,7 @@
 
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
+from .conversations import Conversation, Rating
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
@@ -19,6 +20,7 @@ __all__ = [
     "ApprovalNotice",
     "CallKind",
     "Carrier",
+    "Conversation",
     "DeliveryStatus",
     "Follower",
     "IdempotencyRecord",
@@ -27,6 +29,7 @@ __all__ = [
     "OutboundCall",
     "OutboundTarget",
     "QueueMessage",
+    "Rating",
     "Run",
     "RunEvent",
     "Tally",

@@ -78,6 +78,7 @@ class Run(Created):
                 name="run_by_session",
                 condition=~Q(session_key=""),
             ),
+            models.Index(fields=["organization", "user", "-id"], name="run_of_person", condition=Q(depth=0)),
             models.Index(
                 fields=["status", "lease_expires_at"],
                 name="run_open",

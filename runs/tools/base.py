@@ -77,6 +77,7 @@ class WaitFor:
     kind: str
     question: str = ""
     expires_in: timedelta | None = None
+    choices: tuple[str, ...] = ()  # answers to offer; a person may say something else
 
 
 @dataclass(frozen=True)

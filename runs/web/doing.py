@@ -1,0 +1,93 @@
+"""What people do from their own pages: each of these calls one action, in the person's name."""
+
+import secrets
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from groups.models import Project
+from runs.actions import cancel, decide, fork, message, rate, start
+from runs.actions.signal import SignalRefused
+from runs.actions.start import CannotStart
+from runs.log.log import AlreadyEnded, RunGone
+from runs.models import Approval, Run
+from runs.web.access import MemberRequest
+
+
+class Refused(Exception):
+    """It was not done, and nothing has changed; the words say why, in the reader's language."""
+
+
+def new_key() -> str:
+    """The session key of a new conversation."""
+    return f"web-{secrets.token_urlsafe(12)}"
+
+
+def ask(
+    request: MemberRequest, project: Project, goal: str, context: str, session_key: str, group_id: str | None
+) -> str:
+    """Start a turn of a conversation; the run's id. Raises Refused."""
+    try:
+        return start.start(
+            user=request.user,
+            project=project,
+            goal=goal,
+            context=context,
+            session_key=session_key,
+            group_id=group_id,
+        )
+    except CannotStart as refused:
+        raise Refused(_(refused.message)) from None
+
+
+def say(request: MemberRequest, run: Run, content: str, correlation_key: str = "") -> str:
+    """An answer, or a word in between: `delivered` or `kept`. Raises Refused."""
+    try:
+        said = message.message(run.pk, content, request.user.get_username(), correlation_key)
+    except SignalRefused as refused:
+        raise Refused(_(refused.message)) from None
+    except RunGone:
+        raise Refused(_("This run is gone.")) from None
+    return said.state
+
+
+def stop(request: MemberRequest, run: Run) -> None:
+    """Cancel a run and all below it. Raises Refused."""
+    try:
+        cancel.cancel(run.pk, by=request.user.get_username())
+    except (AlreadyEnded, RunGone) as refused:
+        raise Refused(_(str(refused))) from None
+
+
+def go_on(request: MemberRequest, run: Run, seq: int, content: str) -> str:
+    """A new conversation that knows what the run knew after an event; its run's id. Raises Refused."""
+    try:
+        return fork.fork(run.pk, seq, request.user, content, session_key=new_key())
+    except CannotStart as refused:
+        raise Refused(_(refused.message)) from None
+    except RunGone:
+        raise Refused(_("This run is gone.")) from None
+
+
+def decide_one(
+    request: MemberRequest,
+    approval: Approval,
+    approve: bool,
+    reason: str,
+    arguments: dict[str, Any] | None = None,
+) -> Approval:
+    """Approve, with other arguments if need be, or reject. Raises Refused."""
+    try:
+        if approve:
+            return decide.approve(approval.pk, request.user, reason, arguments)
+        return decide.reject(approval.pk, request.user, reason)
+    except decide.DecisionRefused as refused:
+        raise Refused(_(refused.message)) from None
+
+
+def think_of(request: MemberRequest, run: Run, good: bool, note: str, wrong_group: bool) -> None:
+    """Rate an answer. Raises Refused."""
+    try:
+        rate.rate(run.pk, request.user, good, note, wrong_group)
+    except rate.CannotRate as refused:
+        raise Refused(_(refused.message)) from None
