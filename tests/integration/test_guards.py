@@ -91,6 +91,14 @@ def test_the_clock_of_a_childs_wait_stands_still_while_a_person_is_waited_for_an
     assert Wait.objects.get(pk=open_wait.pk).outcome == "expired"
 
 
+@pytest.mark.django_db
+def test_a_child_whose_time_is_over_is_not_given_up_while_it_waits_for_a_person(ask):
+    parent, child = backdated(ask, by_role(Personal_agent=[DOWN], researcher=[SEND]), minutes=60)
+    execute("UPDATE runs_wait SET created_at = clock_timestamp() WHERE run_id = %s", [child.pk])
+    sweep()
+    assert Wait.objects.get(run=parent, kind="child").resolved_at is None
+
+
 def decided_after(child, open_wait, minutes):
     """The child's person took so long to decide; then the clock of the parent's wait is looked at."""
     execute(
