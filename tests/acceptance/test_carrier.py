@@ -1,6 +1,5 @@
 """Slow models hold no worker: carriers await them, and whoever is killed loses only what was on the wire."""
 
-import time
 from collections import Counter
 
 import pytest
@@ -8,8 +7,8 @@ from django.db import connection
 from django.test import override_settings
 
 from runs.actions.start import start
-from runs.models import OutboundCall, Run, RunEvent
-from tests.acceptance.house import check_logs, status, until
+from runs.models import OutboundCall, Run
+from tests.acceptance.house import check_logs, until
 from tests.model_server import Answer, ModelServer, says, slowly
 
 SLOW = 3.0  # seconds of one call
