@@ -14,7 +14,7 @@ WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not publ
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
-WORKERS          processes that carry runs (2)
+WORKERS          processes that take runs' steps (2), CARRIERS those that await models and tools (1)
 LOG_FORMAT       plain or json
 METRICS_TOKEN    who has it reads /metrics and what /readyz found; so do the networks of METRICS_ALLOW
 

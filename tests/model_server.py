@@ -17,7 +17,7 @@ from typing import Any, Self
 class Answer:
     """What one request gets. `body`: JSON, or bytes as they are.
 
-    `stream`: the text in pieces, `pause` seconds apart, as server-sent events where it is asked for so.
+    `stream`: the text in pieces, `pause` seconds apart, as a stream of events where it asks for one.
     `before`: seconds of silence first. `drip`: seconds between single bytes of the body; `drip_headers`: the
     same for the header. `cut_after`: the connection is dropped after so many bytes of the body.
     """

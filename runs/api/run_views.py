@@ -13,6 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.api.errors import bad_query
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.pagination import OldestFirst, whole_number
 from common.api.schema import documented
@@ -43,15 +44,20 @@ from runs.api.serializers import (
     StreamedEventSerializer,
 )
 from runs.models import Run, RunEvent
+from runs.observe import doing
 
 EVENT_STREAM = {(200, "text/event-stream"): StreamedEventSerializer, 204: None}
 LAST = OpenApiParameter(
     "last_event_id", OpenApiTypes.STR, description="For who cannot send the header Last-Event-ID."
 )
+DELTAS = OpenApiParameter(
+    "deltas", OpenApiTypes.STR, enum=["yes", "no"], description="Without models' words as they come: `no`."
+)
 FOLLOW = (
     "Server-sent events: `id: {run}:{seq}`, `data:` as in `events/`, what has happened first and then "
     "what happens. `event: end` once nothing more will come; `event: resync` before it starts over because "
-    "it does not know the Last-Event-ID; comments in between. Every ten minutes the client connects again."
+    "it does not know the Last-Event-ID; `event: delta`, without an id, with words that a model is "
+    "just saying; comments in between. Every ten minutes the client connects again."
 )
 BARE: dict[str, Any] = {"pagination_class": None, "filter_backends": []}
 NOT_ENTITLED = {403: {"NOT_ENTITLED": "This is somebody else's run."}}
@@ -148,12 +154,14 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
             link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
         return Response({"results": EventSerializer(page, many=True).data, "next": link})
 
-    @documented("Follow a run", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @documented("Follow a run", EVENT_STREAM, parameters=[LAST, DELTAS], description=FOLLOW)
     @action(detail=True, url_path="events/stream", url_name="events-stream", **BARE)
     def events_stream(self, request: Any, pk: str) -> HttpResponseBase:
         return self._streamed(stream.RunCursor, pk)
 
-    @documented("Follow a run and everything below it", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @documented(
+        "Follow a run and everything below it", EVENT_STREAM, parameters=[LAST, DELTAS], description=FOLLOW
+    )
     @action(detail=True, url_path="tree/stream", url_name="tree-stream", **BARE)
     def tree_stream(self, request: Any, pk: str) -> HttpResponseBase:
         return self._streamed(stream.TreeCursor, pk)
@@ -284,20 +292,28 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         return run
 
     def _shown(self, pk: str) -> Any:
-        return RunSerializer(self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)).data
+        run = self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)
+        return RunSerializer(run, context={"doing": doing.of(run)}).data
 
     def _streamed(self, cursor: type[stream.RunCursor | stream.TreeCursor], pk: str) -> HttpResponseBase:
-        only(self.request, "last_event_id")
+        only(self.request, "last_event_id", "deltas")
         run = self._found(pk)
         last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
         told_all = cursor is stream.RunCursor and last == f"{run.pk}:{run.last_seq}"
         if told_all and not run.is_active:
             return HttpResponse(status=204)  # tells a browser not to come again
         return StreamingHttpResponse(
-            stream.events(cursor(run.pk, run.root_id), last),
+            stream.events(cursor(run.pk, run.root_id), last, deltas=self._yes("deltas")),
             content_type="text/event-stream",
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
+
+    def _yes(self, name: str) -> bool:
+        """Whether a parameter that says yes or no says yes, as it does where it is left out."""
+        said = self.request.query_params.get(name, "yes")
+        if said not in ("yes", "no"):
+            raise bad_query(name, "is yes or no.")
+        return bool(said == "yes")
 
     def _page(self, runs: QuerySet[Run]) -> Response:
         page = self.paginate_queryset(self.filter_queryset(runs.defer("context")))

@@ -105,7 +105,18 @@ class WithWaits(RunSummarySerializer):
         return WaitSerializer(run.open_waits, many=True, context={"pending": pending}).data
 
 
+class DoingSerializer(serializers.Serializer):
+    """What the run is at without a person: since when, and how many are before it where it waits its turn."""
+
+    kind = serializers.ChoiceField(["model", "tool", "worker"])
+    name = serializers.CharField(help_text="The model or the tool.")
+    since = serializers.DateTimeField()
+    under_way = serializers.BooleanField(help_text="false: it waits for its turn.")
+    before = serializers.IntegerField(help_text="How many wait for the same and came before.")
+
+
 class RunSerializer(WithWaits):
+    doing = serializers.SerializerMethodField(help_text="null while a worker has it, it waits, or has ended.")
     role = serializers.CharField(source="role_id", allow_null=True)
     agent = serializers.CharField(source="agent_instance_id", allow_null=True)
     budgets = serializers.DictField(child=serializers.IntegerField())
@@ -123,9 +134,15 @@ class RunSerializer(WithWaits):
             "deadline",
             "delegated_permissions",
             "last_seq",
+            "doing",
             "waits",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(DoingSerializer(allow_null=True))
+    def get_doing(self, run: Run) -> Any:
+        found = self.context.get("doing")
+        return DoingSerializer(found).data if found else None
 
 
 class RunNodeSerializer(WithWaits):
@@ -166,8 +183,12 @@ class StreamedEventSerializer(serializers.Serializer):
     """One server-sent event of a stream."""
 
     id = serializers.CharField(required=False, help_text="`{run}:{seq}`; for Last-Event-ID.")
-    event = serializers.ChoiceField(["message", "end", "resync"], help_text="`message` where it is left out.")
-    data = serializers.CharField(help_text="JSON: an event as `events/` has it; `{}` of another kind.")
+    event = serializers.ChoiceField(
+        ["message", "delta", "end", "resync"], help_text="`message` where it is left out."
+    )
+    data = serializers.CharField(
+        help_text="JSON: an event as `events/` has it; of a delta {run, agent, after, text}; else `{}`."
+    )
 
 
 class WordSerializer(serializers.ModelSerializer):

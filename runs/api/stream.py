@@ -14,6 +14,7 @@ from common import redact
 from common.web import let_go
 from runs.api.feed import Feed, feed
 from runs.models.choices import TERMINAL
+from runs.outbound.following import Delta
 
 HEARTBEAT_SECONDS = 15.0  # a comment, so that proxies and clients see the line is alive
 LONGEST_SECONDS = 600.0  # then the client connects again, and its rights are looked at again
@@ -81,6 +82,10 @@ class RunCursor:
         self.seq = last[1]
         return True
 
+    def sent_of(self, run_id: str) -> int | None:
+        """The seq of what was last sent of the run; None for one that is not followed."""
+        return self.seq if run_id == self.run_id else None
+
     async def read(self, source: Feed) -> Batch:
         # the status first: events that come after it are read all the same
         found = await source.read(STATUS, [self.run_id])
@@ -115,6 +120,10 @@ class TreeCursor:
             if key <= position:
                 self.times[key[1]], self.sent[key[1]] = key[0], key[2]
         return True
+
+    def sent_of(self, run_id: str) -> int | None:
+        """The seq of what was last sent of the run; None for one that is not followed."""
+        return self.sent.get(run_id)
 
     async def read(self, source: Feed) -> Batch:
         ((horizon,),) = await source.read(HORIZON, [HOLD_SECONDS])
@@ -165,17 +174,27 @@ def below(tree: list[Row], run_id: str) -> dict[str, tuple[str, int]]:
     return found
 
 
-async def events(cursor: RunCursor | TreeCursor, last_event_id: str) -> AsyncIterator[bytes]:
-    """The stream's bytes, until what it follows has ended or LONGEST_SECONDS are over."""
+async def events(
+    cursor: RunCursor | TreeCursor, last_event_id: str, deltas: bool = True
+) -> AsyncIterator[bytes]:
+    """The stream's bytes, until what it follows has ended or LONGEST_SECONDS are over. With `deltas` also
+    what models say while they say it, which has no id: it is not in the log.
+    """
     let_go()
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
     yield b"retry: 2000\n\n"
-    async with source.follow(cursor.root_id) as woken:
+    early: list[Delta] = []  # words whose question's own events have not been sent yet
+    async with source.follow(cursor.root_id, words=deltas) as woken:
         if last_event_id and not await cursor.resume(source, parse_id(last_event_id)):
             yield b"event: resync\ndata: {}\n\n"
         while time.monotonic() < until:
             woken.clear()
+            said = [*early, *woken.take_words()]
+            early = [delta for delta in said if _early(cursor, delta)]
+            for delta in said:
+                if delta not in early and cursor.sent_of(delta.run_id) is not None:
+                    yield spoken(delta)
             try:
                 batch = await cursor.read(source)
             except psycopg.OperationalError:
@@ -186,10 +205,24 @@ async def events(cursor: RunCursor | TreeCursor, last_event_id: str) -> AsyncIte
             if batch.ended:
                 yield b"event: end\ndata: {}\n\n"
                 return
+            if deltas:
+                await source.announce(cursor.root_id)
             if batch.held:
                 await asyncio.sleep(HELD_SECONDS)
             elif not batch.more and not await _woken(woken, HEARTBEAT_SECONDS):
                 yield b": still here\n\n"
+
+
+def _early(cursor: RunCursor | TreeCursor, delta: Delta) -> bool:
+    """Whether what the model was asked after has still to be sent: its words come later."""
+    sent = cursor.sent_of(delta.run_id)
+    return sent is not None and sent < delta.after
+
+
+def spoken(delta: Delta) -> bytes:
+    """Words as text/event-stream has them."""
+    told = {"run": delta.run_id, "agent": delta.agent, "after": delta.after, "text": delta.text}
+    return b"event: delta\ndata: %s\n\n" % JSONRenderer().render(told)
 
 
 async def _woken(woken: asyncio.Event, seconds: float) -> bool:

@@ -7,6 +7,8 @@ from django.db.models.functions import Now
 from common import ids
 from common.models import Created
 
+OPEN_AT = 5  # failures of a model in a row, after which it is asked by one call at a time
+
 
 class CallKind(models.TextChoices):
     MODEL = "model", "Model"
@@ -94,7 +96,7 @@ class Carrier(models.Model):
 class OutboundTarget(models.Model):
     """A model that failed or asked for a pause: nobody is to ask it before `paused_until`. Nobody's own.
 
-    `failures` counts calls in a row that came to nothing; from OPEN_AT (runs/outbound/table.py) on the
+    `failures` counts calls in a row that came to nothing; from OPEN_AT on the
     circuit is open: after each pause one call goes out to see whether the model is back.
     """
 

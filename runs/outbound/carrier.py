@@ -20,9 +20,10 @@ from common.db import own_async_connection
 from runs.outbound import asking, packing
 from runs.outbound.calls import CHANNEL, DROPPED
 from runs.outbound.circuits import Circuits
+from runs.outbound.following import FOLLOW
 from runs.outbound.lease import Lease
 from runs.outbound.table import Table, Taken
-from runs.outbound.words import FOLLOW, Words
+from runs.outbound.words import Words
 from runs.queue.broker import CHANNEL as QUEUE_CHANNEL
 
 logger = logging.getLogger(__name__)

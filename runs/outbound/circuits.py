@@ -8,7 +8,8 @@ model is back. Other models are not touched. The table is what all carriers go b
 from collections import Counter
 from typing import Any
 
-from runs.outbound.table import OPEN_AT, Table, Taken
+from runs.models.outbound import OPEN_AT
+from runs.outbound.table import Table, Taken
 
 COUNTED = frozenset({"MODEL_TIMEOUT", "MODEL_CONNECTION", "MODEL_UNAVAILABLE"})
 FIRST_PAUSE = 2.0

@@ -1,6 +1,5 @@
 """The carrier's side of the table: take calls, hold them, write their answers. All of it awaited."""
 
-import json
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,12 +8,11 @@ from typing import Any
 from django.conf import settings
 
 from common.db import own_async_connection
-from runs.models.outbound import CallKind
+from runs.models.outbound import OPEN_AT, CallKind
 
 # One carrier takes at a time, so that limits hold for all of them together.
 TURN = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.outbound', 0))"
 AGED_SECONDS = 30  # what has waited this long goes with what people wait for
-OPEN_AT = 5  # failures in a row, after which a model is asked by one call at a time
 
 BEAT = """
 INSERT INTO runs_carrier (name, host, in_flight, started_at, seen_at, lease_expires_at)
@@ -261,8 +259,3 @@ class Table:
 
     async def leave(self) -> None:
         await self._do(GOODBYE, [self.name])
-
-
-def delta(root_id: str, run_id: str, text: str) -> str:
-    """The payload of a hint with words of a model; PostgreSQL takes fewer than 8,000 bytes."""
-    return json.dumps([root_id, run_id, text], ensure_ascii=False, separators=(",", ":"))

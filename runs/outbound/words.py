@@ -4,13 +4,13 @@ Nothing of it is stored, and where nobody follows a tree of runs nothing is sent
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 
-from runs.outbound.table import Table, Taken, delta
+from runs.outbound.following import CHANNEL
+from runs.outbound.table import Table, Taken
 
-CHANNEL = "deputy_deltas"
-FOLLOW = "deputy_follow"  # says the root of a tree that somebody has begun to follow
 EVERY_SECONDS = 0.1
 MOST_BYTES = 6000  # of words in one hint
 
@@ -60,7 +60,7 @@ class Words:
             self.some.clear()
             pending, self.pending = self.pending, {}
             hints = [
-                (CHANNEL, delta(call.root_id, call.run_id, part))
+                (CHANNEL, delta(call, part))
                 for number, texts in pending.items()
                 if (call := self.calls.get(number))
                 for part in parts("".join(texts))
@@ -73,3 +73,10 @@ def parts(text: str) -> list[str]:
     """The text in pieces that fit a hint: a character takes four bytes at most, and an escape six."""
     size = MOST_BYTES // 6
     return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def delta(call: Taken, text: str) -> str:
+    """The hint: root, run, the last seq its model had seen, the agent, and the words."""
+    receipt = json.loads(call.receipt)
+    told = [call.root_id, call.run_id, receipt["saw"], receipt["agent"], text]
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))

@@ -189,9 +189,9 @@ def text_of(event: Any) -> str:
     from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-        return event.part.content
+        return str(event.part.content)
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-        return event.delta.content_delta
+        return str(event.delta.content_delta)
     return ""
 
 

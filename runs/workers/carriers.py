@@ -31,7 +31,7 @@ def run(name: str = "") -> None:
     from runs.tools import registry
 
     registry.all_tools()
-    carrier.run(name or uuid.uuid4().hex, settings.Q_CLUSTER["name"])
+    carrier.run(name or uuid.uuid4().hex, str(settings.Q_CLUSTER["name"]))
 
 
 @dataclass

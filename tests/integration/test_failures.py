@@ -70,11 +70,11 @@ def test_a_long_pause_is_a_timer_that_holds_no_worker(ask):
 
 def test_a_model_that_stays_away_is_asked_until_the_runs_time_is_over(ask, settings):
     settings.BACKOFF_INLINE_SECONDS = 1000
-    settings.RUN_SECONDS = 100
-    run = ask(in_order(*[BUSY] * 9))
+    settings.RUN_SECONDS = 25
+    run = ask(in_order(*[BUSY] * 8))
 
     assert (run.status, run.error["code"]) == ("failed", "MODEL_UNAVAILABLE")
-    assert 7 <= types(run).count("model.retried") <= 9  # the pause after them goes beyond the deadline
+    assert 5 <= types(run).count("model.retried") <= 7  # the next pause would go beyond its end
 
 
 def test_a_model_that_says_nothing_four_times_fails_the_run_with_its_code(ask, settings):
