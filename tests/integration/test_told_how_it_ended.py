@@ -10,7 +10,7 @@ from runs.actions.message import message
 from runs.execution import executor
 from runs.models import Run, ToolCall, Wait
 from runs.providers.base import ProviderError
-from runs.workers.sweep import sweep
+from runs.workers.sweep import sweep, worker_died
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
 from tests.scripted import Scripted, by_role, call, say
@@ -58,8 +58,7 @@ def is_poison(parent, child):
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             executor.run(child.pk)
-        Run.objects.filter(pk=child.pk).update(lease_expires_at=timezone.now() - HOUR)
-        sweep()
+        worker_died(child.pk, Run.objects.get(pk=child.pk).attempt, by_itself=True)
     Scripted.play = before
 
 
