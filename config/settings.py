@@ -81,6 +81,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "common.api.errors.Unavailable",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -114,7 +115,19 @@ DATABASES = {
         "CONN_HEALTH_CHECKS": True,  # without, one dropped connection stops a worker for good
     }
 }
-DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 2  # of what common.db.prepared runs
+LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
+LOCK_SECONDS = env.whole_number("LOCK_SECONDS", 2)  # that a statement waits for what another has locked
+DATABASES["default"]["ENGINE"] = "common.postgres"  # notices a session that is gone without a word
+DATABASES["default"]["OPTIONS"] = {
+    "prepare_threshold": 2,  # of what common.db.rows runs
+    # a network that drops what it is given is noticed by the kernel within LEASE_SECONDS
+    "connect_timeout": max(2, LEASE_SECONDS // 4),
+    "keepalives_idle": max(1, LEASE_SECONDS // 4),
+    "keepalives_interval": max(1, LEASE_SECONDS // 4),
+    "keepalives_count": 2,
+    "tcp_user_timeout": LEASE_SECONDS * 1000,
+    **DATABASES["default"].get("OPTIONS", {}),  # what DATABASE_URL says goes before
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on
@@ -285,7 +298,6 @@ RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
 CONTEXT_TOKENS = env.whole_number("CONTEXT_TOKENS", 24_000)  # of an agent's view before pages are folded
 RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
 CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
-LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
 SWEEP_SECONDS = env.whole_number("SWEEP_SECONDS", 5)  # between two looks for what was lost or is overdue
 STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
 HANDOFF_SECONDS = env.whole_number("HANDOFF_SECONDS", 30)  # after which a worker hands on through the queue

@@ -74,7 +74,8 @@ def leave_knowledge(claimed: ClaimedRun, log: RunLog, output: str | None) -> Non
     )
     log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
     if written and not review:
-        put.enqueue_task("join_duplicates", *written, beside=log.also)
+        turn = put.in_background(log.organization_id)
+        put.enqueue_task("join_duplicates", *written, beside=log.also, turn=turn)
     lesson = routing.lesson(log.organization_id, claimed.group_id, claimed.state.goal, log.id)
     log.also += [lesson] if lesson else []
 

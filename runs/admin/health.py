@@ -26,7 +26,7 @@ SELECT clock_timestamp(),
   (SELECT count(*) FROM runs_run WHERE status = 'running' AND lease_expires_at < clock_timestamp()),
   (SELECT count(*) FROM runs_toolcall WHERE lease_expires_at IS NOT NULL),
   (SELECT count(*) FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp()),
-  (SELECT count(*) FROM runs_approvalnotice WHERE sent_at IS NULL)
+  (SELECT count(*) FROM runs_approvalnotice WHERE status IN ('pending', 'sending'))
 """
 
 

@@ -110,8 +110,8 @@ class ApprovalDecisionAdmin(RowsOfRuns):
 class ApprovalNoticeAdmin(RowsOfRuns):
     project_lookup = "approval__run__project_id"
     raw_id_fields = ("approval",)
-    list_display = ("approval", "user", "sent_at", "created_at")
-    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_display = ("approval", "user", "status", "sent_at", "created_at")
+    list_filter = ("status", ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")
     search_help_text = gettext_lazy("An approval's id, or a person")

@@ -321,11 +321,11 @@ def take_quick_steps(claimed: ClaimedRun, log: RunLog, mode: HandoffMode) -> Slo
             outcome = dispatch.recover(claimed, gate, step.calls)
         if isinstance(outcome, dispatch.Child):
             if handoff:
-                put.enqueue(outcome.log.id)
+                put.enqueue(outcome.log.id, turn=outcome.log.turn)
             handoff = handoff or outcome.log
         elif outcome:
             if handoff:
-                put.enqueue(handoff.id)
+                put.enqueue(handoff.id, turn=handoff.turn)
             return carry(claimed, log, outcome) if mode.carried else Perform(outcome)
 
 
@@ -383,7 +383,7 @@ def pass_on(claimed: ClaimedRun, then: RunLog | None, mode: HandoffMode) -> Rele
     if then is not None and mode.on:
         attempt = claiming.claim_locked(then)
     elif then is not None:
-        put.enqueue(then.id)
+        put.enqueue(then.id, turn=then.turn)
     if then is not None and attempt is not None and mode.through:
         return Released(go_on(claimed, then, mode))
     claimed.flush()

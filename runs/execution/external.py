@@ -109,11 +109,11 @@ def execute(tool_call_id: str) -> None:
         dispatch.leave_evidence([done])
 
 
-def pass_on(tool_call_id: str) -> None:
-    """Leave the call to another worker."""
+def pass_on(tool_call_id: str, delay: float = 0) -> None:
+    """Leave the call to another worker, if need be after `delay` seconds."""
     found = row(FIND, [tool_call_id])
     if found:
-        put.enqueue_call(found[0], tool_call_id)
+        put.enqueue_call(found[0], tool_call_id, delay)
 
 
 def carry(claimed: ClaimedRun, gate: GateOnDemand, call_id: str) -> Ready | None:
@@ -130,7 +130,7 @@ def carry(claimed: ClaimedRun, gate: GateOnDemand, call_id: str) -> Ready | None
         else:
             return None
         if isinstance(outcome, dispatch.Child):
-            put.enqueue(outcome.log.id)
+            put.enqueue(outcome.log.id, turn=outcome.log.turn)
         elif isinstance(outcome, tuple):
             (outcome,) = outcome
         if isinstance(outcome, Ready):
@@ -189,6 +189,6 @@ def hand_over(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> None:
         return
     outcome = dispatch.begin(claimed, gate, call, passed)
     if isinstance(outcome, dispatch.Child):
-        put.enqueue(outcome.log.id)
+        put.enqueue(outcome.log.id, turn=outcome.log.turn)
     if claimed.state.calls[call.call_id].phase == phases.READY:  # its answer had come before it was asked for
         carry(claimed, gate, call.call_id)

@@ -149,7 +149,7 @@ def request(
         waits.NewWait(WaitKind.APPROVAL, key, tool_call_id=row_id, expires_at=approval.expires_at),
     )
     claimed.absorb()
-    put.enqueue_task("notify", approval.pk)
+    put.enqueue_task("notify", approval.pk, turn=put.for_people(approval.organization_id))
 
 
 def consume(log: RunLog, approval_id: str | None) -> None:

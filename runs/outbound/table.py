@@ -107,10 +107,10 @@ WITH answers AS (
     UPDATE runs_outboundcall c SET answer = a.answer, answered_at = clock_timestamp()
     FROM unnest(%(ids)s::bigint[], %(answers)s::text[]) AS a (id, answer)
     WHERE c.id = a.id AND c.holder = %(name)s AND c.answered_at IS NULL
-    RETURNING c.id, c.run_id, c.wake
+    RETURNING c.id, c.run_id, c.wake, c.organization_id, c.rank
 ), woken AS (
-    INSERT INTO runs_queuemessage (queue, payload, run_id, due_at)
-    SELECT %(queue)s, wake, run_id, clock_timestamp() FROM answers
+    INSERT INTO runs_queuemessage (queue, payload, run_id, organization_id, priority, due_at)
+    SELECT %(queue)s, wake, run_id, organization_id, rank, clock_timestamp() FROM answers
 )
 SELECT id FROM answers
 """

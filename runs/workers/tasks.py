@@ -1,7 +1,17 @@
-"""What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
+"""What the queue calls. A message that comes twice, late, or for a run that is gone does nothing.
+
+A worker waits no longer than LOCK_SECONDS for a row that somebody else has locked: what it was to do goes
+back to the queue for a while, and it takes the next message.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
+from django.db import OperationalError
 
+from common.db import is_locked
 from memory import duplicates
 from runs.actions import mcp
 from runs.execution import executor, external
@@ -11,13 +21,32 @@ from runs.queue import put, worker_status
 from runs.webhooks import sending
 from runs.workers import sweep
 
+logger = logging.getLogger(__name__)
+
+LOCKED_SECONDS = 3.0  # until a run whose row is locked is looked at again
+
+
+@contextmanager
+def unless_locked(run_id: str, again: Callable[..., None] = put.enqueue) -> Iterator[None]:
+    """Have another look at the run taken in a while where its row, or its parent's, is locked. A run that
+    had been claimed by then is pending again when its lease has run out.
+    """
+    try:
+        yield
+    except OperationalError as error:
+        if not is_locked(error):
+            raise
+        logger.warning("%s is locked by somebody else; it goes back to the queue", run_id)
+        again(run_id, delay=LOCKED_SECONDS)
+
 
 def advance(run_id: str) -> None:
     """Drive a pending run."""
     if worker_status.stopping():  # somebody else's, then
         put.enqueue(run_id)
         return
-    executor.run(run_id, carried=True)
+    with unless_locked(run_id):
+        executor.run(run_id, carried=True)
 
 
 def resume(run_id: str) -> None:
@@ -25,13 +54,15 @@ def resume(run_id: str) -> None:
     if worker_status.stopping():
         put.resume(run_id)
         return
-    executor.resume(run_id)
+    with unless_locked(run_id, again=put.resume):
+        executor.resume(run_id)
 
 
 def wake(run_id: str) -> None:
     """Resolve what the run waits for and is due by now, and drive it."""
-    sweep.expire_waits_of(run_id)
-    advance(run_id)
+    with unless_locked(run_id):
+        sweep.expire_waits_of(run_id)
+        advance(run_id)
 
 
 def execute_call(tool_call_id: str) -> None:
@@ -39,7 +70,13 @@ def execute_call(tool_call_id: str) -> None:
     if worker_status.stopping():
         external.pass_on(tool_call_id)
         return
-    external.execute(tool_call_id)
+    try:
+        external.execute(tool_call_id)
+    except OperationalError as error:
+        if not is_locked(error):
+            raise
+        logger.warning("the run of %s is locked by somebody else", tool_call_id)
+        external.pass_on(tool_call_id, LOCKED_SECONDS)
 
 
 def notify(approval_id: str) -> None:

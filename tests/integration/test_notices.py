@@ -29,7 +29,14 @@ def queued(monkeypatch, settings):
     """What is asked of the queue, in order: (task, arguments, delay)."""
     settings.PUBLIC_URL = "https://deputy.example"
     found = []
-    monkeypatch.setattr(put, "enqueue_task", lambda name, *args, delay=0: found.append((name, args, delay)))
+
+    def enqueue_task(name, *args, delay=0, turn=None):
+        if name == "deliver" and not delay:  # what is for now is done now
+            tasks.deliver(*args)
+        else:
+            found.append((name, args, delay))
+
+    monkeypatch.setattr(put, "enqueue_task", enqueue_task)
     return found
 
 

@@ -82,7 +82,7 @@ def test_messages_in_any_order_complete_all_runs(ask, world):
 
 def test_a_lost_message_is_sent_again_by_the_sweep(ask, world, monkeypatch):
     run = ask(in_order(say("done")), drive=False)
-    monkeypatch.setattr("runs.workers.sweep.put.enqueue", tasks.advance)
+    monkeypatch.setattr("runs.workers.sweep.put.enqueue", lambda run_id, turn: tasks.advance(run_id))
     Run.objects.update(queued_at=timezone.now() - HOUR)
 
     assert sweep().requeued == 1

@@ -8,7 +8,7 @@ from django.utils import timezone
 from runs.execution import executor
 from runs.models import Run, ToolCall, Wait
 from runs.providers.base import ProviderError
-from runs.workers.sweep import sweep
+from runs.workers.sweep import sweep, worker_died
 from tests.acting import cancel, message
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
@@ -57,8 +57,7 @@ def is_poison(parent, child):
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             executor.run(child.pk)
-        Run.objects.filter(pk=child.pk).update(lease_expires_at=timezone.now() - HOUR)
-        sweep()
+        worker_died(child.pk, Run.objects.get(pk=child.pk).attempt, by_itself=True)
     Scripted.play = before
 
 

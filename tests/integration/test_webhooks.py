@@ -33,9 +33,11 @@ ALL = list(WebhookEvent.values)
 def enqueued(monkeypatch):
     """What is put on the queue: (task, argument, delay)."""
     found = []
-    monkeypatch.setattr(
-        put, "enqueue_task", lambda name, *arguments, delay=0: found.append((name, *arguments, delay))
-    )
+
+    def enqueue_task(name, *arguments, delay=0, turn=None):
+        found.append((name, *arguments, delay))
+
+    monkeypatch.setattr(put, "enqueue_task", enqueue_task)
     return found
 
 
