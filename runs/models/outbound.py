@@ -23,8 +23,8 @@ class OutboundCall(Created):
     the run's next step; that step removes the row. `attempt` is the run's: it fences both.
 
     `target` is the model or the tool, `host` whom it asks; `most` and `host_most` say how many may be under
-    way there at once. `rank` is 0 where a person waits for it (a personal agent's own run) and 1 elsewhere, as the priority of a
-    queue message is.
+    way there at once. `rank` is 0 where a person waits for it (a personal agent's own run) and 1 elsewhere,
+    as the priority of a queue message is.
     `request` is what to ask, `receipt` what the step needs to record the answer; like the answer they are
     JSON as text, which PostgreSQL need not read. `threaded` calls need a thread of the carrier, since their
     code is not asynchronous. The call ends after `seconds`, and at `expires_at`, when its run's time is over.

@@ -19,7 +19,7 @@ from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
 from runs.actions import mcp
-from runs.outbound import notices
+from runs.outbound import lost, notices
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import Death, WorkerStatus
 from runs.webhooks import sending
