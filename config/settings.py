@@ -73,6 +73,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "common.csp.policy",
     "config.static.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -82,6 +83,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "common.api.errors.Unavailable",
+    "common.characters.Characters",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -319,6 +321,17 @@ PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first u
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person
 API_PER_MINUTE_UNKNOWN = env.whole_number("API_PER_MINUTE_UNKNOWN", 120, least=0)  # of one address
+BODY_BYTES = env.whole_number("BODY_BYTES", 1_048_576, least=10_000)  # of a request; files may be larger
+UPLOAD_BYTES = env.whole_number("UPLOAD_BYTES", 20_971_520, least=10_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_BYTES  # Django's own, of a form without its files
+STREAMS = env.whole_number("STREAMS", 50)  # live streams and long polls of one token in one web process
+CALLS_IN_REPLY = env.whole_number("CALLS_IN_REPLY", 32)  # of a model; the rest is refused
+OPEN_APPROVALS = env.whole_number("OPEN_APPROVALS", 20)  # of one run
+OPEN_APPROVALS_ALL = env.whole_number("OPEN_APPROVALS_ALL", 1000)  # of one organization
+SIGN_IN_SECONDS = env.whole_number("SIGN_IN_SECONDS", 300)  # in which are allowed, of attempts to sign in:
+SIGN_INS = env.whole_number("SIGN_INS", 10)  # to one account from one address
+SIGN_INS_ADDRESS = env.whole_number("SIGN_INS_ADDRESS", 100)  # from one address
+SIGN_INS_ACCOUNT = env.whole_number("SIGN_INS_ACCOUNT", 50)  # to one account from browsers it does not know
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
 MCP_ALLOW = env.names("MCP_ALLOW", ())

@@ -20,15 +20,17 @@ from .rendering import in_order
 from .system import ContextSystem
 from .tree import Tree
 
+USER, PERSON = "User", "Person"  # the segment about the person, and the page of their name
 SEGMENTS = (
     ("sys", "System", "who you are and what binds you", SegmentType.SYSTEM, SegmentPermission.READ_ONLY),
-    ("usr", "User", "whom you work for", SegmentType.USER, SegmentPermission.READ_WRITE),
+    ("usr", USER, "whom you work for", SegmentType.USER, SegmentPermission.READ_WRITE),
     ("task", "Task", "what is to be done", SegmentType.CUSTOM, SegmentPermission.READ_WRITE),
     ("tool", "Tools", "what tools gave back", SegmentType.TOOL, SegmentPermission.READ_WRITE),
 )
 PASSED_ON = ("usr", "task")
 NOT_PASSED_ON = "(folded where it was, so it was not passed on)"
 HEAD_LENGTH = 500  # of a goal, in characters: what stays readable when its page is folded
+FROM_PARENT = "From the agent that asked"  # the page of what a child inherits
 RESULT_LENGTH = 4_000  # a longer result becomes a page
 PART_LENGTH = 6_000  # of a page made of a result: what can be opened at once
 
@@ -265,7 +267,7 @@ def _standing(facts: ViewFacts) -> dict[str, list[Plan]]:
             Plan("Policy", facts.policy_notes, "", "sys/policy"),
         ],
         "usr-0": [
-            Plan("Person", facts.person, "", "usr/person"),
+            Plan(PERSON, facts.person, "", "usr/person"),
             Plan("Preferences", "", preferences, "usr/preferences"),
         ],
     }
@@ -294,7 +296,7 @@ def _from_parent(facts: ViewFacts) -> Plan:
         inside = sorted(children.get(page.index, ()), key=lambda child: child.position)
         return Plan(page.name, page.description, pages=tuple(map(copy, inside)))
 
-    return Plan("From the agent that asked", pages=tuple(map(copy, children.get(None, ()))))
+    return Plan(FROM_PARENT, pages=tuple(map(copy, children.get(None, ()))))
 
 
 def task_source(run_id: str) -> str:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from common import times
+from common import redact, times
 from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.authority import holds
@@ -98,7 +98,7 @@ class ApprovalAdmin(History, TenantAdmin):
         return format_html(
             '<span class="dp-strong">{}</span> <span class="dp-help">{}</span>'
             '<span class="dp-block">{}</span>',
-            *(run.user, place, Truncator(run.goal).chars(90)),
+            *(run.user, place, Truncator(redact.shown(run.goal)).chars(90)),
         )
 
     @admin.display(description=gettext_lazy("Why"))

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
@@ -14,9 +13,9 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
-from common import redact
 from groups.admin.tenancy import History, Related, TenantAdmin
 from runs.admin import health
+from runs.admin.masking import WithoutSecrets
 from runs.admin.policy_pages import PolicyPages
 from runs.models import (
     ApprovalDecision,
@@ -28,17 +27,6 @@ from runs.models import (
     Wait,
     WorkerGroup,
 )
-
-
-class WithoutSecrets:
-    """What fields named like secrets hold is masked; nobody saves such a row."""
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
-        for field in found._meta.fields if found is not None else ():
-            if isinstance(field, JSONField):
-                setattr(found, field.name, redact.masked(getattr(found, field.name)))
-        return found
 
 
 class RowsOfRuns(WithoutSecrets, History, TenantAdmin):

@@ -20,7 +20,9 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from common import times
+from common import redact, times
+from common.api import slots
+from common.api.errors import Problem
 from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.authority import NotAllowed, Verb, can, holds
@@ -33,10 +35,12 @@ from runs.actions.start import CannotStart, start
 from runs.admin import recalled, words
 from runs.admin.ask import AskForm
 from runs.admin.context_at import seen
+from runs.admin.masking import WithoutSecrets
 from runs.admin.run_tree import MOST, SHOWN_CHILDREN, run_tree, stamp
 from runs.admin.run_tree import path as path_to
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
+from runs.api.readers import Reader
 from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
@@ -105,7 +109,7 @@ class RootFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(History, TenantAdmin):
+class RunAdmin(WithoutSecrets, History, TenantAdmin):
     project_lookup = "project_id"
     fixed = ()
     list_display = (
@@ -144,7 +148,8 @@ class RunAdmin(History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Goal"), ordering="goal")
     def goal_start(self, run: Run) -> str:
-        return run.goal[:90] + ("…" if len(run.goal) > 90 else "")
+        goal = redact.shown(run.goal)
+        return goal[:90] + ("…" if len(goal) > 90 else "")
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, run: Run) -> str:
@@ -222,9 +227,17 @@ class RunAdmin(History, TenantAdmin):
     def stream_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """What happens in the run and below it, as the API streams it; the page reads it as hints."""
         run = self.visible_or_404(request, object_id)
+        last = request.GET.get("last_event_id", "")
+        if stream.told_all(run, True, last):
+            return HttpResponse(status=204)
+        try:
+            slot = slots.take(request.user, None)
+        except Problem as refused:  # the page looks by itself from time to time
+            return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
+        cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)
+        events = stream.events(cursor, last, Reader.of_admin(request, run), slot)
         if not connection.in_atomic_block:
             connection.close()  # a stream holds none
-        events = stream.events(stream.TreeCursor(run.pk, run.root_id), request.GET.get("last_event_id", ""))
         headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
 
@@ -242,7 +255,8 @@ class RunAdmin(History, TenantAdmin):
         tree = run_tree(run.root_id, run.organization_id, run.pk, shown_children)
         below = [one.id for one in tree.here if one.id != run.pk]
         asked = questions(run, [wait.correlation_key for wait in inputs])
-        story = timeline(run, below, tree.events, shown_events)
+        own = run.user_id == request.user.pk
+        story = timeline(run, below, tree.events, shown_events, own)
         recalled.fill(request, run, story.entries)
         return {
             "run": run,

@@ -8,12 +8,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from common import times
+from common import redact, times
 from runs.actions.fork import POINTS
 from runs.admin import words
 from runs.admin.words import Line
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, WaitKind, WaitOutcome
+from runs.observe import showing
 
 SHOWN_EVENTS = 200
 MOST_EVENTS = 5_000
@@ -137,11 +138,17 @@ Lanes = dict[str, tuple[str, int]]  # agent -> name, lane
 Call = tuple[str, str]  # run, call id
 
 
-def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = SHOWN_EVENTS) -> Timeline:
-    """The last `shown` of `total` events of the run and the runs `below` it: three queries."""
+def timeline(
+    run: Run, below: Sequence[str] = (), total: int = 0, shown: int = SHOWN_EVENTS, own: bool = False
+) -> Timeline:
+    """The last `shown` of `total` events of the run and the runs `below` it: three queries. `own`: for the
+    person the run works for.
+    """
     shown = max(1, min(shown, MOST_EVENTS))
     latest = RunEvent.objects.filter(run_id__in=[run.pk, *below]).order_by("-created_at", "-run_id", "-seq")
     events = list(latest[:shown])[::-1]
+    for event in events:
+        event.payload = showing.payload(event.type, event.payload, own)
     if not events:
         return Timeline([], 0, [])
     created = _created(events)
@@ -155,7 +162,7 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
         call = calls.get(key)
         if call and key not in carded:
             carded.add(key)
-            entry.card = _card(call, facts.get(key, {}))
+            entry.card = _card(call, facts.get(key, {}), own)
             entry.detail = ""
         elif call:
             entry.detail = entry.detail or call.tool
@@ -268,7 +275,7 @@ def _detail(type: EventType, payload: dict[str, Any]) -> str:
     return ""
 
 
-def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
+def _card(call: ToolCall, facts: dict[str, Any], own: bool) -> Card:
     decision = facts.get("decision") or {}
     asked = facts.get("asked") or {}
     blocked = facts.get("blocked") or {}
@@ -284,11 +291,11 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
         status=call.status,
         status_label=str(call.get_status_display()),
         tone=words.tone(call.status),
-        arguments=words.shown(call.effective_arguments),
-        asked=words.shown(call.arguments) if changed else [],
+        arguments=words.shown(showing.call(call.tool, call.effective_arguments, own)),
+        asked=words.shown(showing.call(call.tool, call.arguments, own)) if changed else [],
         decision=said,
-        rule=str(blocked.get("rule") or asked.get("rule") or decision.get("rule") or ""),
-        result=words.shown(call.result) if call.result is not None else [],
+        rule=str((blocked or asked).get("decision", decision).get("rule") or ""),
+        result=words.shown(showing.call(call.tool, call.result, own)) if call.result is not None else [],
         error=words.shown(call.error) if call.error else [],
         duration=times.between(call.created_at, call.ended_at),
         approval=str(asked.get("approval", "")),
@@ -313,4 +320,4 @@ def questions(run: Run, keys: Sequence[str]) -> dict[str, str]:
         return {}
     asked = RunEvent.objects.filter(run=run, type=EventType.TOOL_WAITS, payload__correlation_key__in=keys)
     payloads = asked.order_by("seq").values_list("payload", flat=True)
-    return {str(said["correlation_key"]): str(said.get("question", "")) for said in payloads}
+    return {str(said["correlation_key"]): redact.shown(str(said.get("question", ""))) for said in payloads}

@@ -70,7 +70,7 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
         run = self._found(pk)
         with _refusals():
             moment = agent_view.view_at(run.pk, at, request.query_params.get("agent"))
-        return Response(ViewSerializer(moment).data)
+        return Response(ViewSerializer(moment.shown(run.user_id == request.user.pk)).data)
 
     @documented(
         "Look into what an agent sees, or rearrange it",
@@ -116,5 +116,6 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
                 by=str(request.actor),
                 agent=asked["agent"] or None,
                 ask_policy=not request.actor.is_person,
+                own=run.user_id == request.user.pk,
             )
         return Response({"operation": asked["operation"], "result": result})

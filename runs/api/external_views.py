@@ -52,8 +52,10 @@ class OutsideView(ApiView):
     @documented("The calls of a run, the oldest first", CallSummarySerializer(many=True))
     def list(self, request: Any, pk: str) -> Response:
         only(request, "limit", "cursor", "ordering")
-        page = self.paginate_queryset(self.get_queryset().filter(run=self._found(pk)))
-        return self.get_paginated_response(CallSummarySerializer(page, many=True).data)
+        run = self._found(pk)
+        page = self.paginate_queryset(self.get_queryset().filter(run=run))
+        told = CallSummarySerializer(page, many=True, context={"own": run.user_id == request.user.pk})
+        return self.get_paginated_response(told.data)
 
     @documented(
         "Call a tool",
@@ -71,6 +73,9 @@ class OutsideView(ApiView):
                         "BUDGET_STEPS": "The run's steps are used up; this has ended it.",
                         "BUDGET_TOKENS": "The run's tokens are used up; this has ended it.",
                         "BUDGET_SECONDS": "The run's time is used up; this has ended it.",
+                    },
+                    429: {
+                        "TOO_MANY_APPROVALS": "Too many calls of the run, or the organization, wait already."
                     },
                     422: {
                         "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; see `errors`.",
@@ -142,7 +147,8 @@ class OutsideView(ApiView):
         run, _ = self._call(pk, call_id)
         with as_problems():
             resolve.resolve(run.pk, call_id, actor=request.actor, **asked)
-        return Response(CallSerializer(calls.look(run, call_id)).data)
+        own = run.user_id == request.user.pk
+        return Response(CallSerializer(calls.look(run, call_id), context={"own": own}).data)
 
     @documented(
         "Complete a run",
@@ -198,6 +204,8 @@ def refuse(found: calls.Look) -> None:
     code, message = error.get("code", ""), error.get("message", "")
     if found.status == "denied":
         raise Problem(403, code, message, call_id=found.call_id, unlockable=error.get("unlockable", False))
+    if code == "TOO_MANY_APPROVALS":
+        raise Problem(429, code, message, headers={"Retry-After": "60"}, call_id=found.call_id)
     if code in ("INVALID_ARGUMENTS", "UNKNOWN_TOOL"):
         raise Problem(422, code, message, wrong_arguments(error), call_id=found.call_id)
 
@@ -210,7 +218,7 @@ def awaiting(answer: Response, run: Run, call_id: str, seconds: float, or_parked
 
 
 def shown(request: Any, found: calls.Look) -> Response:
-    body = CallSerializer(found).data
+    body = CallSerializer(found, context={"own": found.user_id == request.user.pk}).data
     if not found.open:
         return Response(body)
     location = reverse("api-call-detail", [found.run, found.call_id], request=request)

@@ -13,6 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.api import slots
 from common.api.errors import bad_query
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.pagination import OldestFirst, whole_number
@@ -26,6 +27,7 @@ from runs.actions.start import start
 from runs.api import access, signals, stream
 from runs.api.context_views import ContextActions
 from runs.api.filters import RunFilter
+from runs.api.readers import Reader
 from runs.api.refusals import as_problems
 from runs.api.serializers import (
     MAX_SEQ,
@@ -152,7 +154,9 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         link = None
         if more:
             link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
-        return Response({"results": EventSerializer(page, many=True).data, "next": link})
+        return Response(
+            {"results": EventSerializer(page, many=True, context={"own": self._own(run)}).data, "next": link}
+        )
 
     @documented("Follow a run", EVENT_STREAM, parameters=[LAST, DELTAS], description=FOLLOW)
     @action(detail=True, url_path="events/stream", url_name="events-stream", **BARE)
@@ -291,6 +295,10 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         run: Run = self.get_object_or_404(self.get_queryset(), pk=pk)
         return run
 
+    def _own(self, run: Run) -> bool:
+        """Whether the asker is the person the run works for."""
+        return bool(run.user_id == self.request.user.pk)
+
     def _shown(self, pk: str) -> Any:
         run = self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)
         return RunSerializer(run, context={"doing": doing.of(run)}).data
@@ -299,11 +307,14 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         only(self.request, "last_event_id", "deltas")
         run = self._found(pk)
         last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
-        told_all = cursor is stream.RunCursor and last == f"{run.pk}:{run.last_seq}"
-        if told_all and not run.is_active:
+        if stream.told_all(run, cursor is stream.TreeCursor, last):
             return HttpResponse(status=204)  # tells a browser not to come again
+        slot = slots.take(self.request.user, self.request.auth)
+        reader = Reader.of_api(self.request, run)
         return StreamingHttpResponse(
-            stream.events(cursor(run.pk, run.root_id), last, deltas=self._yes("deltas")),
+            stream.events(
+                cursor(run.pk, run.root_id, run.user_id), last, reader, slot, deltas=self._yes("deltas")
+            ),
             content_type="text/event-stream",
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )

@@ -14,10 +14,12 @@ from runs.actions.message import MAX_CONTENT
 from runs.actions.start import MAX_CONTEXT, MAX_GOAL
 from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
 from runs.models.choices import Driver
+from runs.observe import showing
 
 MAX_REASON = 5_000
 MAX_SEQ = 2**31 - 1
 
+SAID = ("goal", "context", "output", "error")  # of a run, by people and models: may hold secrets
 SOURCES = ("user", "organization", "outside", "unknown")
 
 
@@ -95,6 +97,10 @@ class RunSummarySerializer(serializers.ModelSerializer):
         ]
         read_only_fields = fields
 
+    def to_representation(self, run: Run) -> dict[str, Any]:
+        said: dict[str, Any] = super().to_representation(run)
+        return said | {name: redact.masked(said[name]) for name in SAID if name in said}
+
 
 class WithWaits(RunSummarySerializer):
     waits = serializers.SerializerMethodField(help_text="What the run waits for now.")
@@ -169,9 +175,11 @@ class EventSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
     def to_representation(self, event: RunEvent) -> dict[str, Any]:
-        """The digest is that of the payload as stored, without anything masked."""
+        """The digest is that of the payload as stored, without anything masked. `own` in the context: for the
+        person the run works for.
+        """
         said = super().to_representation(event)
-        return {**said, "payload": redact.masked(said["payload"])}
+        return {**said, "payload": showing.payload(event.type, event.payload, self.context["own"])}
 
 
 class EventPageSerializer(serializers.Serializer):

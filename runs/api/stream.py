@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,13 +11,19 @@ from typing import Any
 import psycopg
 from rest_framework.renderers import JSONRenderer
 
-from common import redact
+from common import db, redact
+from common.api.slots import Slot
 from common.web import let_go
 from runs.api.feed import Feed, feed
+from runs.api.readers import Reader
+from runs.models import Run
 from runs.models.choices import TERMINAL
+from runs.observe import showing
 from runs.outbound.following import Delta
 
 HEARTBEAT_SECONDS = 15.0  # a comment, so that proxies and clients see the line is alive
+RIGHTS_SECONDS = 5.0  # between two looks at whether the reader still may, where nothing happens
+FRESH_SECONDS = 1.0  # and where much does
 LONGEST_SECONDS = 600.0  # then the client connects again, and its rights are looked at again
 HELD_SECONDS = 0.05  # between two looks when an open transaction holds events back
 HOLD_SECONDS = 15  # no transaction holds events back for longer
@@ -37,6 +44,7 @@ JOIN LATERAL (SELECT * FROM runs_runevent e WHERE e.run_id = sent.run_id AND e.s
 ORDER BY e.run_id, e.seq
 """
 TIMES = "SELECT run_id, seq, created_at FROM runs_runevent WHERE run_id = ANY(%s) ORDER BY run_id, seq"
+ENDS = "SELECT max(created_at), run_id, max(seq) FROM runs_runevent WHERE run_id = ANY(%s) GROUP BY run_id"
 # What began before this may still commit: an event's time is never earlier than its transaction's start.
 HORIZON = """
 SELECT GREATEST(LEAST(clock.now, min(xact_start)), clock.now - %s * interval '1 second')
@@ -68,10 +76,10 @@ def parse_id(text: str) -> tuple[str, int] | None:
 
 
 class RunCursor:
-    """One run's events. Its seq is the order in which they were committed."""
+    """One run's events. Its seq is the order in which they were committed. `user_id`: whom it works for."""
 
-    def __init__(self, run_id: str, root_id: str) -> None:
-        self.run_id, self.root_id = run_id, root_id
+    def __init__(self, run_id: str, root_id: str, user_id: int) -> None:
+        self.run_id, self.root_id, self.user_id = run_id, root_id, user_id
         self.seq = 0
 
     async def resume(self, source: Feed, last: tuple[str, int] | None) -> bool:
@@ -104,8 +112,8 @@ class TreeCursor:
     the oldest open transaction.
     """
 
-    def __init__(self, run_id: str, root_id: str) -> None:
-        self.run_id, self.root_id = run_id, root_id
+    def __init__(self, run_id: str, root_id: str, user_id: int) -> None:
+        self.run_id, self.root_id, self.user_id = run_id, root_id, user_id
         self.sent: dict[str, int] = {}
         self.times: dict[str, datetime] = {}
 
@@ -175,15 +183,29 @@ def below(tree: list[Row], run_id: str) -> dict[str, tuple[str, int]]:
 
 
 async def events(
-    cursor: RunCursor | TreeCursor, last_event_id: str, deltas: bool = True
+    cursor: RunCursor | TreeCursor, last_event_id: str, reader: Reader, slot: Slot, deltas: bool = True
 ) -> AsyncIterator[bytes]:
-    """The stream's bytes, until what it follows has ended or LONGEST_SECONDS are over. With `deltas` also
-    what models say while they say it, which has no id: it is not in the log.
+    """The stream's bytes, until what it follows has ended, its reader may no longer read, or
+    LONGEST_SECONDS are over. Gives the slot back. With `deltas` also what models say while they say it,
+    which has no id: it is not in the log.
+
+    Behind `retry` and comments stands no empty line: some clients take each block for an event.
     """
-    let_go()
+    try:
+        let_go()
+        yield b"retry: 2000\n"
+        async for told in _told(cursor, last_event_id, Rights(reader), deltas):
+            yield told
+    finally:
+        slot.give_back()
+
+
+async def _told(
+    cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rights", deltas: bool
+) -> AsyncIterator[bytes]:
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
-    yield b"retry: 2000\n\n"
+    heard = time.monotonic()
     early: list[Delta] = []  # words whose question's own events have not been sent yet
     async with source.follow(cursor.root_id, words=deltas) as woken:
         if last_event_id and not await cursor.resume(source, parse_id(last_event_id)):
@@ -197,11 +219,14 @@ async def events(
                     yield spoken(delta)
             try:
                 batch = await cursor.read(source)
+                if not await rights.hold(source):
+                    return
             except psycopg.OperationalError:
                 await asyncio.sleep(1)
                 continue
             for row in batch.rows:
-                yield written(row)
+                heard = time.monotonic()
+                yield written(row, own=cursor.user_id == rights.reader.user_id)
             if batch.ended:
                 yield b"event: end\ndata: {}\n\n"
                 return
@@ -209,8 +234,11 @@ async def events(
                 await source.announce(cursor.root_id)
             if batch.held:
                 await asyncio.sleep(HELD_SECONDS)
-            elif not batch.more and not await _woken(woken, HEARTBEAT_SECONDS):
-                yield b": still here\n\n"
+            elif not batch.more:
+                await _woken(woken, min(RIGHTS_SECONDS, HEARTBEAT_SECONDS))
+                if time.monotonic() - heard >= HEARTBEAT_SECONDS:
+                    heard = time.monotonic()
+                    yield b": still here\n"
 
 
 def _early(cursor: RunCursor | TreeCursor, delta: Delta) -> bool:
@@ -221,24 +249,55 @@ def _early(cursor: RunCursor | TreeCursor, delta: Delta) -> bool:
 
 def spoken(delta: Delta) -> bytes:
     """Words as text/event-stream has them."""
-    told = {"run": delta.run_id, "agent": delta.agent, "after": delta.after, "text": delta.text}
+    told = {
+        "run": delta.run_id,
+        "agent": delta.agent,
+        "after": delta.after,
+        "text": redact.masked(delta.text),
+    }
     return b"event: delta\ndata: %s\n\n" % JSONRenderer().render(told)
 
 
-async def _woken(woken: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(woken.wait(), seconds)
-    except TimeoutError:
+class Rights:
+    """A reader's, looked at again when the last look is older than FRESH_SECONDS."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.looked = reader, float("-inf")
+
+    async def hold(self, source: Feed) -> bool:
+        if time.monotonic() - self.looked < FRESH_SECONDS:
+            return True
+        self.looked = time.monotonic()
+        return await self.reader.may_still(source)
+
+
+def told_all(run: Run, whole_tree: bool, last_event_id: str) -> bool:
+    """Whether a client that has heard up to this event has heard all there will ever be."""
+    last = parse_id(last_event_id)
+    if last is None or run.is_active:
         return False
-    return True
+    if not whole_tree:
+        return last == (run.pk, run.last_seq)
+    runs = below(db.rows(TREE, [run.root_id]), run.pk)
+    if any(status not in TERMINAL for status, _ in runs.values()):
+        return False
+    ends = db.rows(ENDS, [list(runs)])
+    return bool(ends) and last == max(ends)[1:]
 
 
-def written(row: Row) -> bytes:
-    """One event as text/event-stream has it, with the JSON of `events/`. Written once for all who follow."""
-    key, payload = (row[0], row[1]), row[4]
+async def _woken(woken: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(woken.wait(), seconds)
+
+
+def written(row: Row, own: bool) -> bytes:
+    """One event as text/event-stream has it, with the JSON of `events/`. Written once for all who follow;
+    `own`: for whom the run works for.
+    """
+    key, payload = (row[0], row[1], own), row[4]
     kept = _written.get(key)
     if kept is None or kept[0] != payload:  # pruning empties a payload
-        event = dict(zip(COLUMNS, row, strict=True)) | {"payload": redact.masked(payload)}
+        event = dict(zip(COLUMNS, row, strict=True)) | {"payload": showing.payload(row[2], payload, own)}
         told = b"id: %s:%d\ndata: %s\n\n" % (row[0].encode(), row[1], JSONRenderer().render(event))
         if len(_written) >= KEPT:
             del _written[next(iter(_written))]
@@ -246,4 +305,5 @@ def written(row: Row) -> bytes:
     return kept[1]
 
 
-_written: dict[tuple[str, int], tuple[Any, bytes]] = {}  # the latest events, with the payload they were of
+# the latest events, with the payload they were of
+_written: dict[tuple[str, int, bool], tuple[Any, bytes]] = {}

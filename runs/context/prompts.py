@@ -319,7 +319,7 @@ def record_reply(claimed: ClaimedRun, reply: Reply, receipt: dict[str, Any]) -> 
 
 def request(call: ToolRequest) -> dict[str, Any]:
     kept = {"name": call.name, "arguments": normalise(call.arguments)}
-    return {**kept, "problem": call.problem} if call.problem else kept
+    return {**kept, "problem": call.problem, "code": call.code} if call.problem else kept
 
 
 def usage(state: State) -> dict[str, int]:

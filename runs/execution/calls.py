@@ -30,6 +30,7 @@ class Look:
     """A call as it stands. `arguments` are the ones that ran or will run; `open`: its answer is to come."""
 
     run: str
+    user_id: int
     call_id: str
     name: str
     arguments: dict[str, Any]
@@ -46,6 +47,7 @@ def look(run: Run, call_id: str) -> Look:
     lost = call.ended_at is None and call.run.ended_at is not None
     return Look(
         run=call.run_id,
+        user_id=call.run.user_id,
         call_id=call.call_id,
         name=call.tool,
         arguments=call.effective_arguments,

@@ -99,7 +99,7 @@ def start_one(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | Ch
 def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
     """Ask the gate about a call. One that may not pass is refused, or stopped for a decision, here."""
     if call.problem:
-        refuse(claimed, gate, call, Refused("INVALID_ARGUMENTS", call.problem))
+        refuse(claimed, gate, call, Refused(call.problem_code, call.problem))
         return None
     agent = agent_of(claimed, gate, call)
     arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
@@ -112,6 +112,8 @@ def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
         before = None if held.approval_id else approvals.rejected_before(claimed.state, call, arguments)
         if before is not None:
             approvals.reject_again(claimed, call, said, before)
+        elif full := approvals.too_many(_log(claimed)):
+            refuse(claimed, gate, call, Refused("TOO_MANY_APPROVALS", full))
         else:
             approvals.request(claimed, call, said, gate().record(said.decision), held)
         return None

@@ -62,6 +62,12 @@ WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
   AND a.status = 'approved' AND a.consumed_at IS NULL
 ORDER BY a.id DESC LIMIT 1
 """
+OPEN = """
+SELECT (SELECT count(*) FROM (
+            SELECT FROM runs_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) a),
+       (SELECT count(*) FROM (
+            SELECT FROM runs_approval WHERE organization_id = %s AND status = 'pending' LIMIT %s) b)
+"""
 CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 
@@ -85,6 +91,20 @@ def held(run_id: str, call: Call, arguments: dict[str, Any]) -> Held:
         return NOTHING
     approval_id, row_id, allow_self_approval, *place = found
     return Held(approval_id, row_id, digest, About(*place), allow_self_approval)
+
+
+def too_many(log: RunLog) -> str:
+    """Why no further approval may be asked for, in words for the agent; empty where one may."""
+    most_here, most = settings.OPEN_APPROVALS, settings.OPEN_APPROVALS_ALL
+    here, everywhere = row(OPEN, [log.id, most_here, log.organization_id, most])
+    if here >= most_here:
+        return (
+            f"{here} calls of this run wait for a decision already; not more than {most_here} may. Wait "
+            "until some are decided, and ask for fewer at once."
+        )
+    if everywhere >= most:
+        return f"{everywhere} calls of the organization wait for a decision; at most {most} may. Try later."
+    return ""
 
 
 def request(

@@ -37,7 +37,8 @@ class Call:
     tool: str
     arguments: dict[str, Any]
     agent: str
-    problem: str | None = None
+    problem: str | None = None  # why it is not run
+    problem_code: str = ""
     phase: str = ASKED
     wait_kind: str = ""
     correlation_key: str = ""
@@ -211,6 +212,7 @@ def _ask(state: State, said: Said, requests: list[dict[str, Any]]) -> None:
             arguments=request["arguments"],
             agent=said.author,
             problem=request.get("problem"),
+            problem_code=request.get("code", "INVALID_ARGUMENTS"),
         )
         state.open_calls.append(call_id)
     batch = digest(said.author, [[r["name"], r["arguments"]] for r in requests])

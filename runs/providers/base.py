@@ -17,13 +17,15 @@ class ToolRequest:
 
     `id` is Deputy's call id in a message of the past and the provider's own, which nobody relies
     on, in a fresh reply. `problem` says why the arguments could not be read as a JSON object
-    (`arguments` is then `{}`); such a call is never run, the model gets the problem as its result.
+    (`arguments` is then `{}`); such a call is never run, the model gets the problem as its result, with
+    the error code `code`.
     """
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
     id: str = ""
     problem: str | None = None
+    code: str = "INVALID_ARGUMENTS"
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def test_nothing_is_told_that_an_open_transaction_might_still_come_before(ask):
         finally:
             await source._close_reader()
 
-    cursor = stream.TreeCursor(run.pk, run.root_id)
+    cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)
     assert len(asyncio.run(read(cursor)).rows) == len(ids_of([run, child]))
     late = own_connection()
     try:
@@ -246,7 +246,7 @@ def test_a_long_tree_is_told_page_by_page_in_one_order(ask, monkeypatch):
     cancel(run.pk)
 
     async def told():
-        cursor, source, found = stream.TreeCursor(run.pk, run.root_id), Feed(), []
+        cursor, source, found = stream.TreeCursor(run.pk, run.root_id, run.user_id), Feed(), []
         try:
             while True:
                 batch = await cursor.read(source)
