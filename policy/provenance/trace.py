@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from policy.provenance import choice, confidential, forms, lexicon, words
+from policy.provenance import choice, confidential, forms, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of
@@ -54,6 +54,7 @@ class Material:
         self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
         self._intent: Intent | None = None
         self._alike: list[tuple[Declaration, list[Piece]]] = []
+        self._read: list[records.Read] = []
         self._secrets: dict[str, str] = {}  # compact value → what it is called
         self._unproved = False  # something that was begun waits for a code
         self._approved: list[tuple[Declaration, Mapping[str, Any]]] = []
@@ -83,8 +84,11 @@ class Material:
         self._keep_secrets(confidential.in_text(text))
         self._add(Text(piece, "", "", text, 0, "outside"))
 
-    def read(self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any) -> None:
-        """The result of a call."""
+    def read(
+        self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
+    ) -> None:
+        """The result of a call. `tool`: its name, by which conditions ask for the result."""
+        self._read.append((tool, arguments, result))
         keys = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
@@ -139,7 +143,16 @@ class Material:
             self._said_words(),
         )
         effect = declared.effect or declared.network
-        return Facts(tuple(found), effect, self.read_outside, asked, why, carries)
+        before = tuple(self._read)
+        return Facts(
+            tuple(found),
+            effect,
+            self.read_outside,
+            asked,
+            why,
+            carries,
+            results=lambda: records.about(arguments, before),
+        )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
         """A title that steers may be put together of the person's words and of values that are trusted."""
