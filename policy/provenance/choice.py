@@ -50,6 +50,7 @@ RULES: tuple[tuple[re.Pattern[str], str, bool], ...] = tuple(
     )
 )
 MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost active\b|最多")
+OF_A_KIND = frozenset(("size", "date", "duration"))  # such words are said of anything: they need their noun
 LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
 CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
@@ -161,12 +162,23 @@ def _by_whom(text: Text) -> bool:
 
 def _by_rule(text: Text, said: str, pieces: Iterable[Piece]) -> bool:
     for pattern, attribute, highest in RULES:
-        if pattern.search(said) and any(
-            _best(each, attribute, highest, len(text.piece.records[text.key]))
-            for each in (text, *_same_elsewhere(text, pieces))
+        found = pattern.search(said)
+        if (
+            found
+            and (attribute not in OF_A_KIND or _of_kind(text, said[found.end() :]))
+            and any(
+                _best(each, attribute, highest, len(text.piece.records[text.key]))
+                for each in (text, *_same_elsewhere(text, pieces))
+            )
         ):
             return True
     return bool(MOST_OFTEN.search(said)) and _most_often(text)
+
+
+def _of_kind(text: Text, after: str) -> bool:
+    """Whether the next words name what the record is: "the last order", and not "as last time"."""
+    kinds = text.piece.nouns | (text.kind or frozenset())
+    return any(akin(kinds, frozenset((singular(word),))) for word in words.tokens(after)[:3])
 
 
 def _same_elsewhere(text: Text, pieces: Iterable[Piece]) -> Iterator[Text]:
