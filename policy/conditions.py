@@ -34,6 +34,9 @@ FACTS = {
 }
 FACT = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, FACTS))})\b")
 SOURCES = "sources"
+# A field of a record read earlier in the run: `read.get_order.status`, `read["shop.get_order"].status`.
+READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
+RESULTS = "read"
 
 STRING = re.compile(
     r'[rR]?(?:"{3}(?:\\.|[^\\])*?"{3}|\'{3}(?:\\.|[^\\])*?\'{3}'
@@ -80,6 +83,7 @@ class Condition:
     names: tuple[str, ...]
     reads_args: bool
     asks_origin: bool = False
+    asks_results: bool = False
 
 
 def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None) -> bool:
@@ -91,8 +95,8 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
-    if condition.asks_origin:
-        values |= _origins(arguments, facts)
+    if condition.asks_origin or condition.asks_results:
+        values |= _origins(arguments, facts, condition.asks_results)
     try:
         return _truth(condition.program.eval(data=values))
     except ConditionError:
@@ -101,7 +105,9 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
         raise ConditionError(_reason(failure)) from failure
 
 
-def _origins(arguments: Mapping[str, Any], facts: Callable[[], Facts] | None) -> dict[str, Any]:
+def _origins(
+    arguments: Mapping[str, Any], facts: Callable[[], Facts] | None, results: bool
+) -> dict[str, Any]:
     if facts is None:
         raise ConditionError("nothing says where the values come from")
     found = facts()
@@ -111,6 +117,7 @@ def _origins(arguments: Mapping[str, Any], facts: Callable[[], Facts] | None) ->
         "call_steering_from_outside": found.steering_from_outside,
         "call_asked_for": found.asked_for,
         "call_carries_confidential": bool(found.carries),
+        **({RESULTS: found.results()} if results else {}),
     }
 
 
@@ -142,7 +149,9 @@ def compiled(text: str) -> Condition:
     plain = _code(_plain(text))
     words = set(IDENTIFIER.findall(plain))
     names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
-    return Condition(program, names, "args" in words, plain != _code(text))
+    asks_results = bool(READ.search(plain))
+    names = tuple(name for name in names if not (asks_results and name == RESULTS))
+    return Condition(program, names, "args" in words, plain != _code(text), asks_results)
 
 
 def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -198,6 +207,8 @@ def _type_of(schema: Any, number: cel.Type) -> cel.Type:
 
 def _type_problems(text: str, variables: dict[str, cel.Type]) -> list[Problem]:
     everything = {"args": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
+    if READ.search(_code(text)):
+        everything[RESULTS] = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
     if _asks_origin(text):
         everything[SOURCES] = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
         everything |= dict.fromkeys(FACTS.values(), cel.Type.BOOL)

@@ -7,6 +7,7 @@ text that was read meanwhile has no say in it.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 
 from policy.provenance import lexicon, words
@@ -49,31 +50,65 @@ RULES: tuple[tuple[re.Pattern[str], str, bool], ...] = tuple(
     )
 )
 MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost active\b|最多")
+OF_A_KIND = frozenset(("size", "date", "duration"))  # such words are said of anything: they need their noun
 LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
+CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
-def chosen(
-    text: Text, said: Iterable[str], named: Callable[[str], bool], pieces: Iterable[Piece] = ()
-) -> bool:
-    """Whether the person's normalised words choose the record this text stands in.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The person's words, normalised, and what the call at hand does by them.
 
-    `named`: whether they hold a word. `pieces`: further results that may tell more of the same records.
+    `means`: whether a clause of theirs asks for the call. `deletes`: whether the call takes something away.
+    `pieces`: all results so far, which may tell more of the same records.
     """
+
+    said: tuple[str, ...]
+    words: frozenset[str]
+    means: Callable[[str], bool] = lambda clause: True
+    deletes: bool = False
+    pieces: tuple[Piece, ...] = ()
+
+
+def chosen(text: Text, request: Request) -> bool:
+    """Whether the person's words choose the record this text stands in."""
     common = (
         text.piece.nouns | (text.kind or frozenset()) | set(words.tokens(" ".join(text.piece.keyed).lower()))
     )
     own = {
         word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
     }
-    wanted = [EXCEPT.sub(" ", each) for each in said]
-    if any(named(word) for word in own):
-        return True
-    return any(_wants_all(text, each) or _by_rule(text, each, pieces) for each in wanted)
+    spared = {word for said in request.said for each in EXCEPT.findall(said) for word in words.tokens(each)}
+    if own & spared:
+        return not request.deletes and bool(own & request.words)
+    return bool(own & request.words) or chosen_of(text, request)
 
 
-def _wants_all(text: Text, said: str) -> bool:
-    """ "Each user", "all the websites": every record of the kind is meant."""
+def chosen_of(text: Text, request: Request) -> bool:
+    """Whether all of the kind are meant, or a rule of the person's finds this one."""
+    return any(
+        wants_all(text, said, request) or _by_rule(text, said, request.pieces) for said in request.said
+    )
+
+
+def is_named(text: Text, request: Request) -> bool:
+    """Whether the person says the name that is written there: "Zoe", of zoe.king@example.com."""
+    return bool({word for word in text.words if len(word) > 2 and word not in lexicon.MAILED} & request.words)
+
+
+def is_answered(text: Text, request: Request) -> bool:
+    """Whether the person wants an answer to go to whom the only record comes from."""
+    return bool(lexicon.ANSWERS & request.words) and len(text.piece.records[text.key]) == 1
+
+
+def wants_all(text: Text, said: str, request: Request) -> bool:
+    """Whether every record of the kind is meant ("each user"), in a clause that asks for the call."""
+    clauses = CLAUSES.split(EXCEPT.sub(" ", said))
+    return any(_all_of_kind(text, clause) for clause in clauses if request.means(clause))
+
+
+def _all_of_kind(text: Text, said: str) -> bool:
     kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
     found = words.tokens(said)
     for place, word in enumerate(found):
@@ -127,12 +162,23 @@ def _by_whom(text: Text) -> bool:
 
 def _by_rule(text: Text, said: str, pieces: Iterable[Piece]) -> bool:
     for pattern, attribute, highest in RULES:
-        if pattern.search(said) and any(
-            _best(each, attribute, highest, len(text.piece.records[text.key]))
-            for each in (text, *_same_elsewhere(text, pieces))
+        found = pattern.search(said)
+        if (
+            found
+            and (attribute not in OF_A_KIND or _of_kind(text, said[found.end() :]))
+            and any(
+                _best(each, attribute, highest, len(text.piece.records[text.key]))
+                for each in (text, *_same_elsewhere(text, pieces))
+            )
         ):
             return True
     return bool(MOST_OFTEN.search(said)) and _most_often(text)
+
+
+def _of_kind(text: Text, after: str) -> bool:
+    """Whether the next words name what the record is: "the last order", and not "as last time"."""
+    kinds = text.piece.nouns | (text.kind or frozenset())
+    return any(akin(kinds, frozenset((singular(word),))) for word in words.tokens(after)[:3])
 
 
 def _same_elsewhere(text: Text, pieces: Iterable[Piece]) -> Iterator[Text]:

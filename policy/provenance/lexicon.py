@@ -223,6 +223,9 @@ WRITTEN = _set(
 )
 WHO = _set("id ids number sender from author user recipient recipients to cc channel")
 AUTHOR = _set("sender from author user by")
+SENT_BY = _set("sender from author user recipient recipients to cc")
+ANSWERS = _set("reply respond answer acknowledge thank thanks react 回复 答复")
+MAILED = _set("com org net gmail hotmail yahoo outlook mail email example info www")
 # Words that tell no record from another.
 GLUE = _set(
     "the and for with from that this these those are was were has have had not but you your yours our out "

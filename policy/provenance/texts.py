@@ -13,6 +13,7 @@ from policy.provenance.verbs import split
 
 MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
 WWW = re.compile(r"(?:^|\W)www\.$")
+YEAR = re.compile(r"(?:19|20)\d\d")
 SHORT = 100  # characters of a field that may name its record
 
 
@@ -131,7 +132,11 @@ class Piece:
             for word in each:
                 often[word] += 1
         return {
-            record: {word for word in each if often[word] == 1 and word not in lexicon.GLUE}
+            record: {
+                word
+                for word in each
+                if often[word] == 1 and word not in lexicon.GLUE and not YEAR.fullmatch(word)
+            }
             for record, each in said.items()
         }
 

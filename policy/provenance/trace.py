@@ -7,11 +7,11 @@ word. Pure.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from policy.provenance import choice, confidential, forms, lexicon, words
+from policy.provenance import choice, confidential, forms, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of
@@ -38,6 +38,7 @@ class Want:
 
     key: str
     kind: frozenset[str] | None = None
+    declared: Declaration | None = field(default=None, compare=False)
 
 
 LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
@@ -54,6 +55,8 @@ class Material:
         self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
         self._intent: Intent | None = None
         self._alike: list[tuple[Declaration, list[Piece]]] = []
+        self._names: frozenset[str] | None = None
+        self._read: list[records.Read] = []
         self._secrets: dict[str, str] = {}  # compact value → what it is called
         self._unproved = False  # something that was begun waits for a code
         self._approved: list[tuple[Declaration, Mapping[str, Any]]] = []
@@ -83,8 +86,11 @@ class Material:
         self._keep_secrets(confidential.in_text(text))
         self._add(Text(piece, "", "", text, 0, "outside"))
 
-    def read(self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any) -> None:
-        """The result of a call."""
+    def read(
+        self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
+    ) -> None:
+        """The result of a call. `tool`: its name, by which conditions ask for the result."""
+        self._read.append((tool, arguments, result))
         keys = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
@@ -139,7 +145,16 @@ class Material:
             self._said_words(),
         )
         effect = declared.effect or declared.network
-        return Facts(tuple(found), effect, self.read_outside, asked, why, carries)
+        before = tuple(self._read)
+        return Facts(
+            tuple(found),
+            effect,
+            self.read_outside,
+            asked,
+            why,
+            carries,
+            results=lambda: records.about(arguments, before),
+        )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
         """A title that steers may be put together of the person's words and of values that are trusted."""
@@ -186,6 +201,7 @@ class Material:
 
     def _add(self, text: Text, decode: bool = True) -> None:
         text.piece.texts.append(text)
+        self._names = None if text.trust == "user" else self._names
         for word in set(text.words):
             self._index[word].append(text)
         if words.UNSPACED.search(text.norm):
@@ -266,7 +282,9 @@ class Material:
             found = self._find(value, want) if steers else self._content(value, want)
             yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
         for led, *_ in inside:
-            found = replace(self._find(led, LED), path=f"{path}/{led}", value=led, steers=True)
+            found = replace(
+                self._find(led, replace(LED, declared=declared)), path=f"{path}/{led}", value=led, steers=True
+            )
             yield self._seen(found, want, declared)
 
     def _seen(self, value: Traced, want: Want, declared: Declaration) -> Traced:
@@ -390,7 +408,7 @@ class Material:
             return self._meant(source, text, value, want)
         if text.kind is not None and not _same_kind(text, start, end, want):
             return replace(source, trust="outside", why="it was read as another thing than it is used for")
-        trust, why = self._selected(text)
+        trust, why = self._selected(text, want)
         return replace(source, trust=trust, why=why)
 
     def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
@@ -398,29 +416,56 @@ class Material:
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source
-        own = text.meant if want is LED else text.own
+        own = text.meant if want == LED else text.own
         if own.raw == text.raw or standing_alone(own, norm) >= 0:
             return source
         if form in {spelling for led, *_ in own.leads for spelling in forms.spellings(led)}:
             return source
         return replace(source, trust="outside", why="the person forbids it, or quotes somebody who says it")
 
-    def _selected(self, text: Text) -> tuple[Trust, str]:
+    def _selected(self, text: Text, want: Want) -> tuple[Trust, str]:
         """Data of the organization is worth what those are worth who chose it."""
         piece = text.piece
         if piece.keys not in TRUSTED:
             return piece.keys, "it was looked up by a value the person did not give"
-        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._chosen(text):
+        if _sent_by(text) and not self._addressed(text, want):
+            return "outside", "a stranger wrote from there, and the person names nobody so called"
+        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
 
-    def _chosen(self, text: Text) -> bool:
-        """Whether the person's words single the record out."""
-        said = [words.normalise(each) for each in self.said]
-        return choice.chosen(text, said, self._said_word, self.pieces)
+    def _addressed(self, text: Text, want: Want) -> bool:
+        """Whether the person names who wrote, wants them answered, or means all of them."""
+        request = self._request(want)
+        return (
+            choice.is_named(text, request)
+            or choice.is_answered(text, request)
+            or choice.chosen_of(text, request)
+        )
 
-    def _said_word(self, word: str) -> bool:
-        return any(f" {word} " in said.flat for said in self._index.get(word, ()) if said.trust == "user")
+    def _chosen(self, text: Text, want: Want) -> bool:
+        """Whether the person's words single the record out."""
+        return choice.chosen(text, self._request(want))
+
+    def _request(self, want: Want) -> choice.Request:
+        said = tuple(words.normalise(each) for each in self.said)
+        declared = want.declared
+        return choice.Request(
+            said,
+            self._named_words(),
+            lambda clause: declared is None or intent_of([clause]).covers(declared),
+            declared is not None and "delete" in declared.deeds,
+            tuple(self.pieces),
+        )
+
+    def _named_words(self) -> frozenset[str]:
+        """The words by which the person may name something: what they dictate at length names nothing."""
+        if self._names is None:
+            texts = (text for piece in self.pieces for text in piece.texts if text.trust == "user")
+            self._names = frozenset(
+                word for text in texts for word in words.tokens(words.without_dictation(text.norm))
+            )
+        return self._names
 
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         found = list(self._as_written(value, key))
@@ -541,7 +586,13 @@ def _inside(clean: str) -> list[tuple[str, int, int]]:
 def _wanted(path: str, declared: Declaration) -> Want:
     key = _last(path)
     titled = (split(key) or [""])[-1] in lexicon.TITLES
-    return Want(key, None if titled else declared.kind(key))
+    return Want(key, None if titled else declared.kind(key), declared)
+
+
+def _sent_by(text: Text) -> bool:
+    """Whether it says from whom, or to whom, something came that others wrote."""
+    last = (split(text.key) or [""])[-1]
+    return text.kind is not None and bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
 
 
 def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:

@@ -101,6 +101,7 @@ QUOTED = re.compile(
     re.MULTILINE,
 )
 MANY = 1000  # of a thing, nobody orders more without a word on it
+LONGEST_NAME = 5  # words of a quotation that may name something
 LONGEST_NUMBER = 40  # characters; longer ones are compared as text
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
@@ -256,6 +257,12 @@ def quoted(text: str) -> Iterator[tuple[int, int]]:
         inside = found[0].strip(QUOTES)
         if not nothing_beside(inside, leads(inside)):
             yield found.span()
+
+
+def without_dictation(text: str) -> str:
+    """The text without quotations longer than a name."""
+    long = [found.span() for found in QUOTED.finditer(text) if len(tokens(found[0])) > LONGEST_NAME]
+    return without(text, long)
 
 
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -57,7 +57,7 @@ class Gathered:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 if entry.approved > self._latest_outside():
                     self.material.approve(declared, arguments)
-                self.material.read(str(seq), declared, arguments, self._result(entry))
+                self.material.read(str(seq), declared, arguments, self._result(entry), entry.tool)
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
         if self.seq == 0 and self.state.context:
