@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from common.function_words import is_function_word
 from common.text import terms
 
 GOAL_LIMIT = 8_000  # characters of a goal that are read; what is wanted stands at its beginning
@@ -37,23 +38,6 @@ _WORDS_SHOWN = 6
 _UNKNOWN_CHARACTER = 0.5
 _FIRST_HAN = "\u3400"
 _PIECE = "~"  # first letter of the feature for a piece of a word
-
-# Words that say how a thing is asked, not what. In descriptions they match by accident; in past goals
-# ("how do I …") they are evidence like any other.
-_FUNCTION_WORDS = frozenset(
-    terms(
-        "a about after again all also am an and any are as at be because been before being but by can "
-        "could did do does doing don't for from further had has have having he her here hers him his "
-        "how i i'd i'll i'm i've if in into is isn't it its just let like may me might mine more most "
-        "my need no nor not now of off on once one only or other our ours out over own please shall she "
-        "should so some such than thank thanks that the their theirs them then there these they this "
-        "those through to too under until up us very want was we were what when where whether which "
-        "while who whom whose why will with within without would yes you your yours"
-    )
-)
-_FUNCTION_CHARACTERS = frozenset(
-    "的了在是我你您他她它们有和就不也很到说要去会着没这那哪吗呢吧啊呀嘛么什怎请帮给能可以想下再还被把对与及或等让从为个些一"
-)
 
 
 @dataclass(frozen=True)
@@ -297,17 +281,13 @@ def _surface(goal: str) -> dict[str, str]:
         bare = word.strip(".,;:!?\"'()[]{}<>“”‘’。，；：！？（）《》「」、")
         for term in terms(bare):
             found.setdefault(term, bare if bare.isascii() else term)
-    return {term: word for term, word in found.items() if not is_common(term)}
-
-
-def is_common(term: str) -> bool:
-    return term in _FUNCTION_WORDS or _FUNCTION_CHARACTERS.issuperset(term)
+    return {term: word for term, word in found.items() if not is_function_word(term)}
 
 
 def _share(term: str, piece: float, common: float) -> float:
     if term[0] == _PIECE:
         return piece
-    return common if common != 1.0 and is_common(term) else 1.0
+    return common if common != 1.0 and is_function_word(term) else 1.0
 
 
 def _rarity(count: int, total: int) -> float:
