@@ -17,8 +17,10 @@ from runs.actions.message import message
 from runs.actions.signal import SignalRefused
 from runs.execution import inline
 from runs.models.choices import EventType, RunStatus
+from runs.outbound.following import Delta
 from runs.terminal.lines import clean, line
 from runs.terminal.tail import Heard, Seen, Tail
+from runs.terminal.words import Listener
 from runs.workers.sweep import sweep
 
 LOOK = 0.15  # seconds between two looks at the database
@@ -46,13 +48,34 @@ class Follower:
         self.swept = 0.0
         self.told_nobody = False
         self.asked: set[tuple[str, str]] = set()  # questions a person was asked here
+        self.answered = False  # whether the last message stands on the terminal whole, as it was said
+        self.printed = ""  # words of the root's agent that stand on the terminal, their message not yet
 
     def follow(self) -> Seen:
         """Until the run ends; unless it `waits`, until a person is needed. Raises KeyboardInterrupt."""
+        with self._listening() as listener:
+            return self._follow(listener)
+
+    @contextmanager
+    def _listening(self) -> Iterator[Listener | None]:
+        """Who hears the models' words; nobody where there is no terminal, or runs are driven right here."""
+        if self.console is None or not self.console.is_terminal or self.drives:
+            yield None
+            return
+        listener = Listener(self.tail.root_id)
+        listener.start()
+        try:
+            yield listener
+        finally:
+            listener.stop()
+
+    def _follow(self, listener: Listener | None) -> Seen:
         began = time.monotonic()
         while True:
             if self.drives:
                 self._drive()
+            if listener is not None:
+                self._speak(listener.take())
             self.show()
             if self.tail.ended or (self.tail.waits_for_a_person and not self.waits):
                 return self.tail.root
@@ -70,7 +93,19 @@ class Follower:
             for heard in new:
                 self._print(heard)
 
+    def _speak(self, heard: list[Delta]) -> None:
+        """Print what the root's agent is just saying, as it comes."""
+        assert self.console is not None  # noqa: S101
+        for delta in heard:
+            if delta.run_id == self.tail.root_id:
+                if not self.printed:
+                    self.console.print()
+                self.printed += delta.text
+                self.console.print(Text(clean(delta.text)), end="", soft_wrap=True)
+
     def _print(self, heard: Heard) -> None:
+        if heard.run.id == self.tail.root_id and self._end_of_words(heard):
+            return  # it stands there already, as it was said
         shown = line(heard)
         if self.console is None or shown is None:
             return
@@ -80,6 +115,16 @@ class Follower:
                 "  " * (heard.run.depth + 2) + approval_link(heard.event.payload["approval"]), "underline"
             )
             self.console.print(link, soft_wrap=True)
+
+    def _end_of_words(self, heard: Heard) -> bool:
+        """What was printed of a message ends with it, or with what came instead; whether it was all of it."""
+        if self.printed and self.console is not None:
+            self.console.print()
+        spoken, self.printed = self.printed.strip(), ""
+        if heard.event.type == EventType.MESSAGE_CREATED:
+            self.answered = bool(spoken) and spoken == heard.event.payload["content"].strip()
+            return self.answered
+        return False
 
     def _drive(self) -> None:
         if time.monotonic() - self.swept > SWEEP:

@@ -1,14 +1,17 @@
 """Slow models hold no worker: carriers await them, and whoever is killed loses only what was on the wire."""
 
+import time
 from collections import Counter
 
 import pytest
 from django.db import connection
 from django.test import override_settings
 
+from runs.actions.cancel import cancel
+from runs.actions.message import message
 from runs.actions.start import start
 from runs.models import OutboundCall, Run
-from tests.acceptance.house import check_logs, until
+from tests.acceptance.house import check_logs, status, until
 from tests.model_server import Answer, ModelServer, says, slowly
 
 SLOW = 3.0  # seconds of one call
@@ -78,3 +81,67 @@ def test_two_workers_have_many_slow_models_think_at_once(house, think, cluster, 
     assert models.most_at_once > 50
     for run in runs[:5]:
         check_logs(run)
+
+
+def test_two_models_that_hang_stop_nobody(house, think, ended, cluster):
+    cluster()
+    hanging = [think("hang one"), think("hang two", model="compatible:other")]
+    until(lambda: OutboundCall.objects.exclude(begun_at=None).count() == 2)
+    others = [think(f"quick {n}") for n in range(10)]
+
+    for run in others:
+        assert ended(run, 20) == "completed", house.report(run)
+    assert statuses(hanging) == {"running": 2}
+    for run in hanging:
+        cancel(run)
+
+
+def test_a_killed_carrier_loses_what_was_on_the_wire_and_nothing_else(house, think, ended, cluster, models):
+    started = cluster()
+    runs = [think(f"slow {n}") for n in range(20)]
+    until(lambda: models.at_once == 20)
+    (carrier,) = started.carriers()
+    started.kill(carrier)
+    again = [think(f"quick {n}") for n in range(5)]
+
+    for run in [*runs, *again]:
+        assert ended(run) == "completed", house.report(run)
+        check_logs(run)
+    asked = Counter(asked_for(request) for request in models.received)
+    assert set(asked.values()) <= {1, 2}
+    assert all(asked[f"quick {n}"] == 1 for n in range(5)), asked
+    assert not Run.objects.filter(pk__in=runs).exclude(crashes=0).exists()
+
+
+def test_a_cancel_closes_the_connection_to_the_model(house, think, ended, cluster, models):
+    cluster()
+    run = think("hang on")
+    until(lambda: models.at_once == 1)
+    before = time.monotonic()
+    cancel(run)
+
+    until(lambda: models.closed, seconds=10)
+    assert models.closed[0] - before < 5
+    assert status(run) == "cancelled"
+    assert not OutboundCall.objects.filter(run=run).exists()
+
+
+def test_a_word_in_between_is_heard_at_once(house, think, ended, cluster, models):
+    cluster()
+    run = think("hang until somebody speaks")
+    until(lambda: models.at_once == 1)
+    message(run, "quick please", "somebody")
+
+    assert ended(run, 20) == "completed", house.report(run)
+    assert Run.objects.get(pk=run).output == "Answer to quick please"
+    until(lambda: models.closed)
+
+
+def test_a_run_whose_time_is_over_lets_go_of_its_model(house, think, ended, cluster, models):
+    cluster()
+    with override_settings(RUN_SECONDS=3):
+        run = think("hang on")
+
+    assert ended(run, 30) == "failed"
+    assert Run.objects.get(pk=run).error["code"] == "BUDGET_SECONDS"
+    until(lambda: models.closed)

@@ -99,6 +99,8 @@ class Command(BaseCommand):
 def conclude(console: Console, follower: Follower, interrupted: bool) -> None:
     """The answer, or why there is none."""
     root = follower.tail.root
+    if root.status == RunStatus.COMPLETED and follower.answered:
+        return  # it has been printed as it was said
     console.print()
     if root.status == RunStatus.COMPLETED:
         console.print(Text(clean(root.output or "(no words)")), soft_wrap=True)
