@@ -12,6 +12,9 @@ with errors.one_line():
     django.setup(set_prefix=False)
 
     from common.web import Application  # what it imports reads the settings
+    from config.connections import check
     from runs.mcp.app import with_mcp
+
+    check()
 
     application = with_mcp(Application())
