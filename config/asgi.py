@@ -13,6 +13,9 @@ with errors.one_line():
 
     from common.bodies import limited  # what these import reads the settings
     from common.web import Application
+    from config.connections import check
     from runs.mcp.app import with_mcp
+
+    check()
 
     application = limited(with_mcp(Application()))

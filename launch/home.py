@@ -7,6 +7,7 @@ from pathlib import Path
 from common.env import text
 from launch.errors import LaunchError
 
+WEB_PROCESSES = 2  # of `make run`
 PROJECT = Path(__file__).resolve().parent.parent
 
 

@@ -21,9 +21,10 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+from common import connections, env
 from launch import binaries, locks, place
 from launch.errors import LaunchError
-from launch.home import PROJECT, home, make_home
+from launch.home import PROJECT, WEB_PROCESSES, home, make_home
 from launch.place import Place
 
 DATABASE = "deputy"
@@ -164,10 +165,17 @@ def _server_command(where: Place, bin_folder: Path, options: tuple[str, ...]) ->
         f"unix_socket_directories={where.socket_folder}",
         "unix_socket_permissions=0700",
         f"port={PORT}",
+        f"max_connections={_connections()}",
         *options,
     )
     command = [str(bin_folder / "postgres"), "-D", str(where.data)]
     return command + [part for setting in settings for part in ("-c", setting)]
+
+
+def _connections() -> int:
+    """As many as all of Deputy on this machine needs. Raises BadSetting."""
+    workers, threads = env.whole_number("WORKERS", 2, most=64), env.whole_number("WEB_THREADS", 12, most=64)
+    return connections.of_one_machine(workers, threads, WEB_PROCESSES)
 
 
 def _initialise(where: Place, bin_folder: Path, *, durable: bool) -> None:

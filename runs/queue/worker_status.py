@@ -77,9 +77,12 @@ class Death:
 def is_ours(pid: int, session: int) -> bool:
     """Whether a process of this number lives and belongs to this session: numbers are used again."""
     try:
-        return os.getsid(pid) == session if session else os.kill(pid, 0) is None
+        if session:
+            return os.getsid(pid) == session
+        os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):
         return False
+    return True
 
 
 class Records:
@@ -190,7 +193,8 @@ class WorkerStatus:
             values = self.deaths.read(number % DEATHS)
             if values is None:  # its counter has come before it
                 break
-            found.append(Death(*values[:-1], values[-1].decode()))
+            pid, message, attempt, by_itself, holds = values
+            found.append(Death(pid, message, attempt, by_itself, holds.decode()))
         return found
 
     def settled(self, count: int) -> None:
@@ -269,7 +273,8 @@ class WorkerStatus:
     def _read(self, slot: int) -> Member:
         """The newest whole record."""
         newest = max(self._records(slot), key=lambda record: int(record[0]))
-        return Member(slot, self.session, *newest[1:-1], newest[-1].decode())
+        _, pid, doing, since, begun, takes, message, attempt, holds = newest
+        return Member(slot, self.session, pid, doing, since, begun, takes, message, attempt, holds.decode())
 
     def _records(self, slot: int) -> list[tuple[Any, ...]]:
         """Those of the slot's records that are whole; one is, but for a moment at most."""
