@@ -37,7 +37,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
     context = {
         "form": form,
         "scopes": SCOPES,
-        "chosen": form.data.getlist("scopes") if form.is_bound else ["runs:read"],  # type: ignore[union-attr]
+        "chosen": request.POST.getlist("scopes") if form.is_bound else ["runs:read"],
         "secret": secret,
         "tokens": list(own_tokens(request).order_by("revoked_at", "-id")[:50]),
         "may_issue": request.user.has_perm(ISSUE),
@@ -51,7 +51,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
 
 
 def own_tokens(request: MemberRequest) -> Any:
-    return Token.objects.filter(organization_id=request.membership.organization_id, user=request.user)  # type: ignore[misc]
+    return Token.objects.filter(organization_id=request.membership.organization_id, user=request.user)
 
 
 @require_POST

@@ -45,7 +45,7 @@ DOES = {  # a tool, and what the agent does with it
     "memory_search": gettext_lazy("Searches memory"),
     "memory_write": gettext_lazy("Remembers something"),
     "blackboard_write": gettext_lazy("Writes on the group's blackboard"),
-    "list_available_groups": gettext_lazy("Looks which groups there are"),
+    "list_available_groups": gettext_lazy("Looks up the groups"),
     "http_get": gettext_lazy("Reads a page"),
     "send_email": gettext_lazy("Sends an e-mail"),
 }

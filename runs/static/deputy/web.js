@@ -98,6 +98,7 @@
       const open = new Set([...old.querySelectorAll("details[id][open]")].map((one) => one.id));
       old.replaceWith(part);
       for (const one of part.querySelectorAll("details[id]")) one.open = open.has(one.id);
+      if (part.dataset.part === "asks") badges();
       if (["words", "answer"].includes(part.dataset.part)) {
         this.live.textContent = "";
         this.live.hidden = true;
