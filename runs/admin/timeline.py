@@ -14,6 +14,7 @@ from runs.admin import words
 from runs.admin.words import Line
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, WaitKind, WaitOutcome
+from runs.tools.base import ESCALATE
 
 SHOWN_EVENTS = 200
 MOST_EVENTS = 5_000
@@ -157,6 +158,8 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
             entry.detail = ""
         elif call:
             entry.detail = entry.detail or call.tool
+            if entry.type == EventType.TOOL_COMPLETED and failed_inside(call):
+                entry.tone = "bad"
         entries.append(entry)
     legend = sorted({(lane, name) for name, lane in lanes.values()})
     last = f"{events[-1].run_id}:{events[-1].seq}"
@@ -277,11 +280,12 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
     else:
         said = str(EFFECTS.get(str(decision.get("effect")), ""))
     changed = call.arguments != call.effective_arguments
+    brought_nothing = failed_inside(call)
     return Card(
         tool=call.tool,
         status=call.status,
-        status_label=str(call.get_status_display()),
-        tone=words.tone(call.status),
+        status_label=_("The group failed") if brought_nothing else str(call.get_status_display()),
+        tone="bad" if brought_nothing else words.tone(call.status),
         arguments=words.shown(call.effective_arguments),
         asked=words.shown(call.arguments) if changed else [],
         decision=said,
@@ -291,6 +295,12 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
         duration=times.between(call.created_at, call.ended_at),
         approval=str(asked.get("approval", "")),
     )
+
+
+def failed_inside(call: ToolCall) -> bool:
+    """Whether the call succeeded only in asking a group, and the group failed or was cancelled."""
+    result = call.result
+    return call.tool == ESCALATE and isinstance(result, dict) and result.get("success") is False
 
 
 EFFECTS = {"allow": gettext_lazy("Allowed"), "deny": gettext_lazy("Denied")}
