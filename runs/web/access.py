@@ -107,10 +107,15 @@ def approvals(request: MemberRequest) -> QuerySet[Approval]:
 
 
 def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
-    found = approvals(request).filter(pk=approval_id).first()
-    if found is None:
-        raise Http404
-    return found
+    """The approval; its page is also reached by links, so it opens in whichever organization it is."""
+    here = request.membership
+    for membership in (here, *(one for one in request.memberships if one != here)):
+        request.membership = membership
+        found = approvals(request).filter(pk=approval_id).first()
+        if found is not None:
+            request.session[ORGANIZATION] = membership.organization_id
+            return found
+    raise Http404
 
 
 def to_decide(request: MemberRequest) -> list[Approval]:

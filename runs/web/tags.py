@@ -6,6 +6,8 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from runs.admin import words
+
 register = template.Library()
 
 
@@ -32,6 +34,4 @@ def markdown(text: str) -> SafeString:
 @register.filter
 def words_of(text: str) -> str:
     """The text with characters that hide or reorder others spelled out."""
-    from runs.admin import words
-
     return words.visible(text)

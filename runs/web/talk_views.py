@@ -121,7 +121,7 @@ def _say(request: MemberRequest, run: Run, form: AskForm) -> None:
     """A word to the run at work. Files would be taken for the person's own words, so they wait."""
     if form.cleaned_data["attachments"]:
         raise doing.Refused(_("Your agent is at work: hand it files with the next goal."))
-    if doing.say(request, run, form.cleaned_data["goal"]) == "kept":
+    if doing.tell(request, run, form.cleaned_data["goal"]) == "kept":
         messages.info(request, _("Your agent reads it next."))
 
 

@@ -275,6 +275,37 @@ def test_a_word_in_between_reaches_the_run_at_work(acme):
     assert RunEvent.objects.filter(run=run, payload__content="In Chinese, please").exists()
 
 
+def test_a_word_in_between_is_read_by_the_group_at_work_and_by_the_agent(acme):
+    _, client = member(acme, "mia")
+    MemberFactory(group=acme.group, role__name="analyst", ordinal=1)
+    run = asked(client, "Compare prices")
+
+    def meanwhile(messages, facts):
+        client.post(reverse("web:send", args=[run.pk]), {"goal": "In dollars, please"})
+        return say("DECISION: 6 euros.")
+
+    def once_more(messages, facts):
+        heard.append([message.content for message in messages if message.role == "user"])
+        return say("DECISION: 7 dollars.")
+
+    heard = []
+    lead = [meanwhile, once_more]
+    others = by_role(
+        Personal_agent=[call(("escalate_to_group", {"goal": "Compare"})), say("Seven dollars.")],
+        analyst=[say("EVIDENCE: 6 euros")],
+    )
+    Scripted.play = staticmethod(
+        lambda messages, facts: (lead.pop(0) if facts["role"] == "lead" else others)(messages, facts)
+    )
+    executor.run(run.pk)  # the lead is the last to speak when the word comes
+
+    run.refresh_from_db()
+    assert heard == [["Compare", "[EVIDENCE] EVIDENCE: 6 euros", "In dollars, please"]]
+    assert Run.objects.get(parent_run=run).output == "DECISION: 7 dollars."
+    assert RunEvent.objects.filter(run=run, payload__content="In dollars, please").exists()
+    assert page(client, "conversation", run.pk).count("In dollars, please") == 1
+
+
 def test_stop_ends_it_and_asking_again_asks_the_same(acme):
     _, client = member(acme, "mia")
     run = asked(client, "Write a report", group=acme.group.pk)
