@@ -38,6 +38,7 @@ def complete(claimed: ClaimedRun, log: RunLog, output: str | None) -> None:
     elif output:
         scope = Scope(log.organization_id, user_id=log.user_id, project_id=log.project_id)
         remember_outcome(log.id, scope, claimed.state.goal, output, log.also)
+    log.set(usage=claimed.state.usage)
     ending = finish.Ending(RunStatus.COMPLETED, output=output, tokens=claimed.state.tokens)
     finish.end(log, claimed.parent, ending)
 
@@ -47,6 +48,7 @@ def fail(claimed: ClaimedRun, log: RunLog, code: str, message: str) -> None:
     claimed.flush()  # what is to be cancelled has to be there
     cancel.cancel_below(log.id, "Group run cancelled")
     error = {"code": code, "message": message}
+    log.set(usage=claimed.state.usage)
     ending = finish.Ending(RunStatus.FAILED, error=error, tokens=claimed.state.tokens)
     finish.end(log, claimed.parent, ending)
     cancel.close_open(log.id, message)

@@ -36,13 +36,14 @@ from runs.admin import recalled, words
 from runs.admin.ask import AskForm
 from runs.admin.context_at import seen
 from runs.admin.masking import WithoutSecrets
+from runs.admin.remedy import remedy
 from runs.admin.run_tree import MOST, SHOWN_CHILDREN, run_tree, stamp
 from runs.admin.run_tree import path as path_to
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
 from runs.api.readers import Reader
 from runs.log.log import AlreadyEnded, RunGone
-from runs.models import Approval, Run, ToolCall, Wait
+from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 
 PARTS = ("summary", "tree", "timeline")  # of a run's page, refreshed while it is active
@@ -184,6 +185,7 @@ class RunAdmin(WithoutSecrets, History, TenantAdmin):
             path("<str:object_id>/live/", wrap(require_safe(self.live_view)), name="runs_run_live"),
             path("<str:object_id>/stream/", wrap(require_safe(self.stream_view)), name="runs_run_stream"),
             path("<str:object_id>/fork/<int:seq>/", wrap(self.fork_view), name="runs_run_fork"),
+            path("<str:object_id>/again/", wrap(require_POST(self.again_view)), name="runs_run_again"),
             path("<str:object_id>/cancel/", wrap(self.cancel_view), name="runs_run_cancel"),
             path("<str:object_id>/resolve/", post(self.resolve_view), name="runs_run_resolve"),
             path("<str:object_id>/say/", post(self.say_view), name="runs_run_say"),
@@ -277,6 +279,8 @@ class RunAdmin(WithoutSecrets, History, TenantAdmin):
             "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
             "may_resolve": can(actor_at(request, run), Verb.RESOLVE_REVIEW, run),
             "may_fork": can(actor_at(request, run), Verb.FORK, run),
+            "remedy": remedy(run),
+            "may_run_again": can(actor_at(request, run), Verb.FORK, run) and run.depth == 0,
             "approvals": list(approvals),
         }
 
@@ -389,6 +393,28 @@ class RunAdmin(WithoutSecrets, History, TenantAdmin):
             "badge": words.run_badge(run),
         }
         return TemplateResponse(request, "admin/runs/run/fork.html", context)
+
+    def again_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """The same goal once more, with today's roles, models and limits."""
+        run = self.visible_or_404(request, object_id)
+        actor = actor_at(request, run)
+        if not can(actor, Verb.FORK, run) or run.depth:
+            raise PermissionDenied
+        first = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
+        group = (first.get("escalate_to") or {}).get("group_id")
+        try:
+            new = start(
+                actor=actor,
+                project=run.project,
+                goal=run.goal,
+                context=run.context,
+                session_key=run.session_key,
+                group_id=group,
+            )
+        except CannotStart as refused:
+            self.message_user(request, _(refused.message), messages.ERROR)
+            return _to(run)
+        return redirect("admin:runs_run_change", new)
 
 
 def actor_at(request: HttpRequest, run: Run) -> Actor:

@@ -15,6 +15,7 @@ from runs.admin.words import Line
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, WaitKind, WaitOutcome
 from runs.observe import showing
+from runs.tools.base import ESCALATE
 
 SHOWN_EVENTS = 200
 MOST_EVENTS = 5_000
@@ -166,6 +167,8 @@ def timeline(
             entry.detail = ""
         elif call:
             entry.detail = entry.detail or call.tool
+            if entry.type == EventType.TOOL_COMPLETED and failed_inside(call):
+                entry.tone = "bad"
         entries.append(entry)
     legend = sorted({(lane, name) for name, lane in lanes.values()})
     last = f"{events[-1].run_id}:{events[-1].seq}"
@@ -286,11 +289,12 @@ def _card(call: ToolCall, facts: dict[str, Any], own: bool) -> Card:
     else:
         said = str(EFFECTS.get(str(decision.get("effect")), ""))
     changed = call.arguments != call.effective_arguments
+    brought_nothing = failed_inside(call)
     return Card(
         tool=call.tool,
         status=call.status,
-        status_label=str(call.get_status_display()),
-        tone=words.tone(call.status),
+        status_label=_("The group failed") if brought_nothing else str(call.get_status_display()),
+        tone="bad" if brought_nothing else words.tone(call.status),
         arguments=words.shown(showing.call(call.tool, call.effective_arguments, own)),
         asked=words.shown(showing.call(call.tool, call.arguments, own)) if changed else [],
         decision=said,
@@ -300,6 +304,12 @@ def _card(call: ToolCall, facts: dict[str, Any], own: bool) -> Card:
         duration=times.between(call.created_at, call.ended_at),
         approval=str(asked.get("approval", "")),
     )
+
+
+def failed_inside(call: ToolCall) -> bool:
+    """Whether the call succeeded only in asking a group, and the group failed or was cancelled."""
+    result = call.result
+    return call.tool == ESCALATE and isinstance(result, dict) and result.get("success") is False
 
 
 EFFECTS = {"allow": gettext_lazy("Allowed"), "deny": gettext_lazy("Denied")}

@@ -314,14 +314,9 @@ def record_reply(claimed: ClaimedRun, reply: Reply, receipt: dict[str, Any]) -> 
         agent=member.agent,
     )
     assert claimed.log is not None  # noqa: S101
-    claimed.log.set(usage=usage(state), crashes=0)
+    claimed.log.set(usage=state.usage, crashes=0)
 
 
 def request(call: ToolRequest) -> dict[str, Any]:
     kept = {"name": call.name, "arguments": normalise(call.arguments)}
     return {**kept, "problem": call.problem, "code": call.code} if call.problem else kept
-
-
-def usage(state: State) -> dict[str, int]:
-    """What the run has used so far, its ended children included in the tokens."""
-    return {"steps": state.steps, "tokens": state.tokens, "children": state.children}

@@ -152,6 +152,8 @@ def _say(claimed: OutsideSession, said: dict[str, Any]) -> None:
     kind = MessageType.STATUS.value
     payload = {"role": "assistant", "author": speaker.role, "message_type": kind, **said}
     claimed.append(EventType.MESSAGE_CREATED, payload, agent=speaker.agent)
+    assert claimed.log is not None  # noqa: S101
+    claimed.log.set(usage=claimed.state.usage)
 
 
 def _check_nothing_open(claimed: OutsideSession) -> None:

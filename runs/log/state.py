@@ -128,6 +128,11 @@ class State:
         return next((said for said in reversed(self.messages) if said.author != USER), None)
 
     @property
+    def usage(self) -> dict[str, int]:
+        """What the run has used so far, its ended children included in the tokens."""
+        return {"steps": self.steps, "tokens": self.tokens, "children": self.children}
+
+    @property
     def tokens_left(self) -> int:
         return self.budgets["tokens"] - self.tokens - self.reserved
 

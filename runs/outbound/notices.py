@@ -1,6 +1,6 @@
 """Mail to those who may decide: that an approval waits, never what the call would say.
 
-A hint, no more: the list of approvals is in the admin and the API. Nobody gets two mails about an
+The list of approvals is on people's own pages, in the admin and the API. Nobody gets two mails about an
 organization within NOTIFY_SECONDS; what comes meanwhile is gathered in the next. Mail goes out between two
 transactions, and whoever sends it holds the notices for SENDING_SECONDS. What a sender that died had is given
 back at once and sent by another: in doubt a person is told twice rather than never.
@@ -179,7 +179,7 @@ def mail_about(approvals: Sequence[Approval], address: str) -> EmailMessage:
         subject = f"Deputy: {count} calls wait for your decision"
     shown = [about(approval) for approval in approvals[:MOST_SHOWN]]
     if count > MOST_SHOWN:
-        shown.append(f"… and {count - MOST_SHOWN} more: {link('runs/approval/')}")
+        shown.append(f"… and {count - MOST_SHOWN} more: {link('web:waiting')}")
     return EmailMessage(subject, "\n\n".join(shown) + "\n", to=[address])
 
 
@@ -191,10 +191,11 @@ def about(approval: Approval) -> str:
         f"{named}, for {run.user.get_username()} in {run.project}",
         approval.explanation,
         f"Open until {approval.expires_at:%Y-%m-%d %H:%M} UTC" if approval.expires_at else "",
-        link(f"runs/approval/{approval.pk}/change/"),
+        link("web:approval", approval.pk),
     ]
     return "\n".join(line for line in lines if line)
 
 
-def link(path: str) -> str:
-    return f"{settings.PUBLIC_URL}{reverse('admin:index')}{path}"
+def link(name: str, *arguments: str) -> str:
+    """The page on which anybody decides, staff or not."""
+    return f"{settings.PUBLIC_URL}{reverse(name, args=arguments)}"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.conf import settings
 from django.db import connection
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from rich.console import Console
 from rich.text import Text
 
@@ -188,12 +188,8 @@ class Follower:
 
 
 def approval_link(approval_id: str) -> str:
-    """Where the admin decides this approval."""
-    try:
-        path = reverse("admin:runs_approval_change", args=[approval_id])
-    except NoReverseMatch:
-        path = "/admin/"
-    return f"{base_url()}{path}"
+    """Where people decide this approval."""
+    return f"{base_url()}{reverse('web:approval', args=[approval_id])}"
 
 
 def base_url() -> str:

@@ -30,6 +30,7 @@ MOST_ASKED = 200  # pending approvals of which it is asked whether this person m
 class MemberRequest(HttpRequest):
     """A request of somebody who has a membership."""
 
+    user: Any  # Django's, signed in
     membership: Membership
     memberships: list[Membership]
 
@@ -77,7 +78,7 @@ def projects(request: MemberRequest) -> QuerySet[Project]:
 
 def own_runs(request: MemberRequest) -> QuerySet[Run]:
     """The runs that work for this person in the projects they see, those of their groups included."""
-    return access.runs(request.membership).filter(user=request.user)  # type: ignore[misc]
+    return access.runs(request.membership).filter(user=request.user)
 
 
 def own_root(request: MemberRequest, run_id: str) -> Run:
@@ -106,10 +107,15 @@ def approvals(request: MemberRequest) -> QuerySet[Approval]:
 
 
 def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
-    found = approvals(request).filter(pk=approval_id).first()
-    if found is None:
-        raise Http404
-    return found
+    """The approval; its page is also reached by links, so it opens in whichever organization it is."""
+    here = request.membership
+    for membership in (here, *(one for one in request.memberships if one != here)):
+        request.membership = membership
+        found = approvals(request).filter(pk=approval_id).first()
+        if found is not None:
+            request.session[ORGANIZATION] = membership.organization_id
+            return found
+    raise Http404
 
 
 def to_decide(request: MemberRequest) -> list[Approval]:
@@ -131,5 +137,5 @@ def may_decide(approval: Approval, user: Any) -> bool:
 
 def own_pending(request: MemberRequest) -> list[Approval]:
     """The pending approvals of the person's own runs, the oldest first."""
-    mine = approvals(request).filter(status=ApprovalStatus.PENDING, run__user=request.user)  # type: ignore[misc]
+    mine = approvals(request).filter(status=ApprovalStatus.PENDING, run__user=request.user)
     return list(mine.order_by("id")[:MOST_ASKED])

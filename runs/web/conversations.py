@@ -134,7 +134,7 @@ def see(request: MemberRequest, run: Run) -> Conversation:
 def has_looked(request: MemberRequest) -> bool:
     """Whether the person has opened any of their conversations here."""
     here = Conversation.objects.filter(organization_id=request.membership.organization_id)
-    return here.filter(user=request.user).exists()  # type: ignore[misc]
+    return here.filter(user=request.user).exists()
 
 
 def rename(request: MemberRequest, run: Run, title: str) -> None:

@@ -1,6 +1,7 @@
 """What people do from their own pages: each of these calls one action, in the person's name."""
 
 import secrets
+from contextlib import suppress
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -11,7 +12,8 @@ from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart
 from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run
-from runs.web.access import MemberRequest
+from runs.models.choices import ACTIVE
+from runs.web.access import MemberRequest, own_runs, own_waits
 
 
 class Refused(Exception):
@@ -49,6 +51,24 @@ def say(request: MemberRequest, run: Run, content: str, correlation_key: str = "
     except RunGone:
         raise Refused(_("This run is gone.")) from None
     return said.state
+
+
+def tell(request: MemberRequest, root: Run, content: str) -> str:
+    """Words for whoever speaks next in a turn: `delivered` or `kept`. Raises Refused.
+
+    They answer what is asked; else the group at work hears them, and in any case the person's own agent,
+    which writes the answer.
+    """
+    tree = own_runs(request).filter(root=root, status__in=ACTIVE)
+    asked = own_waits(request).filter(run__in=tree).first()
+    if asked is not None:
+        return say(request, asked.run, content, asked.correlation_key)
+    said = say(request, root, content)
+    lowest = tree.filter(depth__gt=0).order_by("depth", "id").last()
+    if lowest is not None:
+        with suppress(Refused):  # it has ended meanwhile, and the agent has heard it
+            say(request, lowest, content)
+    return said
 
 
 def stop(request: MemberRequest, run: Run) -> None:

@@ -40,7 +40,7 @@ class GroupChoice(forms.ModelChoiceField):
 class AskForm(forms.Form):
     """A goal, in which project, for which group, with which files."""
 
-    goal = forms.CharField(max_length=MAX_GOAL, strip=True, label=gettext_lazy("What is to be done?"))
+    goal = forms.CharField(max_length=MAX_GOAL, strip=True, label=gettext_lazy("What should your agent do?"))
     project = forms.ModelChoiceField(
         Project.objects.none(), empty_label=None, required=False, label=gettext_lazy("Project")
     )
@@ -50,7 +50,7 @@ class AskForm(forms.Form):
         empty_label=gettext_lazy("My agent chooses"),
         label=gettext_lazy("Who works on it"),
     )
-    files = FilesField(required=False, label=gettext_lazy("Files"))
+    attachments = FilesField(required=False, label=gettext_lazy("Files"))
 
     def __init__(self, request: MemberRequest, project: Project | None = None, *args: Any) -> None:
         super().__init__(*args)
@@ -60,9 +60,9 @@ class AskForm(forms.Form):
         inside = Group.objects.filter(active=True, members__isnull=False).distinct().order_by("name")
         inside = inside.filter(project=project) if project else inside.filter(project__in=projects)
         self.fields["group"].queryset = inside  # type: ignore[attr-defined]
-        goal = {"rows": 1, "placeholder": _("Ask your agent…"), "aria-label": _("What is to be done?")}
+        goal = {"rows": 1, "placeholder": _("Ask your agent…"), "aria-label": _("What should your agent do?")}
         self.fields["goal"].widget = forms.Textarea(goal)
-        self.fields["files"].widget.attrs["accept"] = ",".join(files.ACCEPTED)
+        self.fields["attachments"].widget.attrs["accept"] = ",".join(files.ACCEPTED)
 
     @property
     def several_projects(self) -> bool:

@@ -41,7 +41,7 @@ def offered(request: MemberRequest) -> list[Suggestion]:
         Suggestion(
             _("Teach it something about you"),
             _("Remember that I prefer short answers"),
-            _("It stands under “What my agent knows”, where you correct or delete it."),
+            _("You will find it under “What my agent knows”, where you can correct or delete it."),
         ),
     ]
 

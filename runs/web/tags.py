@@ -5,12 +5,13 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
+
+from runs.admin import words
 
 register = template.Library()
 
 
-def _link(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+def _link(self: Any, tokens: Any, index: int, options: Any, env: Any) -> Any:
     """A link of an agent's: it opens apart, and tells the other side nothing."""
     tokens[index].attrSet("rel", "nofollow noopener noreferrer")
     tokens[index].attrSet("target", "_blank")
@@ -26,12 +27,11 @@ MARKDOWN.add_render_rule("link_open", _link)
 @register.filter
 def markdown(text: str) -> SafeString:
     """An agent's Markdown as HTML. What it has of HTML is shown as text."""
-    return mark_safe(MARKDOWN.render(text))  # noqa: S308 - made by the renderer above, which escapes
+    html: SafeString = mark_safe(MARKDOWN.render(text))  # noqa: S308 - the renderer above escapes
+    return html
 
 
 @register.filter
 def words_of(text: str) -> str:
     """The text with characters that hide or reorder others spelled out."""
-    from runs.admin import words
-
     return words.visible(text)

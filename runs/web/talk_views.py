@@ -59,7 +59,7 @@ def ask(request: MemberRequest) -> HttpResponse:
 def _asked(request: MemberRequest, form: AskForm, session_key: str) -> str:
     said = form.cleaned_data
     group = said["group"].pk if said["group"] else None
-    return doing.ask(request, said["project"], said["goal"], said["files"], session_key, group)
+    return doing.ask(request, said["project"], said["goal"], said["attachments"], session_key, group)
 
 
 @require_safe
@@ -119,9 +119,9 @@ def send(request: MemberRequest, run_id: str) -> HttpResponse:
 
 def _say(request: MemberRequest, run: Run, form: AskForm) -> None:
     """A word to the run at work. Files would be taken for the person's own words, so they wait."""
-    if form.cleaned_data["files"]:
+    if form.cleaned_data["attachments"]:
         raise doing.Refused(_("Your agent is at work: hand it files with the next goal."))
-    if doing.say(request, run, form.cleaned_data["goal"]) == "kept":
+    if doing.tell(request, run, form.cleaned_data["goal"]) == "kept":
         messages.info(request, _("Your agent reads it next."))
 
 

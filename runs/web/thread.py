@@ -45,7 +45,7 @@ DOES = {  # a tool, and what the agent does with it
     "memory_search": gettext_lazy("Searches memory"),
     "memory_write": gettext_lazy("Remembers something"),
     "blackboard_write": gettext_lazy("Writes on the group's blackboard"),
-    "list_available_groups": gettext_lazy("Looks which groups there are"),
+    "list_available_groups": gettext_lazy("Looks up the groups"),
     "http_get": gettext_lazy("Reads a page"),
     "send_email": gettext_lazy("Sends an e-mail"),
 }
@@ -190,7 +190,7 @@ def _turn(
         turn.questions += _questions(one, events[one.pk], waits[one.pk], names)
         turn.approvals += approvals[one.pk]
     turn.story.sort(key=lambda line: line.at)
-    turn.words = _words(run, events[run.pk])
+    turn.words = _words(tree, events)
     turn.point = _point(events[run.pk])
     turn.now = _now(run, tree, events, turn) if turn.active else ""
     last = max((event for one in tree for event in events[one.pk]), key=_when, default=None)
@@ -212,20 +212,21 @@ def _names(tree: list[Run], events: dict[str, list[RunEvent]]) -> dict[str, str]
     return names
 
 
-def _words(run: Run, events: list[RunEvent]) -> list[Words]:
-    """The person's further words and what the agent said on the way; the goal and the answer stand apart."""
-    found = []
-    heard_goal = False
-    for event in events:
-        payload = event.payload
-        if event.type != EventType.MESSAGE_CREATED or "content" not in payload:
-            continue
-        person = payload.get("role") == "user"
-        if person and not heard_goal:
-            heard_goal = True
-        elif person or (payload["content"].strip() and payload.get("tool_calls")):
-            found.append(Words(person, str(payload["content"]), event.created_at))
-    return found
+def _words(tree: list[Run], events: dict[str, list[RunEvent]]) -> list[Words]:
+    """The person's further words, to whomever, and what their agent said on the way, in order.
+
+    The goal and the answer stand apart; what the agent and a group were both told stands there once.
+    """
+    found: list[Words] = []
+    for one in tree:
+        said = [event for event in events[one.pk] if event.type == EventType.MESSAGE_CREATED]
+        for event in said[1:]:
+            person, text = event.payload.get("role") == "user", str(event.payload.get("content", ""))
+            if person and one.depth and any(words.person and words.text == text for words in found):
+                continue
+            if person or (not one.depth and text.strip() and event.payload.get("tool_calls")):
+                found.append(Words(person, text, event.created_at))
+    return sorted(found, key=lambda words: words.at)
 
 
 def _why(run: Run, event: RunEvent) -> str:

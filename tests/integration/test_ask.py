@@ -76,7 +76,7 @@ def test_an_approval_is_shown_with_its_link_and_waited_for(demo, settings, when_
     assert status == 0
     assert (
         "needs an approval for send_email" in said
-        and f"https://deputy.example.com/admin/runs/approval/{Approval.objects.get().pk}/" in said
+        and f"https://deputy.example.com/approvals/{Approval.objects.get().pk}/" in said
     )
     assert "approved by approver" in said
     assert [message.to for message in mail.outbox] == [["ann@example.com"]]

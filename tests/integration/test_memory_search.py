@@ -244,7 +244,7 @@ def test_what_a_long_question_says_again_and_again_decides(here):
     for town in ("Bonn", "Lyon", "Graz", "Turin"):
         memory_write(f"Opening hours of our office in {town}", here.project_wide, type="archival")
     chatter = memory_write("You will have what they want, and so would I", here.project_wide, type="archival")
-    fold_all()
+    merge_all_deltas()
     story = " ".join(f"Detail number{n} of my trip came up in hall{n}." for n in range(30))
     question = f"I was in Bonn and Lyon. {story} You would want the refund. So my ticket: a refund, a refund?"
 
@@ -269,7 +269,7 @@ def test_a_turn_beside_a_hit_of_the_same_file_counts_for_more(here, file, first)
         memory_write(text, here.project_wide, type="archival", metadata={"file": file}).id: name
         for name, file, text in turns
     }
-    fold_all()
+    merge_all_deltas()
 
     found = [names[hit.id] for hit in memory_search("owl garden rain", here.project_wide)]
 
@@ -286,7 +286,7 @@ def test_in_long_texts_saying_it_often_counts_for_more(here):
         hits = memory_search("owl", here.board, type="episodic", limit=12)
         for hit in hits:
             curate.retract(hit.id, None)
-        fold_all()
+        merge_all_deltas()
         return hits[0].score / hits[1].score
 
     assert advantage(200) > advantage(6) * 1.2

@@ -95,7 +95,7 @@ def test_the_mail_says_tool_capability_for_whom_why_and_where_but_no_argument(as
     for words in (
         "send_email (mail), for mia in Atlas",
         "Tool 'send_email' requires approval: mail is checked",
-        f"https://deputy.example/admin/runs/approval/{approval.pk}/change/",
+        f"https://deputy.example/approvals/{approval.pk}/",
     ):
         assert words in message.body
     for word in ("secret", "Salaries", "earns"):
@@ -219,7 +219,7 @@ def test_a_mail_about_very_many_names_some_and_counts_the_rest(asked, world, mon
     body = notices.mail_about(approvals, "zoe@example.com").body
     assert approvals[0].pk in body
     assert approvals[1].pk not in body
-    assert "… and 2 more: https://deputy.example/admin/runs/approval/" in body
+    assert "… and 2 more: https://deputy.example/waiting/" in body
 
 
 def test_the_queue_takes_a_notice_and_its_delay(db, settings, monkeypatch):

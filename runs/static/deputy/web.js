@@ -91,13 +91,17 @@
       if (changed && near) toEnd();
     }
 
-    // A part takes the place of its older self, unless the reader is in the middle of it.
+    // A part takes the place of its older self, unless the reader writes in it; the focus stays where it was.
     swap(part) {
       const old = this.turn.querySelector(`[data-part="${part.dataset.part}"]`);
-      if (old.dataset.version === part.dataset.version || old.contains(document.activeElement)) return false;
+      const focused = old.contains(document.activeElement) ? document.activeElement : null;
+      if (old.dataset.version === part.dataset.version || focused?.matches("input, textarea, select")) return false;
+      const fold = focused?.closest("details[id]")?.id;
       const open = new Set([...old.querySelectorAll("details[id][open]")].map((one) => one.id));
       old.replaceWith(part);
       for (const one of part.querySelectorAll("details[id]")) one.open = open.has(one.id);
+      if (focused) (document.querySelector(`[id="${fold}"] > summary`) ?? document.querySelector("[data-composer] textarea") ?? document.body).focus();
+      if (part.dataset.part === "asks") badges();
       if (["words", "answer"].includes(part.dataset.part)) {
         this.live.textContent = "";
         this.live.hidden = true;

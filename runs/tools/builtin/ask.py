@@ -7,6 +7,7 @@ from runs.tools.base import ToolContext, ToolError, WaitFor
 from runs.tools.registry import tool
 
 MOST_CHOICES = 10
+LONGEST_CHOICE = 200  # characters
 
 
 @tool(
@@ -32,5 +33,7 @@ def ask_user(
     """Wait for a message."""
     if not question.strip():
         raise ToolError("The question is empty.", "QUESTION_EMPTY")
-    offered = (choice.strip() for choice in choices or [])
-    return WaitFor("input", question.strip(), choices=tuple(dict.fromkeys(filter(None, offered))))
+    offered = tuple(dict.fromkeys(filter(None, (choice.strip() for choice in choices or []))))
+    if any(len(choice) > LONGEST_CHOICE for choice in offered):
+        raise ToolError(f"A choice has at most {LONGEST_CHOICE} characters.", "CHOICE_TOO_LONG")
+    return WaitFor("input", question.strip(), choices=offered)
