@@ -42,9 +42,17 @@ class Reader:
         return cls(request.user.pk, *place, token.pk if token is not None else None, session)
 
     @classmethod
+    def of_session(cls, request: HttpRequest, run: Run) -> "Reader":
+        """Somebody on their own pages."""
+        place = (run.organization_id, run.project_id)
+        user: Any = request.user
+        return cls(user.pk, *place, None, request.session.session_key)
+
+    @classmethod
     def of_admin(cls, request: HttpRequest, run: Run) -> "Reader":
         place = (run.organization_id, run.project_id)
-        return cls(int(request.user.pk), *place, None, request.session.session_key, operator=True)
+        user: Any = request.user
+        return cls(user.pk, *place, None, request.session.session_key, operator=True)
 
     async def may_still(self, source: Feed) -> bool:
         """Whether the stream may go on."""

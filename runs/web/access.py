@@ -13,10 +13,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
+from groups.actors import Actor
 from groups.api import access as organization
 from groups.models import Membership, Project
-from runs.actions import decide
 from runs.api import access
+from runs.gate.deciders import decidable
 from runs.models import Approval, Run, Wait
 from runs.models.choices import ApprovalStatus, WaitKind
 
@@ -33,6 +34,7 @@ class MemberRequest(HttpRequest):
     user: Any  # Django's, signed in
     membership: Membership
     memberships: list[Membership]
+    actor: Actor  # in the organization at hand
 
 
 def member(view: View) -> View:
@@ -43,11 +45,17 @@ def member(view: View) -> View:
         request.memberships = memberships(request.user)
         if not request.memberships:
             return render(request, "web/no_membership.html", status=403)
-        request.membership = current(request)
+        enter(request, current(request))
         with timezone.override(time_zone(request)):
             return view(request, *args, **kwargs)
 
     return never_cache(login_required(guarded))
+
+
+def enter(request: Any, membership: Membership) -> None:
+    """From here on the request is in this organization."""
+    request.membership = membership
+    request.actor = Actor.of_session(request, request.user, membership)
 
 
 def memberships(user: Any) -> list[Membership]:
@@ -102,7 +110,7 @@ def own_waits(request: MemberRequest) -> QuerySet[Wait]:
 
 def approvals(request: MemberRequest) -> QuerySet[Approval]:
     """Those of one's own runs, and for deciders those of their projects."""
-    found = access.approvals(request.membership, request.user)
+    found = access.approvals(request.actor)
     return found.select_related("tool_call", "run__user", "run__project", "run__group", "run__root")
 
 
@@ -110,7 +118,7 @@ def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
     """The approval; its page is also reached by links, so it opens in whichever organization it is."""
     here = request.membership
     for membership in (here, *(one for one in request.memberships if one != here)):
-        request.membership = membership
+        enter(request, membership)
         found = approvals(request).filter(pk=approval_id).first()
         if found is not None:
             request.session[ORGANIZATION] = membership.organization_id
@@ -119,20 +127,8 @@ def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
 
 
 def to_decide(request: MemberRequest) -> list[Approval]:
-    """The pending approvals that this person may decide, the oldest first."""
-    if not request.user.has_perm(access.DECIDE):
-        return []
-    pending = approvals(request).filter(status=ApprovalStatus.PENDING).order_by("id")[:MOST_ASKED]
-    return [approval for approval in pending if may_decide(approval, request.user)]
-
-
-def may_decide(approval: Approval, user: Any) -> bool:
-    """What the action would say."""
-    try:
-        decide.entitled(approval, user)
-    except decide.DecisionRefused:
-        return False
-    return True
+    """The pending approvals that wait for this person, the oldest first."""
+    return list(decidable(request.actor, approvals(request)).order_by("id")[:MOST_ASKED])
 
 
 def own_pending(request: MemberRequest) -> list[Approval]:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.admin import deciding, edit, words
 from runs.admin.approvals import fate
+from runs.gate import demands
 from runs.gate.deciders import who_may_decide
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
@@ -60,7 +61,8 @@ def _questions(request: MemberRequest) -> list[dict[str, Any]]:
 
 def followed(approval: Approval) -> Followed:
     run = approval.run
-    people = who_may_decide(run.project, run.user_id, approval.effect, approval.deciders_needed)
+    demand = demands.of_approval(approval, run.project.allow_self_approval)
+    people = who_may_decide(run.project, run.user_id, demand)
     names = ", ".join(str(person) for person in people[:SHOWN_NAMES])
     more = len(people) - SHOWN_NAMES
     if more > 0:
@@ -86,7 +88,7 @@ def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpRes
     context = {
         "approval": found,
         "shown": deciding.shown([found], compare=True)[0],
-        "refused": deciding.refusal(found, request.user),
+        "refused": deciding.refusal(found, request.actor),
         "fate": fate(found),
         "mine": found.run.user_id == request.user.pk,
         "followed": followed(found),
@@ -107,13 +109,12 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
     """Decide what was shown; what is refused stays on the page, as it was written."""
     decision = request.POST.get("decision", "")
     try:
-        if request.POST.get("arguments_digest") != found.arguments_digest:
-            raise doing.Refused(_("It has changed since you opened it: look again."))
         if decision not in ("approve", "approve_fields", "reject"):
             raise doing.Refused(_("Say whether to approve or to reject."))
         arguments = _changed(request, found) if decision == "approve_fields" else None
         approve = decision != "reject"
-        decided = doing.decide_one(request, found, approve, request.POST.get("reason", ""), arguments)
+        digest, reason = request.POST.get("arguments_digest", ""), request.POST.get("reason", "")
+        decided = doing.decide_one(request, found, approve, digest, reason, arguments)
     except doing.Refused as refused:
         messages.error(request, str(refused))
         found.refresh_from_db()

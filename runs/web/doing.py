@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from groups.models import Project
+from policy.authority import NotAllowed
 from runs.actions import cancel, decide, fork, message, rate, start
 from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart
@@ -31,22 +32,22 @@ def ask(
     """Start a turn of a conversation; the run's id. Raises Refused."""
     try:
         return start.start(
-            user=request.user,
+            actor=request.actor,
             project=project,
             goal=goal,
             context=context,
             session_key=session_key,
             group_id=group_id,
         )
-    except CannotStart as refused:
+    except (NotAllowed, CannotStart) as refused:
         raise Refused(_(refused.message)) from None
 
 
 def say(request: MemberRequest, run: Run, content: str, correlation_key: str = "") -> str:
     """An answer, or a word in between: `delivered` or `kept`. Raises Refused."""
     try:
-        said = message.message(run.pk, content, request.user.get_username(), correlation_key)
-    except SignalRefused as refused:
+        said = message.message(run.pk, content, request.actor, correlation_key)
+    except (NotAllowed, SignalRefused) as refused:
         raise Refused(_(refused.message)) from None
     except RunGone:
         raise Refused(_("This run is gone.")) from None
@@ -74,7 +75,9 @@ def tell(request: MemberRequest, root: Run, content: str) -> str:
 def stop(request: MemberRequest, run: Run) -> None:
     """Cancel a run and all below it. Raises Refused."""
     try:
-        cancel.cancel(run.pk, by=request.user.get_username())
+        cancel.cancel(run.pk, request.actor)
+    except NotAllowed as refused:
+        raise Refused(_(refused.message)) from None
     except (AlreadyEnded, RunGone) as refused:
         raise Refused(_(str(refused))) from None
 
@@ -82,8 +85,8 @@ def stop(request: MemberRequest, run: Run) -> None:
 def go_on(request: MemberRequest, run: Run, seq: int, content: str) -> str:
     """A new conversation that knows what the run knew after an event; its run's id. Raises Refused."""
     try:
-        return fork.fork(run.pk, seq, request.user, content, session_key=new_key())
-    except CannotStart as refused:
+        return fork.fork(run.pk, seq, request.actor, content, session_key=new_key())
+    except (NotAllowed, CannotStart) as refused:
         raise Refused(_(refused.message)) from None
     except RunGone:
         raise Refused(_("This run is gone.")) from None
@@ -93,14 +96,15 @@ def decide_one(
     request: MemberRequest,
     approval: Approval,
     approve: bool,
+    digest: str,
     reason: str,
     arguments: dict[str, Any] | None = None,
 ) -> Approval:
-    """Approve, with other arguments if need be, or reject. Raises Refused."""
+    """Approve, with other arguments if need be, or reject, what has this digest. Raises Refused."""
     try:
         if approve:
-            return decide.approve(approval.pk, request.user, reason, arguments)
-        return decide.reject(approval.pk, request.user, reason)
+            return decide.approve(approval.pk, request.actor, digest, reason, arguments)
+        return decide.reject(approval.pk, request.actor, digest, reason)
     except decide.DecisionRefused as refused:
         raise Refused(_(refused.message)) from None
 

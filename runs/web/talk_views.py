@@ -4,13 +4,16 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import connection
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from common.api import slots
+from common.api.errors import Problem
 from runs.api import stream
+from runs.api.readers import Reader
 from runs.models import Run
 from runs.models.choices import ACTIVE
 from runs.web import access, conversations, doing, pages, suggestions, thread
@@ -217,10 +220,14 @@ def follow(request: MemberRequest, run_id: str) -> HttpResponseBase:
     run = access.own_root(request, run_id)
     if not connection.in_atomic_block:
         connection.close()  # a stream holds none
-    cursor = stream.TreeCursor(run.pk, run.root_id)
+    cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)
+    try:
+        slot = slots.take(request.user, None)
+    except Problem as refused:
+        return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(
-        stream.events(cursor, request.GET.get("last_event_id", "")),
+        stream.events(cursor, request.GET.get("last_event_id", ""), Reader.of_session(request, run), slot),
         content_type="text/event-stream",
         headers=headers,
     )
