@@ -82,7 +82,7 @@ def test_one_argument_is_changed_in_its_field(made, approver):
 
     decided(client_of(approver), made.approval, "approve_fields", **fields)
 
-    changed = Approval.objects.get(pk=made.approval.pk)
+    changed = Approval.objects.get(replaces=made.approval)
     whole = made.call.effective_arguments
     assert changed.edited_arguments == whole | {"to": ["bo@example.org", "cy@example.org"]}
 
@@ -194,7 +194,7 @@ def test_nobody_else_runs_it_again(made):
 
 def test_words_reach_the_run_below_that_they_are_for(made):
     Run.objects.filter(pk=made.child.pk).update(status="running", ended_at=None)
-    asker = person(made, "noor", "runs.view_run", "runs.start_run", is_staff=True)
+    asker = person(made, "noor", "runs.view_run", "runs.cancel_run", is_staff=True)
     client = client_of(asker)
 
     page = text(client.get(url("runs_run_change", made.run.pk)))

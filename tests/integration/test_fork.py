@@ -152,7 +152,7 @@ def test_who_has_left_the_organization_starts_nothing(sent, world):
     with pytest.raises(NotAllowed) as refused:
         fork(sent.pk, 2, world.user)
 
-    assert refused.value.code == "NOT_A_MEMBER"
+    assert refused.value.code == "NOT_ENTITLED"
 
 
 def test_the_budget_is_a_new_one_on_top_of_what_was_used(sent, world, settings):
