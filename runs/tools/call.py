@@ -15,6 +15,7 @@ from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
+from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
 from policy.delegation import authority
 from policy.evaluate import bind, evaluate, grantable, in_scope
 from policy.provenance.infer import Declaration
@@ -150,11 +151,13 @@ class Gate:
             return problem
         key = idempotency_key(*key_parts, name, arguments)
         decision = self.decide(agent, tool, arguments, approved)
-        if decision.effect == "deny":
-            return Refused("PERMISSION_DENIED", decision.message, decision)
-        if decision.effect == "allow":
-            return Admitted(tool, arguments, key, decision)
-        return Stopped(tool, arguments, key, decision)
+        try:
+            CapabilityPolicyChecker.enforce(decision, key)
+        except PermissionDenied as denied:
+            return Refused(denied.code, str(denied), decision)
+        except CapabilityRequiresApproval:
+            return Stopped(tool, arguments, key, decision)
+        return Admitted(tool, arguments, key, decision)
 
     def decide(
         self,

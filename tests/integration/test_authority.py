@@ -384,7 +384,8 @@ ROWS = {
     "approve by a signal": (signal, {}, concluded, MAY_DECIDE),
     "approve by a job's signal": (job_signal, {}, concluded, MAY_DECIDE),
     "approve on the page": (page("approve"), {}, concluded, MAY_DECIDE & SESSIONS),
-    "approve in the list": (list_action("approve"), {}, concluded, NOBODY),  # of high risk: on its own page
+    "approve in the list": (list_action("approve"), {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve for a person in the list": (list_action("approve"), HUMAN, concluded, NOBODY),  # on its own page
     "reject over the API": (api_reject, {}, rejected, MAY_DECIDE),
     "reject on the page": (page("reject", reason="No."), {}, rejected, MAY_DECIDE & SESSIONS),
     "reject in the list": (list_action("reject"), {}, rejected, MAY_DECIDE & SESSIONS),
