@@ -316,6 +316,9 @@ CARRIER_THREADS = env.whole_number(
     "CARRIER_THREADS", 64, most=500
 )  # for tools, whose code is not asynchronous
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
+ASKED_AGAIN_SECONDS = env.whole_number(
+    "ASKED_AGAIN_SECONDS", 600
+)  # the same words of a client: the same call
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send

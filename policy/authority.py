@@ -50,7 +50,8 @@ class Need:
 
     `permissions`: Django's, all of them; `own`: whose thing it is needs none; `only_own`: nobody else may;
     `whole`: where it holds for the whole organization, only a member of all its projects may;
-    `words`: it has to be the person who speaks; `scope`: of a token.
+    `words`: it has to be the person who speaks; `scope`: of a token; `operator`: a superuser, who operates
+    the installation, needs no membership for it at Deputy's pages.
     """
 
     does: str
@@ -60,6 +61,7 @@ class Need:
     only_own: bool = False
     whole: bool = False
     words: bool = False
+    operator: bool = False
     refused: str = "You may not do this."
 
 
@@ -123,17 +125,33 @@ VERBS: dict[Verb, Need] = {
         refused="You may not say what became of this call.",
     ),
     Verb.GRANT: Need(
-        "Make a standing approval", ("policy.add_grant", "runs.decide_approval"), "policy:write"
+        "Make a standing approval",
+        ("policy.add_grant", "runs.decide_approval"),
+        "policy:write",
+        operator=True,
+        refused="This takes the permissions policy.add_grant and runs.decide_approval.",
     ),
     Verb.REVOKE: Need(
-        "Revoke a standing approval", ("policy.change_grant", "runs.decide_approval"), "policy:write"
+        "Revoke a standing approval",
+        ("policy.change_grant", "runs.decide_approval"),
+        "policy:write",
+        operator=True,
+        refused="This takes the permissions policy.change_grant and runs.decide_approval.",
     ),
-    Verb.CURATE: Need("Curate knowledge", ("memory.curate_memory",), "memory:write"),
-    Verb.ARRANGE_GROUPS: Need("Arrange groups, roles and agents", scope="groups:write", whole=True),
-    Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", scope="policy:write", whole=True),
-    Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", scope="groups:write", whole=True),
-    Verb.ARRANGE_SERVERS: Need("Arrange MCP servers and accept their tools", whole=True),
-    Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", scope="webhooks:write", whole=True),
+    Verb.CURATE: Need(
+        "Curate knowledge",
+        ("memory.curate_memory",),
+        "memory:write",
+        own=True,
+        whole=True,
+        operator=True,
+        refused="This takes the permission memory.curate_memory.",
+    ),
+    Verb.ARRANGE_GROUPS: Need("Arrange groups and seats", (), "groups:write", whole=True, operator=True),
+    Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", (), "policy:write", whole=True, operator=True),
+    Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
+    Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
+    Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
     Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
 }
 
@@ -184,7 +202,8 @@ def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
         return
     need, where = VERBS[Verb(verb)], about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
-    _check_place(actor, need, where)
+    if not (need.operator and operates(actor)):
+        _check_place(actor, need, where, own)
     if need.only_own and not own:
         raise NotAllowed("NOT_ENTITLED", need.refused)
     if not (need.own and own) and not all(holds(actor, permission) for permission in need.permissions):
@@ -204,13 +223,18 @@ def can(actor: Actor, verb: Verb | str, thing: Any) -> bool:
     return True
 
 
-def _check_place(actor: Actor, need: Need, where: About) -> None:
+def operates(actor: Actor) -> bool:
+    """Whether a superuser sits at Deputy's pages: who operates the installation."""
+    return actor.via == Via.SESSION and bool(actor.user is not None and actor.user.is_superuser)
+
+
+def _check_place(actor: Actor, need: Need, where: About, own: bool = False) -> None:
     mine = actor.membership
     if mine is None or not mine.active or mine.organization_id != where.organization_id:
         raise NotAllowed("NOT_ENTITLED", need.refused)
     if where.project_id is not None and not mine.sees_project(where.project_id):
         raise NotAllowed("NOT_ENTITLED", need.refused)
-    if need.whole and where.project_id is None and mine.projects is not None:
+    if need.whole and not own and where.project_id is None and mine.projects is not None:
         raise NotAllowed("NOT_ENTITLED", "What holds for the whole organization takes a member of all of it.")
 
 
@@ -264,11 +288,15 @@ class Demand:
     allow_self_approval: bool = False
 
     @property
+    def takes_person(self) -> bool:
+        return self.effect == "require_human"
+
+    @property
     def own_excluded(self) -> bool:
         """Whether the run's own user may not decide: what people decide, or several do, unless the project
         allows it or the rule names them.
         """
-        strict = self.effect == "require_human" or self.deciders_needed > 1
+        strict = self.takes_person or self.deciders_needed > 1
         return strict and not self.allow_self_approval and not self.names_user
 
     @property
@@ -298,7 +326,7 @@ def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
     _check_named(actor, demand, own)
     if own and demand.own_excluded:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
-    if demand.effect == "require_human":
+    if demand.takes_person:
         _check_person(actor)
 
 

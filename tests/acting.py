@@ -70,7 +70,9 @@ def signal(run_id: str, correlation_key: str, payload: Any = None) -> Any:
 
 
 def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
-    return forking.fork(run_id, seq, _of(run_id, by), content)
+    run = Run.objects.select_related("organization").get(pk=run_id)
+    actor = by if isinstance(by, Actor) else Actor.terminal(by, run.organization)
+    return forking.fork(run_id, seq, actor, content)
 
 
 def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None, message: str = "") -> None:

@@ -86,6 +86,12 @@ class Material:
         self._keep_secrets(confidential.in_text(text))
         self._add(Text(piece, "", "", text, 0, "outside"))
 
+    def recall(self, name: str, text: str, trust: Trust) -> None:
+        """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
+        piece = self._piece(name)
+        piece.outside = trust not in TRUSTED
+        self._add(Text(piece, "", "", text, 0, trust))
+
     def read(
         self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
     ) -> None:

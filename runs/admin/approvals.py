@@ -207,7 +207,7 @@ class ApprovalAdmin(History, TenantAdmin):
         if request.POST.get("decision") == "approve_always":
             remember = RememberForm(arguments_of(approval), request.POST)
         if self._take(request, approval, request.POST.get("decision", ""), remember):
-            return _to(next_after(queue, approval.pk) or approval.pk)
+            return _to(next_after(queue, approval.pk) or newest(approval))
         return self._page(request, approval.pk, remember)
 
     def _take(
@@ -251,11 +251,13 @@ class ApprovalAdmin(History, TenantAdmin):
                 self._say(request, approval, _("Say whether to approve or to reject."), messages.ERROR)
                 return False
         except decide.DecisionRefused as refused:
+            if refused.code == "NOT_ENTITLED" and not self.has_decide_permission(request):
+                raise PermissionDenied(refused.message) from None
             self._say(request, approval, _(refused.message), messages.ERROR)
             return False
         if decided.status == ApprovalStatus.PENDING:
             said = _("Your approval counts; {count} people have to approve.")
-            if decided.pk != approval.pk and not decided.decisions.filter(user=request.user).exists():
+            if decided.pk != approval.pk and not decided.decisions.filter(user_id=request.user.pk).exists():
                 said = _("Changed; with these arguments somebody else has to decide.")
             self._say(request, approval, said.format(count=decided.deciders_needed), messages.SUCCESS)
         elif decided.decided_by_id != request.user.pk:
@@ -354,6 +356,12 @@ def next_after(queue: Sequence[str], current: str) -> str | None:
         return None
     at = queue.index(current) if current in queue else 0
     return others[at] if at < len(others) else others[0]
+
+
+def newest(approval: Approval) -> str:
+    """The id of the last approval of the same call: the one about changed arguments, where they were."""
+    same = Approval.objects.filter(tool_call_id=approval.tool_call_id).order_by("-id")
+    return str(same.values_list("pk", flat=True)[0])
 
 
 def fate(approval: Approval) -> str:

@@ -10,7 +10,7 @@ from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext
 from runs.actions import escalate
 from runs.context import working_memory
-from runs.gate import approvals
+from runs.gate import approvals, lineage
 from runs.gate.opening import open_gate
 from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
@@ -50,6 +50,7 @@ class Child:
     log: RunLog
 
 
+DELEGATED = ("delegated_denied", "delegated_not_allowed")  # the reasons that an ancestor gave
 Outcome = tuple[Ready, ...] | Child | None
 
 
@@ -151,7 +152,11 @@ def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
 def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused) -> None:
     """The call fails; the agent gets the same words as the log."""
     log = _log(claimed)
-    error = {"code": refused.code, "message": refused.message, **refused.details}
+    message = refused.message
+    if refused.decision is not None and refused.decision.reason_code in DELEGATED:
+        above = lineage.denier(claimed.run_id, call.tool)
+        message = f"{message}; passed on by {above}" if above else message
+    error = {"code": refused.code, "message": message, **refused.details}
     denied = refused.decision is not None
     status = CallStatus.DENIED if denied else CallStatus.FAILED
     key = digest(claimed.run_id, call.call_id)
@@ -188,7 +193,7 @@ def record_answer(
         return None
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
-    authority = (gate_.authority(agent), gate_.live.boundary)
+    authority = (gate_.authority(agent), gate_.live.boundary, answer.delegated)
     seen = working_memory.passed_on(claimed, member_of(claimed, call))
     spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, row_id, seen)
     claimed.absorb()
@@ -228,7 +233,10 @@ def fail(
 def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
     """Park the call until a message or a signal brings its answer."""
     log = _log(claimed)
-    key = f"{answer.kind}-{call.call_id}"
+    key = answer.key or f"{answer.kind}-{call.call_id}"
+    if any(other.correlation_key == key for other in claimed.state.unfinished("waiting")):
+        fail(claimed, call, Failed("KEY_TAKEN", f"Another call of this run waits for '{key}' already."))
+        return
     expires_at = log.now + answer.expires_in if answer.expires_in else None
     row_id = tool_calls.set_status(log, call.call_id, CallStatus.WAITING)
     claimed.append(
@@ -274,6 +282,9 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
             EventType.TOOL_EXPIRED,
             CallStatus.EXPIRED,
         )
+        return None
+    if call.wait_kind == WaitKind.SIGNAL:
+        succeed(claimed, call, Done({"key": call.correlation_key, "payload": call.payload}))
         return None
     if call.wait_kind == WaitKind.REVIEW:
         return reviewed(claimed, gate, call)

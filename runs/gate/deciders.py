@@ -38,7 +38,7 @@ def decidable(actor: Actor, rows: QuerySet[Approval]) -> QuerySet[Approval]:
     )
     found = Q(pk__in=_named(actor, pending))
     if holds(actor, PERMISSION) and actor.has_scope(VERBS[Verb.DECIDE].scope):
-        found |= _anybodys(actor)
+        found = found | _anybodys(actor)
     return pending.filter(found).exclude(Exists(taken))
 
 
@@ -49,7 +49,8 @@ def _anybodys(actor: Actor) -> Q:
     found = Q(deciders=[]) & ~(strict & Q(run__user=actor.user))
     if actor.via != Via.SESSION or not actor.is_person:
         return found & ~people
-    return found & ~(people & Exists(accounts.changes_by_others(actor.user)))
+    changed = Q(Exists(accounts.changes_by_others(actor.user)))
+    return found & ~(people & changed)
 
 
 def _named(actor: Actor, pending: QuerySet[Approval]) -> list[str]:
@@ -89,7 +90,7 @@ def addressed(approval: Approval) -> list[Any]:
 def _may(actor: Actor, demand: Demand, about: About) -> bool:
     try:
         may_decide(actor, demand, about)
-        if demand.effect == ApprovalEffect.REQUIRE_HUMAN:
+        if demand.takes_person:
             may_act_as_person(actor)
     except NotAllowed:
         return False

@@ -43,7 +43,7 @@ class WaitKind(TextChoices):
     INPUT = "input", "An answer"
     REVIEW = "review", "Word on what happened"
     TIMER = "timer", "A point in time"
-    SIGNAL = "signal", "A signal that came early"  # never slept on
+    SIGNAL = "signal", "A signal"
 
 
 # The kinds that wait for a person; a child's clock stands still meanwhile.

@@ -12,6 +12,7 @@ from jsonschema.protocols import Validator
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
+from policy.terms import DelegatedPermissions
 
 ESCALATE = "escalate_to_group"
 
@@ -78,6 +79,7 @@ class WaitFor:
     question: str = ""
     expires_in: timedelta | None = None
     choices: tuple[str, ...] = ()  # answers to offer; a person may say something else
+    key: str = ""  # the correlation key, where the caller chose one
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Spawn:
     goal: str
     context: str
     routing: list[dict[str, Any]] = field(default_factory=list)
+    delegated: DelegatedPermissions | None = None  # what the call asks for; it can only narrow
 
 
 Answer = Done | Failed | WaitFor | Spawn

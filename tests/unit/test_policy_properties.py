@@ -125,12 +125,14 @@ def test_down_a_tree_asking_only_gets_stricter_unless_every_level_above_named_th
 ):
     """Seed 000's order alone let a group's role send unasked what its parent had to ask for (ruling 38)."""
     given, above, vouched = None, 0, True
+    unlisted = strictness(Context(AgentContext("agi"), Boundary(), RuleSet(drawn)), tool, {})
     for allowed, denied, delegable in levels:
         agent = AgentContext("agi", "rol", allowed, denied, given)
         here = strictness(Context(agent, boundary, RuleSet(drawn)), tool, {})
-        assert here >= above or vouched
-        vouched = vouched and tool.name in (*(allowed or ()), *(delegable or ()))
-        above = max(above, here) if not vouched else here
+        assert here >= above
+        assert vouched or here >= unlisted  # the risk default applies, whatever the role lists
+        named = tool.name in (*(allowed or ()), *(delegable or ()))
+        vouched, above = vouched and named, 0 if named else here
         given = delegate(authority(agent, boundary, delegable), boundary)
 
 
