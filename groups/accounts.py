@@ -1,6 +1,7 @@
 """What others have done to somebody's account.
 
-The record is Django's own history of changes, which the admin's pages and the API (common/api/arranging.py) write.
+The record is Django's own history of changes, which the admin's pages and the API write
+(common/api/arranging.py).
 """
 
 from datetime import timedelta

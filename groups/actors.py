@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from groups import current
 from groups.models import Membership, Token
 from groups.models.organizations import MembershipKind
 from groups.scopes import reach
@@ -49,11 +50,16 @@ class Actor:
     def of_request(cls, request: Any, organization_id: str | None = None, via: Via | None = None) -> "Actor":
         """Whoever sent the request, once it is authenticated.
 
-        API and MCP requests have found their membership already; a page of the admin names the organization.
+        API and MCP requests have found their membership already; a page of the admin names the organization,
+        or means the current one.
         """
         known: Actor | None = getattr(request, "actor", None)
         if known is None or organization_id not in (None, known.organization_id):
-            membership = active_membership(request.user, organization_id)
+            membership = (
+                current.membership_of(request.user)
+                if organization_id is None
+                else active_membership(request.user, organization_id)
+            )
             known = cls.of_session(request, request.user, membership)
         return known if via is None else replace(known, via=via)
 
@@ -105,7 +111,8 @@ def active_membership(user: Any, organization_id: str | None) -> Membership | No
     """The user's active membership in the organization, or None."""
     if organization_id is None or not getattr(user, "is_active", False):
         return None
-    return Membership.objects.filter(user=user, organization_id=organization_id, active=True).first()
+    found = Membership.objects.filter(user=user, organization_id=organization_id, active=True)
+    return found.select_related("custom_role").first()
 
 
 def confirm(request: Any) -> None:

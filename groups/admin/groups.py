@@ -32,7 +32,12 @@ class MembersFormSet(BaseInlineFormSet):
         if sum(bool(form.cleaned_data.get("is_lead")) for form in rows) > 1:
             raise forms.ValidationError(_("Only one member can lead the group."))
         organization = self.instance.organization_id
+        seated = set()
         for form in rows:
+            agent = form.cleaned_data.get("agent_instance")
+            if agent and agent.pk in seated:
+                form.add_error("agent_instance", _("This agent sits in the group already."))
+            seated.add(agent and agent.pk)
             for name in ("role", "agent_instance"):
                 chosen = form.cleaned_data.get(name)
                 if chosen and organization and chosen.organization_id != organization:

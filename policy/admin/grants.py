@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from groups import changes
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.models import Grant, GrantUse
 
@@ -62,7 +63,7 @@ class GrantAdmin(TenantAdmin):
     @admin.action(description=gettext_lazy("Revoke"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
         live = Grant.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
-        count = live.update(revoked_at=Now())
+        count = changes.update(live, revoked_at=Now())
         self.message_user(
             request,
             _("Revoked: {count}. The next call is asked about again.").format(count=count),

@@ -29,10 +29,21 @@ class CapabilityRuleAdmin(TenantAdmin):
         "No rule yet: what the roles allow, runs. Add one to ask for an approval, or to deny."
     )
     fieldsets = (
-        (None, {"fields": ("organization", "name", ("capability", "tool"), "effect", "condition")}),
+        (
+            None,
+            {
+                "fields": (
+                    "organization",
+                    "name",
+                    ("capability", "tool"),
+                    "effect",
+                    "condition",
+                )
+            },
+        ),
         ("Where it holds", {"fields": ("project", "group", "role")}),
         ("When somebody is asked", {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")}),
-        ("State", {"fields": ("active", "shadow")}),
+        ("State", {"fields": ("active", "shadow", "not_known_yet")}),
     )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

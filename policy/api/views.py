@@ -22,6 +22,7 @@ from common.api.arranging import (
 )
 from common.api.pagination import OldestFirst
 from common.api.schema import documented
+from groups import changes
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from groups.models import Group, Role
@@ -109,6 +110,7 @@ class RuleView(Changeable, Removable):
 
 class OfOrganization(Changeable, Removable):
     area = "policy"
+    whole = True
     pagination_class = OldestFirst
 
 
@@ -179,6 +181,6 @@ class GrantView(Arranged):
         grant = self.get_object_or_404(self.get_queryset(), pk=pk)
         require_permission(request, "change", Grant)
         require(request, DECIDE)
-        if Grant.objects.filter(pk=pk, revoked_at=None).update(revoked_at=Now()):
+        if changes.update(Grant.objects.filter(pk=pk, revoked_at=None), revoked_at=Now()):
             note(request, grant, CHANGE, ["revoked_at"])
         return Response(self._shown(pk))

@@ -8,13 +8,14 @@ from django.db import transaction
 
 from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, jsonb, row
+from groups.current import holds
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from policy.models import Grant
 from runs.gate import admission
 from runs.gate.approvals import arguments_digest
-from runs.gate.deciders import own_run_excluded
+from runs.gate.deciders import PERMISSION, own_run_excluded
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
 from runs.models import Approval
@@ -272,7 +273,7 @@ def entitled(approval: Approval, by: Any) -> bool:
 
 
 def _entitled(approval: Approval, by: Any, decider: Decider) -> bool:
-    if decider.kind is None or not by.has_perm("runs.decide_approval"):
+    if decider.kind is None or not holds(by, approval.organization_id, PERMISSION):
         raise DecisionRefused("NOT_ENTITLED", "You may not decide approvals of this project.")
     human = decider.kind == MembershipKind.HUMAN
     if approval.effect == ApprovalEffect.REQUIRE_HUMAN and not human:

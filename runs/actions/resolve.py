@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
+from groups.current import holds
 from groups.models import Membership
 from runs.actions.signal import SignalRefused
 from runs.log import waits
@@ -43,5 +44,5 @@ def _again(wait: Wait, outcome: str) -> None:
 def check_entitled(run: Run, by: Any) -> None:
     """Raises SignalRefused unless `by` sees the project and holds runs.resolve_review."""
     membership = Membership.objects.seeing(by, run.project)
-    if membership is None or not by.has_perm("runs.resolve_review"):
+    if membership is None or not holds(by, run.organization_id, "runs.resolve_review"):
         raise SignalRefused("NOT_ENTITLED", "You may not say what became of this call.")

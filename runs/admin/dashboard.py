@@ -17,6 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common import times
+from groups import member_permissions
+from groups.current import membership_of
 from runs.admin import charts, words
 from runs.models import Approval, Run, Wait
 from runs.models.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
@@ -32,10 +34,13 @@ def mine(request: HttpRequest, model: Any) -> QuerySet[Any]:
 
 def decidable(request: HttpRequest) -> QuerySet[Approval]:
     """The pending approvals this person could decide."""
-    if not request.user.has_perm("runs.decide_approval"):
+    standing = membership_of(request.user)  # a superuser without a membership decides nothing
+    if "runs.decide_approval" not in member_permissions.of(standing):
         return Approval.objects.none()
     own = Q(effect=ApprovalEffect.REQUIRE_HUMAN, run__user=request.user)
     pending = mine(request, Approval).filter(status=ApprovalStatus.PENDING)
+    if standing is not None:
+        pending = pending.filter(organization_id=standing.organization_id)
     return pending.exclude(own & Q(run__project__allow_self_approval=False))
 
 

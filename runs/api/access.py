@@ -5,7 +5,9 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from common.api.errors import Problem
+from groups import member_permissions
 from groups.api.access import visible
+from groups.current import holds
 from groups.models import Membership
 from runs.models import Approval, ApprovalDecision, Run, Wait
 from runs.models.choices import ApprovalStatus
@@ -34,7 +36,7 @@ def approvals(membership: Membership, user: Any) -> QuerySet[Approval]:
     words = Prefetch("decisions", ApprovalDecision.objects.select_related("user").order_by("id"))
     whole = Approval.objects.select_related("run__user", "tool_call", "decided_by").prefetch_related(words)
     found = visible(whole, membership, "run__project_id")
-    return found if user.has_perm(DECIDE) else found.filter(run__user=user)
+    return found if DECIDE in member_permissions.of(membership) else found.filter(run__user=user)
 
 
 def check_drives(run: Run, user: Any) -> None:
@@ -45,5 +47,5 @@ def check_drives(run: Run, user: Any) -> None:
 
 def check_may_steer(run: Run, user: Any) -> None:
     """A run is spoken to and cancelled by whoever it works for, and by those with the permission."""
-    if run.user_id != user.pk and not user.has_perm(CANCEL):
+    if run.user_id != user.pk and not holds(user, run.organization_id, CANCEL):
         raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; you may look, but not steer it.")

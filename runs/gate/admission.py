@@ -31,7 +31,7 @@ def gate_of(run: Run) -> Gate:
 def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     """What policy says about the call with other arguments, for the agent that asked for it."""
     gate = gate_of(run)
-    role_id = role_of(run, call.agent)
+    role_id = role_of(run, call)
     said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
     if isinstance(said, Refused):
         return Asked("deny", "", said)
@@ -39,7 +39,9 @@ def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     return Asked(effect, said.idempotency_key)
 
 
-def role_of(run: Run, agent: str) -> str | None:
-    """The role the agent has in the run, as run.created recorded it."""
-    members = fold(read(run.pk)[:1]).members
-    return next((member.role_id for member in members if member.agent == agent), run.role_id)
+def role_of(run: Run, call: ToolCall) -> str | None:
+    """The role in which the call was asked for, by the seat of whoever asked."""
+    if call.role_id:
+        return call.role_id
+    asked = fold(read(run.pk)).calls.get(call.call_id)  # calls of before seats were recorded
+    return (asked.role_id if asked else None) or run.role_id
