@@ -19,13 +19,15 @@ APPS = ("groups", "policy", "runs", "memory")
 LOOKS = (
     *("groups.view_group", "groups.view_groupmember", "groups.view_role", "groups.view_agentinstance"),
     *("groups.view_routingexample", "groups.view_project", "groups.view_organization"),
-    *("policy.view_capabilityrule", "policy.view_capability", "policy.view_toolbinding"),
-    *("policy.view_tooldeclaration", "policy.view_grant", "policy.view_grantuse"),
     *("runs.view_run", "runs.view_toolcall", "runs.view_wait", "runs.view_runevent"),
     *("runs.view_approval", "runs.view_approvaldecision", "memory.view_memory"),
 )
 STARTS = ("runs.start_run",)
-DECIDES = ("runs.decide_approval", "runs.resolve_review", "runs.cancel_run")
+DECIDES = (
+    *("runs.decide_approval", "runs.resolve_review", "runs.cancel_run"),
+    *("policy.view_capabilityrule", "policy.view_capability", "policy.view_toolbinding"),
+    *("policy.view_tooldeclaration", "policy.view_grant", "policy.view_grantuse"),
+)
 CURATES = (
     "memory.curate_memory",
     *("groups.add_routingexample", "groups.change_routingexample", "groups.delete_routingexample"),

@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from groups import current, member_permissions, members
-from groups.models import Membership, Organization
+from groups import changes, current, member_permissions, members
+from groups.models import Membership, Organization, Token
 from groups.models.organizations import MembershipKind
 
 
@@ -20,6 +21,12 @@ def issued_by(user: Any) -> QuerySet[Membership]:
         return found.none()
     services = Q(kind=MembershipKind.SERVICE, user__is_superuser=False)
     return found.filter(Q(user=user) | services, organization_id=mine.organization_id)
+
+
+def end(organization_id: str, user_id: int) -> None:
+    """Revoke the user's tokens in the organization: who comes back gets new ones, of their new place."""
+    live = Token.objects.filter(organization_id=organization_id, user_id=user_id, revoked_at=None)
+    changes.update(live, revoked_at=Now())
 
 
 def refuses(by: Any, organization: Organization, user: Any) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from groups import members
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryRevision, MemoryStatus, MemoryType
 from memory.write import LINEAGE, check_scope, checked_content, checked_metadata
@@ -64,6 +65,7 @@ def supersede(memory_id: str, content: str, by: Person) -> Memory:
 def promote(memory_id: str, by: Person) -> Memory:
     """A project's knowledge becomes the organization's; it keeps its lineage. Returns the new memory."""
     old = _locked(memory_id, MemoryStatus.ACTIVE)
+    _check_reach(old.organization_id, by)
     if old.type != MemoryType.ARCHIVAL or old.project_id is None:
         raise MemoryRefused("not_project_knowledge", "only a project's knowledge is promoted")
     new = _copy(old, project_id=None, source_run_id=old.source_run_id, metadata=dict(old.metadata))
@@ -110,6 +112,8 @@ def _locked(memory_id: str, *allowed: MemoryStatus) -> Memory:
 
 
 def _changed(memory: Memory, action: str, by: Person, **changes: Any) -> Memory:
+    if memory.project_id is None and memory.user_id is None and memory.agent_instance_id is None:
+        _check_reach(memory.organization_id, by)
     before = {name: _plain(getattr(memory, name)) for name in changes}
     MemoryRevision.objects.create(memory=memory, action=action, by=by, before=before)
     for name, value in changes.items():
@@ -117,6 +121,14 @@ def _changed(memory: Memory, action: str, by: Person, **changes: Any) -> Memory:
     check_scope(memory)
     memory.save(update_fields=[*changes, *(("search_vector", "length") if "content" in changes else ())])
     return memory
+
+
+def _check_reach(organization_id: str, by: Person) -> None:
+    """What the whole organization knows is curated by members of all its projects. Raises MemoryRefused."""
+    if by is not None and not members.whole(by):
+        raise MemoryRefused(
+            "not_entitled", "what the whole organization knows takes a member of all its projects"
+        )
 
 
 def _leave(memory: Memory, by: Person) -> None:

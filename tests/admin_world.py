@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from groups import routing
-from groups.models import AgentInstance, CustomRole, Role, Token
+from groups.models import AgentInstance, Change, CustomRole, Role, Token
 from groups.models.groups import RoutingExample
 from policy.models import (
     Capability,
@@ -134,6 +134,7 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         problem=text[:300],
     )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
+    made.change = Change.objects.filter(organization=organization, model="groups.project").get()
     return made
 
 
@@ -191,7 +192,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.declaration, made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
         made.decision, made.record, made.notice, made.server, made.tool,
-        made.webhook, made.delivery,
+        made.webhook, made.delivery, made.change,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

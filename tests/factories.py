@@ -88,7 +88,7 @@ def permit(user: Any, *names: str) -> Any:
     organizations, freshly loaded.
     """
     held = sorted(name for name in every() if {name, name.partition(".")[2]} & set(names))
-    assert len(held) >= len(set(names)), f"some of {names} are no permissions"
+    assert {name.rpartition(".")[2] for name in names} <= {name.partition(".")[2] for name in held}, names
     for membership in models.Membership.objects.filter(user=user):
         membership.custom_role, _ = models.CustomRole.objects.update_or_create(
             organization_id=membership.organization_id, name=f"of {user}", defaults={"permissions": held}

@@ -5,12 +5,14 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
+from groups import members
 from groups.models import Change
 
 from .tenancy import History, Related, TenantAdmin
@@ -37,6 +39,9 @@ class ChangeAdmin(History, TenantAdmin):
         *("was", "now", "organization"),
     )
     empty_message = gettext_lazy("Nothing has been changed yet.")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(super().has_view_permission(request, obj)) and members.whole(request.user)
 
     @admin.display(description=gettext_lazy("Fields"))
     def fields_shown(self, change: Change) -> str:

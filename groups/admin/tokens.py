@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from groups import changes, tokens
+from groups import changes, members, tokens
 from groups.models import Token
 from groups.scopes import DEFAULT, SCOPES
 
@@ -45,18 +45,10 @@ class TokenForm(OneOrganizationForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         organization, user = cleaned.get("organization"), cleaned.get("user")
-        if self.instance._state.adding and organization and user:
-            if refused := tokens.refuses(self.by, organization, user):
-                self.add_error("user", refused)
-        elif not self.instance._state.adding:
-            self._check_scopes(cleaned)
+        refused = organization and user and tokens.refuses(self.by, organization, user)
+        if refused:
+            self.add_error("user", refused)
         return cleaned
-
-    def _check_scopes(self, cleaned: dict[str, Any]) -> None:
-        """Nobody lets another person's token reach further than its user wanted."""
-        further = set(cleaned.get("scopes") or ()) - set(self.instance.scopes)
-        if further and tokens.refuses(self.by, self.instance.organization, self.instance.user):
-            self.add_error("scopes", _("Only its user lets a token reach further."))
 
 
 @admin.register(Token)
@@ -82,6 +74,15 @@ class TokenAdmin(TenantAdmin):
         kwargs["form"] = type("ThisTokenForm", (TokenForm,), {"by": request.user})
         form: type[ModelForm] = super().get_form(request, obj, **kwargs)
         return form
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        rows = super().get_queryset(request)
+        return rows if members.whole(request.user) else rows.filter(user=request.user)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Others' tokens are revoked, by the list's action, and else left to their user."""
+        may = super().has_change_permission(request, obj)
+        return may and (obj is None or not tokens.refuses(request.user, obj.organization, obj.user))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("organization", "user", "prefix", "last_used_at", "revoked_at") if obj else ()

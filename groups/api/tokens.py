@@ -96,9 +96,9 @@ def _within(asker: Token | None, asked: dict[str, Any]) -> dict[str, Any]:
     if asker is None:
         return {"scopes": scopes}
     scopes = [name for name in DEFAULT if name in asker.scopes] if scopes is None else scopes
-    if not scopes:
-        raise invalid("/scopes", "required", "Name the scopes: the token that asks reads nothing.")
     longer = asker.expires_at and (ends or asker.expires_at) > asker.expires_at
     if set(scopes) - set(asker.scopes) or longer:
         raise Problem(403, "REACHES_TOO_FAR", TOO_FAR["REACHES_TOO_FAR"])
+    if not scopes:
+        raise invalid("/scopes", "required", "Name the scopes: the token that asks reads nothing.")
     return {"scopes": scopes, "expires_at": ends or asker.expires_at}

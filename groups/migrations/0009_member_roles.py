@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='membership',
             name='role',
-            field=models.CharField(choices=[('viewer', 'Viewer: looks at runs, groups, rules and knowledge'), ('member', 'Member: also starts runs'), ('decider', 'Decider: also decides approvals and cancels runs'), ('curator', 'Curator: a member who also curates knowledge and routing'), ('administrator', 'Administrator: everything in the organization')], default='member', help_text='What this member may do in the organization.', max_length=20),
+            field=models.CharField(choices=[('viewer', 'Viewer: looks at runs, groups and knowledge'), ('member', 'Member: also starts runs'), ('decider', 'Decider: also sees rules, decides approvals and cancels runs'), ('curator', 'Curator: a member who also curates knowledge and routing'), ('administrator', 'Administrator: everything in the organization')], default='member', help_text='What this member may do in the organization.', max_length=20),
         ),
         migrations.AlterField(
             model_name='membership',

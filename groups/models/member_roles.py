@@ -12,9 +12,9 @@ from groups import member_permissions
 class MemberRole(models.TextChoices):
     """The roles every organization has; each may do what those before it may."""
 
-    VIEWER = "viewer", "Viewer: looks at runs, groups, rules and knowledge"
+    VIEWER = "viewer", "Viewer: looks at runs, groups and knowledge"
     MEMBER = "member", "Member: also starts runs"
-    DECIDER = "decider", "Decider: also decides approvals and cancels runs"
+    DECIDER = "decider", "Decider: also sees rules, decides approvals and cancels runs"
     CURATOR = "curator", "Curator: a member who also curates knowledge and routing"
     ADMINISTRATOR = "administrator", "Administrator: everything in the organization"
 

@@ -27,7 +27,7 @@ HISTORY = {
         "webhookdelivery",
     )
 }
-UNADDABLE = {*HISTORY, "policy_grantuse", "policy_policyversion"}
+UNADDABLE = {*HISTORY, "groups_change", "policy_grantuse", "policy_policyversion"}
 APPROVER_SEES = {"runs_run", "runs_approval"}
 POSTED = ("runs_run_say", "runs_run_resolve", "groups_group_learn")
 
