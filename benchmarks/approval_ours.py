@@ -40,8 +40,8 @@ class Decide(Deputy):
         self._pending = iter(waiting.values_list("id", "run_id"))
 
     def item(self) -> None:
-        from runs.actions.decide import approve
         from runs.execution import executor
+        from tests.acting import approve
 
         approval_id, run_id = next(self._pending)
         approve(approval_id, self._decider)

@@ -55,12 +55,10 @@ class Actor:
         """
         known: Actor | None = getattr(request, "actor", None)
         if known is None or organization_id not in (None, known.organization_id):
-            membership = (
-                current.membership_of(request.user)
-                if organization_id is None
-                else active_membership(request.user, organization_id)
-            )
-            known = cls.of_session(request, request.user, membership)
+            if organization_id is None and (mine := current.membership_of(request.user)):
+                organization_id = mine.organization_id
+            here = [one for one in actors_of(request) if one.organization_id == organization_id]
+            known = here[0] if here else cls.of_session(request, request.user, None)
         return known if via is None else replace(known, via=via)
 
     @classmethod
@@ -113,6 +111,16 @@ def active_membership(user: Any, organization_id: str | None) -> Membership | No
         return None
     found = Membership.objects.filter(user=user, organization_id=organization_id, active=True)
     return found.select_related("custom_role").first()
+
+
+def actors_of(request: Any) -> list[Actor]:
+    """Whoever is signed in, in each organization they are a member of; one query a request."""
+    kept: list[Actor] | None = getattr(request, "_deputy_actors", None)
+    if kept is None:
+        user = request.user
+        kept = [Actor.of_session(request, user, each) for each in current.memberships_of(user)]
+        request._deputy_actors = kept
+    return kept
 
 
 def confirm(request: Any) -> None:

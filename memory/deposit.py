@@ -130,7 +130,6 @@ def _knowledge(result: GroupResult, content: str, original: str, source: str, **
     stamped: dict[str, Any] = {
         "source": source,
         "source_run_id": result.run_id,
-        "group_id": result.group_id,
         "goal": result.goal[:GOAL_KEPT],
         **lineage,
         "deposited_at": datetime.now(UTC).isoformat(),

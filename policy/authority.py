@@ -49,7 +49,8 @@ class Need:
 
     `permissions`: Django's, all of them; `own`: whose thing it is needs none; `only_own`: nobody else may;
     `whole`: where it holds for the whole organization, only a member of all its projects may;
-    `words`: it has to be the person who speaks; `scope`: of a token.
+    `words`: it has to be the person who speaks; `scope`: of a token; `operator`: a superuser, who operates
+    the installation, needs no membership for it at Deputy's pages.
     """
 
     does: str
@@ -59,6 +60,7 @@ class Need:
     only_own: bool = False
     whole: bool = False
     words: bool = False
+    operator: bool = False
     refused: str = "You may not do this."
 
 
@@ -127,12 +129,20 @@ VERBS: dict[Verb, Need] = {
     Verb.REVOKE: Need(
         "Revoke a standing approval", ("policy.change_grant", "runs.decide_approval"), "policy:write"
     ),
-    Verb.CURATE: Need("Curate knowledge", ("memory.curate_memory",), "memory:write"),
-    Verb.ARRANGE_GROUPS: Need("Arrange groups, roles and agents", scope="groups:write", whole=True),
-    Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", scope="policy:write", whole=True),
-    Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", scope="groups:write", whole=True),
-    Verb.ARRANGE_SERVERS: Need("Arrange MCP servers and accept their tools", whole=True),
-    Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", scope="webhooks:write", whole=True),
+    Verb.CURATE: Need(
+        "Curate knowledge",
+        ("memory.curate_memory",),
+        "memory:write",
+        own=True,
+        whole=True,
+        operator=True,
+        refused="This takes the permission memory.curate_memory.",
+    ),
+    Verb.ARRANGE_GROUPS: Need("Arrange groups and seats", (), "groups:write", whole=True, operator=True),
+    Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", (), "policy:write", whole=True, operator=True),
+    Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
+    Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
+    Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
     Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
 }
 
@@ -158,7 +168,7 @@ class About:
 
 
 def about(thing: Any) -> About:
-    """Where a row, or whatever carries the columns, stands; what belongs to a run, where its run does."""
+    """Where a row, or whatever has its columns, stands. What belongs to a run stands where its run does."""
     if isinstance(thing, About):
         return thing
     run = getattr(thing, "run", None)
@@ -181,7 +191,8 @@ def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
         return
     need, where = VERBS[Verb(verb)], about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
-    _check_place(actor, need, where)
+    if not (need.operator and operates(actor)):
+        _check_place(actor, need, where, own)
     if need.only_own and not own:
         raise NotAllowed("NOT_ENTITLED", need.refused)
     if not (need.own and own) and not all(holds(actor, permission) for permission in need.permissions):
@@ -201,13 +212,18 @@ def can(actor: Actor, verb: Verb | str, thing: Any) -> bool:
     return True
 
 
-def _check_place(actor: Actor, need: Need, where: About) -> None:
+def operates(actor: Actor) -> bool:
+    """Whether a superuser sits at Deputy's pages: who operates the installation."""
+    return actor.via == Via.SESSION and bool(actor.user is not None and actor.user.is_superuser)
+
+
+def _check_place(actor: Actor, need: Need, where: About, own: bool = False) -> None:
     mine = actor.membership
     if mine is None or not mine.active or mine.organization_id != where.organization_id:
         raise NotAllowed("NOT_ENTITLED", need.refused)
     if where.project_id is not None and not mine.sees_project(where.project_id):
         raise NotAllowed("NOT_ENTITLED", need.refused)
-    if need.whole and where.project_id is None and mine.projects is not None:
+    if need.whole and not own and where.project_id is None and mine.projects is not None:
         raise NotAllowed("NOT_ENTITLED", "What holds for the whole organization takes a member of all of it.")
 
 
@@ -282,7 +298,10 @@ RUN_USER = "run.user"
 
 
 def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
-    """Raises NotAllowed unless the actor's decision counts towards the demand about this run's call."""
+    """Raises NotAllowed unless the actor's decision counts towards the demand about this run's call.
+
+    Of a decision taken before, `actor` says by which door and how it was taken, and who they are today.
+    """
     where = about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
     if own and demand.names_user:
@@ -293,24 +312,28 @@ def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
     if own and demand.own_excluded:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     if demand.effect == "require_human":
-        may_act_as_person(actor)
+        _check_person(actor)
 
 
 def may_act_as_person(actor: Actor) -> None:
-    """Raises NotAllowed unless a person sits there: a browser session, lately confirmed, of an account that
-    nobody else has changed lately.
+    """Raises NotAllowed unless a person sits there now: a browser session, lately confirmed, of an account
+    that nobody else has changed lately.
     """
+    _check_person(actor)
+    if accounts.changed_by_another(actor.user):
+        raise NotAllowed(
+            "HUMAN_ONLY",
+            "An administrator changed your account within the last hour; somebody else has to decide this.",
+        )
+
+
+def _check_person(actor: Actor) -> None:
     if not actor.is_person:
         raise NotAllowed("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
     if actor.via != Via.SESSION:
         raise NotAllowed("HUMAN_ONLY", "Only a person can decide this, signed in to Deputy's own pages.")
     if not actor.interactive:
         raise NotAllowed("CONFIRM_FIRST", "Confirm your password first: a person has to decide this.")
-    if accounts.changed_by_another(actor.user):
-        raise NotAllowed(
-            "HUMAN_ONLY",
-            "An administrator changed your account within the last hour; somebody else has to decide this.",
-        )
 
 
 def _check_named(actor: Actor, demand: Demand, own: bool) -> None:

@@ -177,6 +177,7 @@ def _rule(rule: CapabilityRule) -> Rule:
         deciders_needed=rule.deciders_needed,
         shadow=rule.shadow,
         name=str(rule),
+        deciders=tuple(rule.deciders),
     )
 
 

@@ -20,7 +20,6 @@ from policy.models import (
     ToolBinding,
     ToolDeclaration,
 )
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import (
     Approval,
@@ -38,6 +37,7 @@ from runs.models import (
     WebhookEndpoint,
     WorkerGroup,
 )
+from tests.acting import start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.scripted import Scripted, by_role, call, say
 

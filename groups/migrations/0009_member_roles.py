@@ -9,47 +9,98 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('groups', '0008_retention'),
+        ("groups", "0008_retention"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='membership',
-            name='role',
-            field=models.CharField(choices=[('viewer', 'Viewer: looks at runs, groups and knowledge'), ('member', 'Member: also starts runs'), ('decider', 'Decider: also sees rules, decides approvals and cancels runs'), ('curator', 'Curator: a member who also curates knowledge and routing'), ('administrator', 'Administrator: everything in the organization')], default='member', help_text='What this member may do in the organization.', max_length=20),
+            model_name="membership",
+            name="role",
+            field=models.CharField(
+                choices=[
+                    ("viewer", "Viewer: looks at runs, groups and knowledge"),
+                    ("member", "Member: also starts runs"),
+                    ("decider", "Decider: also sees rules, decides approvals and cancels runs"),
+                    ("curator", "Curator: a member who also curates knowledge and routing"),
+                    ("administrator", "Administrator: everything in the organization"),
+                ],
+                default="member",
+                help_text="What this member may do in the organization.",
+                max_length=20,
+            ),
         ),
         migrations.AlterField(
-            model_name='membership',
-            name='kind',
-            field=models.CharField(choices=[('human', 'Person'), ('service', 'Service account')], default='human', help_text='Stays as it is: what a person decided, and what a service did, must not be mixed up.', max_length=10),
+            model_name="membership",
+            name="kind",
+            field=models.CharField(
+                choices=[("human", "Person"), ("service", "Service account")],
+                default="human",
+                help_text="Stays as it is: what a person decided, and what a service did, must not be mixed up.",
+                max_length=10,
+            ),
         ),
         migrations.CreateModel(
-            name='CustomRole',
+            name="CustomRole",
             fields=[
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('id', models.CharField(default=common.ids.custom_role_id, editable=False, max_length=31, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=100)),
-                ('permissions', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=120), blank=True, default=list, size=None)),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='custom_roles', to='groups.organization')),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "id",
+                    models.CharField(
+                        default=common.ids.custom_role_id,
+                        editable=False,
+                        max_length=31,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                (
+                    "permissions",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=120), blank=True, default=list, size=None
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="custom_roles",
+                        to="groups.organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'member role',
+                "verbose_name": "member role",
             },
         ),
         migrations.AddField(
-            model_name='membership',
-            name='custom_role',
-            field=models.ForeignKey(blank=True, help_text="A role of the organization's own, in place of the one above.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='memberships', to='groups.customrole'),
+            model_name="membership",
+            name="custom_role",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="A role of the organization's own, in place of the one above.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="memberships",
+                to="groups.customrole",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'member', 'decider', 'curator', 'administrator'])), name='membership_role'),
+            model_name="membership",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("role__in", ["viewer", "member", "decider", "curator", "administrator"])),
+                name="membership_role",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='customrole',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='custom_role_name'),
+            model_name="customrole",
+            constraint=models.UniqueConstraint(fields=("organization", "name"), name="custom_role_name"),
         ),
     ]

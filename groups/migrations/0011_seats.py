@@ -38,9 +38,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("group", "agent_instance"),
                 name="group_member_agent",
-                violation_error_message=(
-                    "This agent sits in the group already: give the seat another one."
-                ),
+                violation_error_message=("This agent sits in the group already: give the seat another one."),
             ),
         ),
     ]

@@ -9,32 +9,87 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('groups', '0011_seats'),
+        ("groups", "0011_seats"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Change',
+            name="Change",
             fields=[
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('id', models.CharField(default=common.ids.change_id, editable=False, max_length=31, primary_key=True, serialize=False)),
-                ('by', models.CharField(blank=True, max_length=150)),
-                ('via', models.CharField(choices=[('admin', "Deputy's pages"), ('api', 'The API'), ('system', 'Deputy itself, or a command on its machine')], max_length=10)),
-                ('token', models.CharField(blank=True, max_length=31)),
-                ('action', models.CharField(choices=[('added', 'Added'), ('changed', 'Changed'), ('removed', 'Removed')], max_length=10)),
-                ('model', models.CharField(max_length=100)),
-                ('object_id', models.CharField(max_length=64)),
-                ('label', models.CharField(max_length=200)),
-                ('before', models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
-                ('after', models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
-                ('organization', models.ForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='groups.organization')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "id",
+                    models.CharField(
+                        default=common.ids.change_id,
+                        editable=False,
+                        max_length=31,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("by", models.CharField(blank=True, max_length=150)),
+                (
+                    "via",
+                    models.CharField(
+                        choices=[
+                            ("admin", "Deputy's pages"),
+                            ("api", "The API"),
+                            ("system", "Deputy itself, or a command on its machine"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("token", models.CharField(blank=True, max_length=31)),
+                (
+                    "action",
+                    models.CharField(
+                        choices=[("added", "Added"), ("changed", "Changed"), ("removed", "Removed")],
+                        max_length=10,
+                    ),
+                ),
+                ("model", models.CharField(max_length=100)),
+                ("object_id", models.CharField(max_length=64)),
+                ("label", models.CharField(max_length=200)),
+                (
+                    "before",
+                    models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder),
+                ),
+                (
+                    "after",
+                    models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="groups.organization",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['organization', '-id'], name='change_by_organization'), models.Index(fields=['model', 'object_id'], name='change_of_object')],
+                "indexes": [
+                    models.Index(fields=["organization", "-id"], name="change_by_organization"),
+                    models.Index(fields=["model", "object_id"], name="change_of_object"),
+                ],
             },
         ),
     ]

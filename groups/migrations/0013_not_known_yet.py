@@ -5,20 +5,27 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('groups', '0012_changes'),
+        ("groups", "0012_changes"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='membership',
-            name='not_known_yet',
-            field=groups.known.NotKnownYet(default=False, help_text='Accept names that Deputy does not know yet. While it does not, that is a warning.', verbose_name='not known yet'),
+            model_name="membership",
+            name="not_known_yet",
+            field=groups.known.NotKnownYet(
+                default=False,
+                help_text="Accept names that Deputy does not know yet. While it does not, that is a warning.",
+                verbose_name="not known yet",
+            ),
         ),
         migrations.AddField(
-            model_name='role',
-            name='not_known_yet',
-            field=groups.known.NotKnownYet(default=False, help_text='Accept names that Deputy does not know yet. While it does not, that is a warning.', verbose_name='not known yet'),
+            model_name="role",
+            name="not_known_yet",
+            field=groups.known.NotKnownYet(
+                default=False,
+                help_text="Accept names that Deputy does not know yet. While it does not, that is a warning.",
+                verbose_name="not known yet",
+            ),
         ),
     ]

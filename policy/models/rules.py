@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -10,6 +11,7 @@ from django.db.models import Q
 from common import ids
 from common.models import Created
 from groups import known
+from groups.models import Membership
 from policy import checks, tools
 
 from .belonging import strangers
@@ -26,6 +28,18 @@ class Effect(models.TextChoices):
 class OnExpiry(models.TextChoices):
     FAIL_CALL = "fail_call", "The call fails as expired"
     CANCEL_RUN = "cancel_run", "The run is cancelled"
+
+
+def decider_problems(organization_id: str, names: list[str]) -> list[str]:
+    """What is wrong with names of deciders: `run.user`, `role:{member role}`, `member:{membership id}`."""
+    wanted = [name.removeprefix("member:") for name in names if name.startswith("member:")]
+    mine = Membership.objects.filter(organization_id=organization_id, pk__in=wanted)
+    known = {"run.user", *(f"member:{pk}" for pk in mine.values_list("pk", flat=True))}
+    return [
+        f"'{name}' names nobody: write run.user, role:… or member:… with the id of a membership here."
+        for name in names
+        if name not in known and not (name.startswith("role:") and name.removeprefix("role:"))
+    ]
 
 
 class CapabilityRule(Created):
@@ -52,6 +66,12 @@ class CapabilityRule(Created):
     timeout_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     on_expiry = models.CharField(max_length=10, choices=OnExpiry.choices, default=OnExpiry.FAIL_CALL)
     deciders_needed = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    deciders = ArrayField(
+        models.CharField(max_length=80),
+        default=list,
+        blank=True,
+        help_text="Who may decide, where not everybody who decides approvals: run.user, role:…, member:…",
+    )
     shadow = models.BooleanField(default=False, help_text="Recorded, not applied.")
     active = models.BooleanField(default=True)
     not_known_yet = known.NotKnownYet()
@@ -77,6 +97,8 @@ class CapabilityRule(Created):
         elsewhere = self.project_id and self.group and self.group.project_id != self.project_id
         if elsewhere and "group" not in errors:
             errors["group"] = ["The group belongs to another project."]
+        if problems := decider_problems(self.organization_id, self.deciders):
+            errors["deciders"] = problems
         if bool(self.capability_id) == bool(self.tool):
             errors["tool"] = ["A rule is about a capability or about a tool: name exactly one."]
         elif self.condition and not errors:

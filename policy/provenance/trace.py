@@ -59,6 +59,12 @@ class Material:
         piece.outside = True
         self._add(Text(piece, "", "", text, 0, "outside"))
 
+    def recall(self, name: str, text: str, trust: Trust) -> None:
+        """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
+        piece = self._piece(name)
+        piece.outside = trust not in TRUSTED
+        self._add(Text(piece, "", "", text, 0, trust))
+
     def read(self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any) -> None:
         """The result of a call."""
         keys = self._keys(declared, arguments)

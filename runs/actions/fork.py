@@ -14,9 +14,12 @@ from django.db import transaction
 from common import ids
 from common.canonical import digest
 from common.db import execute, row
+from groups.actors import Actor
+from policy.authority import Verb, can, may
 from policy.cache import live_boundary
 from policy.delegation import delegate
 from policy.terms import DelegatedPermissions
+from runs.actions.message import said
 from runs.actions.start import (
     MAX_CONTEXT,
     CannotStart,
@@ -61,11 +64,11 @@ JOIN runs_toolcall c ON c.run_id = %s AND c.call_id = made.call_id
 """
 
 
-def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
+def fork(run_id: str, seq: int, actor: Actor, content: str = "") -> str:
     """Start a run that goes on from the event `seq` of another, with a further word if there is one.
 
-    It works for the same user, who alone may ask for it. Returns its id. Raises RunGone and CannotStart:
-    NOT_ENTITLED, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as
+    It works for the same user, who alone may ask for it. Returns its id. Raises NotAllowed, RunGone and
+    CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as
     `start` does NOT_A_MEMBER and QUEUE_FULL.
     """
     if len(content) > MAX_CONTEXT:
@@ -73,7 +76,7 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
     old = Run.objects.select_related("project", "user").filter(pk=run_id).first()
     if old is None:
         raise RunGone(run_id)
-    events, state = point(old, seq, by)
+    events, state = point(old, seq, actor)
     with transaction.atomic():
         agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
         members = _members(old, events[0].payload, agent)
@@ -81,16 +84,16 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
         for event in events[1:]:
             log.append(*_copied(event))
         if content.strip():
-            log.append(EventType.MESSAGE_CREATED, _said(by, content.strip()))
+            own = can(actor, Verb.SPEAK_AS_PERSON, old)
+            log.append(EventType.MESSAGE_CREATED, said(actor, content.strip(), MessageType.STATUS, own))
         waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
     return log.id
 
 
-def point(run: Run, seq: int, by: Any) -> tuple[list[Event], State]:
-    """The events up to `seq` and what they add up to. Raises CannotStart where it cannot be gone on."""
-    if run.user_id != by.pk:
-        raise CannotStart("NOT_ENTITLED", "Only the person a run works for can run it again.")
+def point(run: Run, seq: int, actor: Actor) -> tuple[list[Event], State]:
+    """The events up to `seq` and what they add up to. Raises NotAllowed, CannotStart where nobody could."""
+    may(actor, Verb.FORK, run)
     if run.driver == Driver.EXTERNAL:
         raise CannotStart("EXTERNAL_RUN", "An outside agent drives this run; Deputy cannot run it again.")
     events = [event for event in run_log.read(run.pk) if event.seq <= seq]
@@ -179,15 +182,6 @@ def _copied(event: Event) -> tuple[EventType, dict[str, Any], str]:
         return LEFT_OUT, {"left_out": event.type}, event.agent
     payload = {name: value for name, value in event.payload.items() if name != "context"}
     return EventType(event.type), payload, event.agent
-
-
-def _said(by: Any, content: str) -> dict[str, Any]:
-    return {
-        "role": "user",
-        "author": by.get_username(),
-        "message_type": MessageType.STATUS.value,
-        "content": content,
-    }
 
 
 def _copy_calls(old: str, new: str, state: State) -> None:

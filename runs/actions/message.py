@@ -1,8 +1,12 @@
 """A person says something to a run: an answer it waits for, or a word in between."""
 
+from typing import Any
+
 from django.db import transaction
 
 from common.db import rows
+from groups.actors import Actor
+from policy.authority import Verb, can, may
 from runs.actions.signal import Delivered, SignalRefused
 from runs.log import waits
 from runs.log.log import RunLog
@@ -16,10 +20,12 @@ WHERE run_id = %s AND kind = %s AND resolved_at IS NULL ORDER BY id
 """
 
 
-def message(run_id: str, content: str, author: str, correlation_key: str = "") -> Delivered:
+def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") -> Delivered:
     """Add the message to the log and answer the oldest open question, or the one named.
 
-    Never decides an approval. Raises RunGone, SignalRefused (RUN_ENDED, EMPTY, TOO_LONG, NO_SUCH_WAIT).
+    What somebody else than the run's own person says is kept as text from outside, and answers nothing.
+    Never decides an approval. Raises NotAllowed, RunGone, SignalRefused (RUN_ENDED, EMPTY, TOO_LONG,
+    NO_SUCH_WAIT).
     """
     content = content.strip()
     if not content:
@@ -28,24 +34,30 @@ def message(run_id: str, content: str, author: str, correlation_key: str = "") -
         raise SignalRefused("TOO_LONG", f"The message is longer than {MAX_CONTENT} characters.")
     with transaction.atomic():
         log = RunLog.lock(run_id)
+        may(actor, Verb.STEER, log)
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
         answers = question(run_id, correlation_key)
+        if correlation_key:
+            may(actor, Verb.ANSWER, log)
+        elif not can(actor, Verb.ANSWER, log):
+            answers = None
         log.append(
             EventType.MESSAGE_CREATED,
-            {
-                "role": "user",
-                "author": author,
-                "message_type": MessageType.STATUS.value,
-                "content": content,
-            },
+            said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log)),
         )
         if answers:
             key, tool_call_id = answers
-            answer = {"answer": content, "author": author}
+            answer = {"answer": content, "author": str(actor)}
             waits.resolve_open(log, key, WaitOutcome.COMPLETED.value, answer, tool_call_id)
         waits.flush_and_enqueue(log)
     return Delivered("delivered" if answers else "kept")
+
+
+def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict[str, Any]:
+    """The payload of words that reach a run: the person's own, or text from outside (`outside`)."""
+    payload = {"role": "user", "author": str(actor), "message_type": kind.value, "content": content}
+    return payload if as_person else {**payload, "outside": True}
 
 
 def question(run_id: str, correlation_key: str) -> tuple[str, str | None] | None:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.apps import apps
@@ -17,11 +19,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common import times
-from groups import member_permissions
-from groups.current import membership_of
+from groups.actors import actors_of
 from runs.admin import charts, words
+from runs.gate import deciders
 from runs.models import Approval, Run, Wait
-from runs.models.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
+from runs.models.choices import ACTIVE, RunStatus, WaitKind
 
 SHOWN = 6  # rows of each short list
 
@@ -33,15 +35,10 @@ def mine(request: HttpRequest, model: Any) -> QuerySet[Any]:
 
 
 def decidable(request: HttpRequest) -> QuerySet[Approval]:
-    """The pending approvals this person could decide."""
-    standing = membership_of(request.user)  # a superuser without a membership decides nothing
-    if "runs.decide_approval" not in member_permissions.of(standing):
-        return Approval.objects.none()
-    own = Q(effect=ApprovalEffect.REQUIRE_HUMAN, run__user=request.user)
-    pending = mine(request, Approval).filter(status=ApprovalStatus.PENDING)
-    if standing is not None:
-        pending = pending.filter(organization_id=standing.organization_id)
-    return pending.exclude(own & Q(run__project__allow_self_approval=False))
+    """The pending approvals that wait for this person."""
+    rows = mine(request, Approval)
+    keys = [deciders.decidable(actor, Approval.objects.all()).values("pk") for actor in actors_of(request)]
+    return rows.filter(reduce(or_, (Q(pk__in=some) for some in keys))) if keys else rows.none()
 
 
 def pending_badge(request: HttpRequest) -> int:

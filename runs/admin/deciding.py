@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from groups.actors import Actor
 from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.admin import words
@@ -65,6 +66,8 @@ def shown(approvals: Sequence[Approval], compare: bool = False) -> list[Shown]:
 
 def arguments_of(approval: Approval) -> Any:
     """What would run: the call's effective arguments, or as a decider changed them."""
+    if approval.replaced_arguments is not None:
+        return approval.replaced_arguments
     if approval.edited_arguments is not None:
         return approval.edited_arguments
     return approval.tool_call.effective_arguments
@@ -156,13 +159,13 @@ def single_only(approval: Approval, like: bool = False) -> str:
     return ""
 
 
-def refusal(approval: Approval, user: Any) -> str:
-    """Why this person cannot decide this, in words; empty when they can."""
+def refusal(approval: Approval, actor: Actor) -> tuple[str, str]:
+    """The code of why this person cannot decide this, and the words; empty when they can."""
     try:
-        decide.entitled(approval, user)
+        decide.check_entitled(approval, actor)
     except decide.DecisionRefused as refused:
-        return _(refused.message)
-    return ""
+        return refused.code, _(refused.message)
+    return "", ""
 
 
 def asking(approval: Approval) -> dict[str, Any]:

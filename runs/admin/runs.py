@@ -21,7 +21,9 @@ from django.views.decorators.http import require_POST, require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import times
+from groups.actors import Actor
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy.authority import NotAllowed, Verb, can
 from runs.actions.cancel import cancel
 from runs.actions.fork import fork, point
 from runs.actions.message import message
@@ -195,8 +197,9 @@ class RunAdmin(History, TenantAdmin):
             "title": _("Run"),
             "subtitle": None,
             "opts": self.opts,
-            "may_cancel": request.user.has_perm("runs.cancel_run"),
-            "may_say": self._may_say(request),
+            "may_cancel": can(actor_at(request, run), Verb.CANCEL, run),
+            "may_say": can(actor_at(request, run), Verb.STEER, run),
+            "speaks": can(actor_at(request, run), Verb.SPEAK_AS_PERSON, run),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/runs/run/page.html", context)
@@ -258,20 +261,21 @@ class RunAdmin(History, TenantAdmin):
             "keep": _kept(request, "events", "children"),
             "questions": [(wait, asked.get(wait.correlation_key, "")) for wait in inputs],
             "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
-            "may_resolve": request.user.has_perm("runs.resolve_review"),
-            "may_fork": self._may_fork(request, run),
+            "may_resolve": can(actor_at(request, run), Verb.RESOLVE_REVIEW, run),
+            "may_fork": can(actor_at(request, run), Verb.FORK, run),
             "approvals": list(approvals),
         }
 
     def ask_view(self, request: HttpRequest) -> HttpResponse:
         """Ask one's agent; the answer is the run's page."""
-        if not request.user.has_perm("runs.start_run"):
+        if not request.user.has_perm("runs.start_run"):  # who is no member is told so on the page
             raise PermissionDenied
         form = AskForm(request, request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
-                run_id = start(user=request.user, **form.cleaned_data)
-            except CannotStart as refused:
+                organization_id = form.cleaned_data["project"].organization_id
+                run_id = start(actor=Actor.of_request(request, organization_id), **form.cleaned_data)
+            except (CannotStart, NotAllowed) as refused:
                 form.add_error(None, _(refused.message))
             else:
                 if not request.user.has_perm("runs.view_run"):
@@ -286,13 +290,13 @@ class RunAdmin(History, TenantAdmin):
     def say_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say something to a run, or answer what it asks."""
         run = self.visible_or_404(request, object_id)
-        if not self._may_say(request):
-            raise PermissionDenied
         content = request.POST.get("content", "")
         key = request.POST.get("correlation_key", "")
         to = self._spoken_to(request, run)
         try:
-            said = message(to.pk, content, str(request.user), key if to.pk == run.pk else "")
+            said = message(to.pk, content, actor_at(request, to), key if to.pk == run.pk else "")
+        except NotAllowed as refused:
+            raise PermissionDenied(refused.message) from None
         except SignalRefused as refused:
             self.message_user(request, _(refused.message), messages.ERROR)
         else:
@@ -304,13 +308,13 @@ class RunAdmin(History, TenantAdmin):
     def resolve_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say what became of an interrupted call."""
         run = self.visible_or_404(request, object_id)
-        if not request.user.has_perm("runs.resolve_review"):
-            raise PermissionDenied
         call_id, outcome = request.POST.get("call_id", ""), request.POST.get("outcome", "")
         said = request.POST.get("message", "").strip()
         result = said if outcome == "succeeded" else None
         try:
-            resolve(run.pk, call_id, outcome, request.user, result=result, message=said)
+            resolve(run.pk, call_id, outcome, actor_at(request, run), result=result, message=said)
+        except NotAllowed as refused:
+            raise PermissionDenied(refused.message) from None
         except SignalRefused as refused:
             self.message_user(request, _(refused.message), messages.ERROR)
         else:
@@ -320,7 +324,7 @@ class RunAdmin(History, TenantAdmin):
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask once more, then cancel the run and all below it."""
         run = self.visible_or_404(request, object_id)
-        if not request.user.has_perm("runs.cancel_run"):
+        if not can(actor_at(request, run), Verb.CANCEL, run):
             raise PermissionDenied
         if request.method != "POST":
             tree = run_tree(run.root_id, run.organization_id, run.pk)
@@ -333,7 +337,7 @@ class RunAdmin(History, TenantAdmin):
             }
             return TemplateResponse(request, "admin/runs/run/cancel.html", context)
         try:
-            cancel(run.pk, by=str(request.user), reason=request.POST.get("reason", "").strip()[:1000])
+            cancel(run.pk, actor_at(request, run), reason=request.POST.get("reason", "").strip()[:1000])
         except (AlreadyEnded, RunGone) as refused:
             self.message_user(request, str(refused), messages.ERROR)
         else:
@@ -351,15 +355,15 @@ class RunAdmin(History, TenantAdmin):
     def fork_view(self, request: HttpRequest, object_id: str, seq: int) -> HttpResponse:
         """Say what running again from an event means, then do it; the answer is the new run's page."""
         run = self.visible_or_404(request, object_id)
-        if not self._may_fork(request, run):
+        if not can(actor_at(request, run), Verb.FORK, run):
             raise PermissionDenied
         problem = ""
         try:
             if request.method == "POST":
-                new = fork(run.pk, seq, request.user, request.POST.get("content", ""))
+                new = fork(run.pk, seq, actor_at(request, run), request.POST.get("content", ""))
                 self.message_user(request, _("A new run goes on from there; the old one stays."))
                 return redirect("admin:runs_run_change", new)
-            point(run, seq, request.user)
+            point(run, seq, actor_at(request, run))
         except CannotStart as refused:
             problem = _(refused.message)
         context = {
@@ -372,12 +376,10 @@ class RunAdmin(History, TenantAdmin):
         }
         return TemplateResponse(request, "admin/runs/run/fork.html", context)
 
-    def _may_fork(self, request: HttpRequest, run: Run) -> bool:
-        """Whoever may ask an agent, and only for a run that works for them."""
-        return bool(request.user.has_perm("runs.start_run") and run.user_id == request.user.pk)
 
-    def _may_say(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.start_run"))
+def actor_at(request: HttpRequest, run: Run) -> Actor:
+    """Whoever is signed in, as a member of the run's organization."""
+    return Actor.of_request(request, run.organization_id)
 
 
 def _to(run: Run) -> HttpResponseRedirect:

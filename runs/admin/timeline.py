@@ -37,6 +37,7 @@ TITLES = {
     EventType.TOOL_WAITS: gettext_lazy("Waits for an answer"),
     EventType.TOOL_REQUIRES_APPROVAL: gettext_lazy("Needs an approval"),
     EventType.TOOL_APPROVED: gettext_lazy("Approved"),
+    EventType.APPROVAL_EDITED: gettext_lazy("A decider changed the arguments"),
     EventType.TOOL_REJECTED: gettext_lazy("Rejected"),
     EventType.TOOL_EXPIRED: gettext_lazy("Nobody decided in time"),
     EventType.TOOL_OUTCOME_UNKNOWN: gettext_lazy("Interrupted: somebody has to say what happened"),
@@ -52,6 +53,7 @@ REASONS = {
     WaitKind.INPUT: gettext_lazy("for an answer"),
     WaitKind.REVIEW: gettext_lazy("for word on what happened"),
     WaitKind.TIMER: gettext_lazy("for a point in time"),
+    WaitKind.SIGNAL: gettext_lazy("for a signal"),
 }
 LEFT_OUT = gettext_lazy("Changed its working memory (not carried over)")
 BAD = {

@@ -12,6 +12,7 @@ from common.api.errors import Problem
 from common.api.pagination import OldestFirst, whole_number
 from common.api.schema import documented, problems
 from common.api.views import ApiView, accepted, only
+from policy.authority import Verb, may
 from runs.actions import resolve
 from runs.api import access
 from runs.api.external_serializers import (
@@ -140,7 +141,7 @@ class OutsideView(ApiView):
         asked = accepted(WordOnCallSerializer, request)
         run, _ = self._call(pk, call_id)
         with as_problems():
-            resolve.resolve(run.pk, call_id, by=request.user, **asked)
+            resolve.resolve(run.pk, call_id, actor=request.actor, **asked)
         return Response(CallSerializer(calls.look(run, call_id)).data)
 
     @documented(
@@ -177,7 +178,8 @@ class OutsideView(ApiView):
     def _driven(self, pk: str) -> Run:
         """The run, of which the asker is the user."""
         run = self._found(pk)
-        access.check_drives(run, self.request.user)
+        with as_problems():
+            may(self.request.actor, Verb.DRIVE, run)
         return run
 
     def _call(self, pk: str, call_id: str) -> tuple[Run, ToolCall]:

@@ -95,10 +95,11 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
     def create(self, request: Any) -> Response:
         asked = accepted(StartSerializer, request)
         project = project_named(request, asked.pop("project"))
+        group = asked.pop("group")
 
         def act() -> Response:
             with as_problems():
-                run_id = start(user=request.user, project=project, **asked)
+                run_id = start(actor=request.actor, project=project, group_id=group, **asked)
             location = reverse("api-run-detail", [run_id], request=request)
             return Response(self._shown(run_id), status=202, headers={"Location": location})
 
@@ -166,9 +167,9 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
     @action(detail=True, methods=["post"])
     def cancel(self, request: Any, pk: str) -> Response:
         asked = accepted(ReasonSerializer, request)
-        run = self._steered(pk)
+        run = self._found(pk)
         with as_problems():
-            cancel(run.pk, by=request.user.get_username(), reason=asked["reason"])
+            cancel(run.pk, request.actor, reason=asked["reason"])
         return Response(self._shown(run.pk))
 
     @documented(
@@ -200,7 +201,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
 
         def act() -> Response:
             with as_problems():
-                run_id = fork(run.pk, asked["seq"], request.user, asked["content"])
+                run_id = fork(run.pk, asked["seq"], request.actor, asked["content"])
             location = reverse("api-run-detail", [run_id], request=request)
             return Response(self._shown(run_id), status=202, headers={"Location": location})
 
@@ -217,16 +218,20 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
             404: {"NO_SUCH_WAIT": "No open question has this key."},
             409: ENDED,
         },
-        description="Answers an open question where there is one. Never decides an approval.",
+        description=(
+            "Answers an open question where there is one. Never decides an approval. Only the run's own "
+            "person, in a browser session or by a token with the scope `speak_as_person`, answers and is "
+            "heard as the person; what others say the agent reads as text from outside."
+        ),
     )
     @action(detail=True, methods=["post"])
     def message(self, request: Any, pk: str) -> Response:
         asked = accepted(MessageSerializer, request)
-        run = self._steered(pk)
+        run = self._found(pk)
 
         def act() -> Response:
             with as_problems():
-                taken = message(run.pk, author=request.user.get_username(), **asked)
+                taken = message(run.pk, actor=request.actor, **asked)
             return Response({"run": run.pk, "state": taken.state})
 
         return once(request, act)
@@ -243,7 +248,9 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
                 "SIGNAL_DIFFERS": "The key was resolved with another payload.",
                 "ALREADY_DECIDED": "It was decided otherwise.",
                 "EXPIRED": "The time to decide is over.",
+                "CHANGED": "What would run is not what you have seen.",
             },
+            428: {"DIGEST_MISSING": "Say which arguments you decide about."},
         },
         description=(
             "A `cap-approval-…` key takes `payload.approved` and decides as the approval's own address does. "
@@ -253,7 +260,10 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         examples=[
             OpenApiExample(
                 "Approve",
-                value={"correlation_key": "cap-approval-3f…", "payload": {"approved": True}},
+                value={
+                    "correlation_key": "cap-approval-3f…",
+                    "payload": {"approved": True, "arguments_digest": "9f2c…"},
+                },
                 request_only=True,
             ),
             OpenApiExample(
@@ -271,11 +281,6 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
 
     def _found(self, pk: str) -> Run:
         run: Run = self.get_object_or_404(self.get_queryset(), pk=pk)
-        return run
-
-    def _steered(self, pk: str) -> Run:
-        run = self._found(pk)
-        access.check_may_steer(run, self.request.user)
         return run
 
     def _shown(self, pk: str) -> Any:

@@ -175,7 +175,7 @@ class WordSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = ApprovalDecision
-        fields = ["user", "approved", "as_human", "reason", "created_at"]
+        fields = ["user", "approved", "as_human", "via", "arguments_digest", "reason", "created_at"]
         read_only_fields = fields
 
 
@@ -191,6 +191,13 @@ class ApprovalSerializer(serializers.ModelSerializer):
     )
     decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
     edited_arguments = serializers.DictField(allow_null=True)
+    deciders = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField()),
+        help_text="Lists of names, each of which every decider must be on; empty: whoever decides approvals.",
+    )
+    replaces = serializers.CharField(
+        source="replaces_id", allow_null=True, help_text="The approval it was asked for in the place of."
+    )
     decisions = WordSerializer(many=True, help_text="Every decider's word, also before it suffices.")
 
     class Meta:
@@ -219,6 +226,8 @@ class ApprovalSerializer(serializers.ModelSerializer):
             "reason",
             "edited_arguments",
             "deciders_needed",
+            "deciders",
+            "replaces",
             "decisions",
             "on_expiry",
             "consumed_at",
@@ -273,6 +282,13 @@ class StartSerializer(StrictSerializer):
         help_text="Runs of one user and project with the same key continue one conversation.",
     )
     driver = serializers.ChoiceField(Driver.choices, required=False, default=Driver.INTERNAL.value)
+    group = TextField(
+        max_length=64,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The id of the group that is wanted for it; the agent is told to escalate to it.",
+    )
 
 
 class ForkSerializer(StrictSerializer):
@@ -286,11 +302,15 @@ class ForkSerializer(StrictSerializer):
     )
 
 
+DIGEST = "Of the arguments you have seen, as the approval names it."
+
+
 class ReasonSerializer(StrictSerializer):
     reason = TextField(max_length=MAX_REASON, required=False, allow_blank=True, default="")
 
 
 class RejectSerializer(StrictSerializer):
+    arguments_digest = TextField(max_length=64, required=False, help_text=DIGEST)
     reason = TextField(max_length=MAX_REASON, help_text="The agent is told it.")
 
 
@@ -312,6 +332,7 @@ class RememberSerializer(StrictSerializer):
 
 
 class ApproveSerializer(ReasonSerializer):
+    arguments_digest = TextField(max_length=64, required=False, help_text=DIGEST)
     arguments = serializers.DictField(
         required=False, help_text="To run in place of the ones asked for. They replace them wholly."
     )
@@ -322,6 +343,7 @@ class AnswerSerializer(ReasonSerializer):
     """What a signal says of an approval."""
 
     approved = StrictBoolean()
+    arguments_digest = TextField(max_length=64, required=False, help_text=DIGEST)
     arguments = serializers.DictField(required=False)
 
 
@@ -342,7 +364,7 @@ class SignalSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="For an approval: {approved: true|false, reason?, arguments?}.",
+        help_text="For an approval: {approved: true|false, arguments_digest, reason?, arguments?}.",
     )
 
 
@@ -357,7 +379,10 @@ class ResolvedSerializer(serializers.Serializer):
     run = serializers.CharField()
     correlation_key = serializers.CharField()
     outcome = serializers.CharField(
-        help_text="completed, approved or rejected; pending while further deciders are needed."
+        help_text=(
+            "completed, approved or rejected; pending while further deciders are needed; kept while the run "
+            "does not wait for it."
+        )
     )
     resolved_at = serializers.DateTimeField(allow_null=True)
 
@@ -379,6 +404,7 @@ class ToolSerializer(serializers.Serializer):
     risk_level = serializers.ChoiceField(["low", "medium", "high"])
     mutating = serializers.BooleanField()
     idempotent = serializers.BooleanField()
+    supports_parallel = serializers.BooleanField()
     capabilities = serializers.ListField(child=serializers.CharField())
     decision = DecisionSerializer(
         required=False, help_text="With ?run=: what its agent would be told if it called the tool now."

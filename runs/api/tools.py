@@ -57,7 +57,7 @@ def _described(tool: Tool, bindings: tuple[Binding, ...]) -> dict[str, Any]:
     return {**{name: getattr(tool, name) for name in SHOWN}, "capabilities": list(info.capabilities)}
 
 
-SHOWN = ("name", "description", "parameters", "risk_level", "mutating", "idempotent")
+SHOWN = ("name", "description", "parameters", "risk_level", "mutating", "idempotent", "supports_parallel")
 
 
 def _decision(gate: Gate, agent: AgentContext, tool: Tool, open_question: bool) -> dict[str, Any]:

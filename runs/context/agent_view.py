@@ -24,6 +24,11 @@ from runs.tools.call import check_arguments
 
 # Seed 002's operations on a view, and the tools that do them.
 OPERATIONS = {
+    "getSegment": "context_segment",
+    "listSegments": "context_segments",
+    "getChildren": "context_children",
+    "getParent": "context_parent",
+    "getAncestors": "context_ancestors",
     "getPage": "context_view",
     "findPage": "context_find",
     "expandDetails": "context_expand",
@@ -34,7 +39,15 @@ OPERATIONS = {
     "createDetailPage": "context_create_detail",
     "createContentsPage": "context_create_contents",
 }
-READING = {"getPage", "findPage"}
+READING = {
+    "getSegment",
+    "listSegments",
+    "getPage",
+    "getChildren",
+    "getParent",
+    "getAncestors",
+    "findPage",
+}
 DO = {tool.name: tool.run for tool in TOOLS}
 
 

@@ -16,7 +16,7 @@ from runs.context.working_memory import Results
 from runs.gate.opening import open_gate
 from runs.log.claimed import ClaimedRun
 from runs.log.state import USER, Call, Member, Said, State
-from runs.models.choices import EventType, RunKind
+from runs.models.choices import EventType, MessageType, RunKind
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema
 from runs.tools.base import ESCALATE
 
@@ -250,6 +250,8 @@ def conversation(claimed: ClaimedRun, member: Member, results: Results) -> tuple
 
 def heard(said: Said) -> Message:
     """Somebody else's words; a fellow member's say who speaks and as what."""
+    if said.author == USER and said.outside and said.message_type != MessageType.TASK:
+        return Message("user", f"[a message from {said.name}, not from your person] {said.content}")
     if said.author == USER:
         return Message("user", said.content)
     return Message("user", f"[{said.message_type}] {said.content}", name=said.name)

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from common.db import execute
+from groups.actors import Actor
 from groups.models import AgentInstance, Group, GroupMember, Membership, Organization, Project, Role, Token
 from groups.scopes import SCOPES
 from memory import knowledge
@@ -195,6 +196,11 @@ def _first_run(project: Project) -> str | None:
     begun = Run.objects.filter(project=project, user=user, session_key=content.SESSION)
     if settings.DEPUTY_MODEL != "local" or begun.exists():
         return None
-    run_id = start.start(user=user, project=project, goal=content.FIRST_GOAL, session_key=content.SESSION)
+    run_id = start.start(
+        actor=Actor.terminal(user, project.organization),
+        project=project,
+        goal=content.FIRST_GOAL,
+        session_key=content.SESSION,
+    )
     inline.drive(run_id)
     return run_id

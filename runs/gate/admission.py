@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from policy.terms import Decision
 from runs.gate.provenance import of_run
 from runs.log.log import read
 from runs.log.state import fold
@@ -17,6 +18,7 @@ class Asked:
     effect: str
     idempotency_key: str
     refused: Refused | None = None
+    decision: Decision | None = None  # policy's, where it came to be asked
 
 
 def gate_of(run: Run) -> Gate:
@@ -34,9 +36,14 @@ def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     role_id = role_of(run, call)
     said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
     if isinstance(said, Refused):
-        return Asked("deny", "", said)
+        return Asked("deny", "", said, said.decision)
     effect = said.decision.effect if isinstance(said, Stopped) else "allow"
-    return Asked(effect, said.idempotency_key)
+    return Asked(effect, said.idempotency_key, None, said.decision)
+
+
+def ask_about(run: Run, call: ToolCall) -> Decision | None:
+    """What policy says now about the call as it would run; None where it would not come before policy."""
+    return ask_again(run, call, call.effective_arguments).decision
 
 
 def role_of(run: Run, call: ToolCall) -> str | None:

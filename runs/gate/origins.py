@@ -9,6 +9,7 @@ from runs.gate.provenance import Gathered, of_run
 from runs.models import Approval, RunEvent
 from runs.models.choices import EventType
 
+MEMORY = "mem_"  # begins the ids of memories
 AROUND = 120  # characters shown on each side of a passage
 LONGEST = 600  # of a passage
 
@@ -85,10 +86,11 @@ def _passages(value: Traced, gathered: Gathered) -> Iterator[Passage]:
         text = gathered.material.passage(source)
         run, _, seq = source.piece.rpartition(":")
         start, end = source.start, min(source.end, source.start + LONGEST)
+        remembered = run.startswith(MEMORY)  # the event is the reply in whose prompt it stood
         yield Passage(
-            run=run or gathered.run_id,
+            run=gathered.run_id if remembered or not run else run,
             event=int(seq),
-            field=source.field,
+            field=run if remembered else source.field,
             before=_cut(text[:start], last=True),
             marked=text[start:end],
             after=_cut(text[source.end :], last=False),

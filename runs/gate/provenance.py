@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from common.canonical import canonical
+from memory.models import Memory, MemoryType
 from policy.provenance.infer import Declaration
-from policy.provenance.terms import Facts
+from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, RunKind
 
+PAGE = ("name", "description", "detail")  # of a page's words
+MOST_EARLIER = 20  # runs of a session, and calls of each
 Declare = Callable[[str], Declaration]
 
 ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
@@ -50,16 +54,31 @@ class Gathered:
         """Take in what the log brought since the last time."""
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
             if isinstance(entry, Said):
-                hear = self.material.hear if self.personal else self.material.overhear
+                own = self.personal and not entry.outside
+                hear = self.material.hear if own else self.material.overhear
                 hear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 self.material.read(str(seq), declared, arguments, self._result(entry))
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
-        if self.seq == 0 and self.state.context:
-            self.material.overhear("1", self.state.context)
+        if self.seq == 0:
+            self._begin()
+        for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
+            self.material.recall(f"{memory_id}:{seq}", text, trust)
         self.seq = self.state.seq
+
+    def _begin(self) -> None:
+        """What stands in the first prompt beside the goal: its context, the parent's pages, earlier turns."""
+        if self.state.context:
+            self.material.overhear("1", self.state.context)
+        for page in self.state.inherited:
+            self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
+        if self.personal:
+            for run_id, goal, trust, said in earlier_turns(self.run_id):
+                self.material.recall(f"{run_id}:2", goal, trust)
+                for text in said:
+                    self.material.recall(f"{run_id}:2", text, "outside")
 
     def _new(self) -> Iterator[tuple[int, Said | Call]]:
         for said in self.state.messages:
@@ -80,7 +99,9 @@ class Gathered:
         if declared.deeds & ONCE_ONLY or not found.effect:
             return False
         numbered = (
-            int(piece.name) for piece in self.material.pieces if piece.outside and piece.name.isdigit()
+            int(piece.name.rpartition(":")[2])
+            for piece in self.material.pieces
+            if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
         )
         latest = max(numbered, default=0)
         return any(
@@ -91,9 +112,45 @@ class Gathered:
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
-    """What the person said to the run at the root of a tree: (seq, words)."""
+    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs."""
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
-    return [(seq, payload["content"]) for seq, payload in said.order_by("seq").values_list("seq", "payload")]
+    found = said.order_by("seq").values_list("seq", "payload")
+    return [(seq, payload["content"]) for seq, payload in found if not payload.get("outside")]
+
+
+def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Trust]]:
+    """The memories that stood in the run's prompts: (seq of the reply, id, content, trust).
+
+    What a curator wrote is the organization's; what an agent or a group left is worth no more than what its
+    run had read, which nobody has checked.
+    """
+    replies = RunEvent.objects.filter(
+        run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
+    )
+    shown = {
+        one["id"]: seq
+        for seq, listed in replies.order_by("-seq").values_list("seq", "payload__memories")
+        for one in listed
+    }
+    for memory in Memory.objects.filter(pk__in=shown) if shown else ():
+        curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None
+        yield shown[memory.pk], memory.pk, memory.content, "organization" if curated else "outside"
+
+
+def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[str]]]:
+    """The session's earlier runs, as prompt and view carry them on: (run, goal, its trust, what was said)."""
+    run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
+    if not run.session_key:
+        return
+    mine = {"user_id": run.user_id, "project_id": run.project_id, "session_key": run.session_key}
+    found = Run.objects.filter(
+        organization_id=run.organization_id, kind=RunKind.PERSONAL, pk__lt=run_id, **mine
+    )
+    for earlier in found.order_by("-id")[:MOST_EARLIER]:
+        own = bool(persons_words(earlier.pk))
+        calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
+        results = [canonical(call.result) for call in calls]
+        yield earlier.pk, earlier.goal, "user" if own else "outside", [earlier.output or "", *results]
 
 
 def effective(call: Call) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.conf import settings
 from common.canonical import NotJson, normalise
 from groups.models import AgentInstance, Group, Organization, Project, Role
 from policy import simulate as policy_simulate
+from policy.authority import Demand
 from policy.delegation import authority, delegate
 from policy.models import CapabilityRule
 from policy.simulate import Explained
@@ -67,7 +68,10 @@ def simulate(
     explained = policy_simulate.simulate(context, info, arguments, problems, project.allow_self_approval)
     who: list[Any] = []
     if explained.unlockable:
-        who = who_may_decide(project, user.pk, explained.effect, explained.deciders_needed)
+        demand = Demand(
+            explained.effect, explained.deciders_needed, explained.named, project.allow_self_approval
+        )
+        who = who_may_decide(project, user.pk, demand)
     return Simulated(explained, gate.policy.digest, tuple(one.get_username() for one in who), given)
 
 

@@ -70,6 +70,7 @@ class Said:
     round: int
     calls: tuple[str, ...] = ()
     saw: int = 0  # the last seq its author had seen
+    outside: bool = False  # of what reached the run: not its person's own words
 
 
 @dataclass(slots=True)
@@ -194,6 +195,7 @@ def _message(state: State, event: Event) -> None:
         round=state.round,
         calls=tuple(request.get("call_id", f"{event.seq}.{i}") for i, request in enumerate(requests)),
         saw=payload.get("saw", event.seq),
+        outside=payload.get("outside", False),
     )
     state.messages.append(said)
     if said.author == USER:
@@ -238,7 +240,7 @@ def _end_turn(state: State, said: Said) -> None:
     elif said.message_type == MessageType.TASK and state.round < state.max_rounds:
         state.round, state.turn = state.round + 1, 0
     else:
-        state.finished = True
+        state.finished = said.saw >= state.heard  # a word that came meanwhile is read first (ruling 47)
 
 
 def _retried(state: State, event: Event) -> None:

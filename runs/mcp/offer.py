@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.canonical import canonical, digest, normalise
+from policy.authority import NotAllowed
 from runs.actions.start import CannotStart, personal_agent
 from runs.api import access, tools
 from runs.context import texts
@@ -146,7 +147,7 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
 def _opened(session: McpSession) -> Run:
     try:
         return sessions.opened(session)
-    except CannotStart as refused:
+    except (CannotStart, NotAllowed) as refused:
         raise Refused(refused.code, refused.message) from None
 
 
@@ -182,7 +183,7 @@ def started(session: McpSession, arguments: dict[str, Any]) -> Answer:
     sessions.leave(session)
     try:
         run = sessions.begin(session, arguments["goal"], arguments.get("context", ""))
-    except CannotStart as refused:
+    except (CannotStart, NotAllowed) as refused:
         raise Refused(refused.code, refused.message) from None
     return Answer(f"The calls that follow belong to run {run.pk}.", structured={"run": run.pk})
 

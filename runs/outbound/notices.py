@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from common.db import execute, row, rows
-from runs.gate.deciders import who_may_decide
+from runs.gate import deciders
 from runs.models import Approval, ApprovalNotice
 from runs.models.choices import ApprovalStatus
 from runs.queue import put
@@ -54,12 +54,8 @@ def announce(approval_id: str) -> None:
 
 
 def addressees(approval: Approval) -> list[Any]:
-    """The people with an address who may decide it."""
-    run = approval.run
-    people = who_may_decide(
-        run.project, run.user_id, approval.effect, approval.deciders_needed, people_only=True
-    )
-    return [person for person in people if person.email]
+    """The people with an address for whom it waits."""
+    return [person for person in deciders.addressed(approval) if person.email]
 
 
 def deliver(organization_id: str, user_id: int) -> None:

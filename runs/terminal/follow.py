@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -12,6 +11,8 @@ from django.urls import NoReverseMatch, reverse
 from rich.console import Console
 from rich.text import Text
 
+from groups.actors import Actor
+from policy.authority import NotAllowed
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused
 from runs.execution import inline
@@ -33,10 +34,10 @@ class Follower:
     """Shows one run's tree on a console; `console` is None where nothing is to be shown."""
 
     def __init__(
-        self, root_id: str, user: Any, console: Console | None, *, drives: bool, waits: bool
+        self, root_id: str, actor: Actor, console: Console | None, *, drives: bool, waits: bool
     ) -> None:
         self.tail = Tail(root_id)
-        self.user = user
+        self.actor = actor
         self.console = console
         self.drives = drives
         self.waits = waits
@@ -131,10 +132,10 @@ class Follower:
         assert self.console is not None  # noqa: S101
         try:
             answer = self.console.input("  > ")
-            message(key[0], answer, self.user.get_username(), key[1])
+            message(key[0], answer, self.actor, key[1])
         except EOFError:
             return False
-        except SignalRefused as refused:
+        except (SignalRefused, NotAllowed) as refused:
             self.console.print(Text(clean(refused.message), "yellow"))
             if refused.code == "EMPTY":
                 self.asked.discard(key)

@@ -12,6 +12,7 @@ from jsonschema.protocols import Validator
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
+from policy.terms import DelegatedPermissions
 
 ESCALATE = "escalate_to_group"
 
@@ -77,6 +78,7 @@ class WaitFor:
     kind: str
     question: str = ""
     expires_in: timedelta | None = None
+    key: str = ""  # the correlation key, where the caller chose one
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Spawn:
     goal: str
     context: str
     routing: list[dict[str, Any]] = field(default_factory=list)
+    delegated: DelegatedPermissions | None = None  # what the call asks for; it can only narrow
 
 
 Answer = Done | Failed | WaitFor | Spawn

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,7 @@ from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
 from policy.delegation import authority
-from policy.evaluate import bind, evaluate
+from policy.evaluate import bind, evaluate, grantable
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts
 from policy.provenance.trace import Material
@@ -27,7 +27,6 @@ from policy.terms import (
     Context,
     Decision,
     DelegatedPermissions,
-    Effect,
     ToolInfo,
     Trace,
 )
@@ -36,6 +35,9 @@ from runs.tools import facts, toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
 logger = logging.getLogger(__name__)
+
+APPROVED = "this call was approved"
+Approved = Callable[[Decision], bool]
 
 MAX_PROBLEMS = 5  # schema errors told at once
 
@@ -132,9 +134,11 @@ class Gate:
         name: str,
         arguments: dict[str, Any],
         key_parts: tuple[str, str],
-        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+        approved: Approved | None = None,
     ) -> Admitted | Stopped | Refused:
-        """Ask about one call. `key_parts` are the run's id and the call's."""
+        """Ask about one call. `key_parts` are the run's id and the call's; `approved` says whether what
+        people have decided about it satisfies what policy demands.
+        """
         tool = self.tools.get(name)
         if tool is None:
             return Refused("UNKNOWN_TOOL", f"There is no tool '{name}'.")
@@ -144,7 +148,7 @@ class Gate:
         if problem:
             return problem
         key = idempotency_key(*key_parts, name, arguments)
-        decision = self.decide(agent, tool, arguments, key, approvals)
+        decision = self.decide(agent, tool, arguments, approved)
         if decision.effect == "deny":
             return Refused("PERMISSION_DENIED", decision.message, decision)
         if decision.effect == "allow":
@@ -156,25 +160,20 @@ class Gate:
         agent: AgentContext,
         tool: Tool,
         arguments: dict[str, Any],
-        key: str | None = None,
-        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+        approved: Approved | None = None,
     ) -> Decision:
         """Policy's answer; standing approvals are looked up only where one could help."""
-        context, info = self.question(agent, tool, key, approvals)
+        context, info = self.question(agent, tool)
         decision = evaluate(context, info, arguments)
-        if decision.effect == "require_approval":
+        if decision.unlockable and approved is not None and approved(decision):
+            return replace(decision, effect="allow", reason_code="approved", message=APPROVED)
+        if grantable(decision):
             granted = self.with_grants(context, tool, arguments)
             if granted.grants:
                 decision = evaluate(granted, info, arguments)
         return decision
 
-    def question(
-        self,
-        agent: AgentContext,
-        tool: Tool,
-        key: str | None = None,
-        approvals: frozenset[tuple[str, Effect]] = frozenset(),
-    ) -> tuple[Context, ToolInfo]:
+    def question(self, agent: AgentContext, tool: Tool) -> tuple[Context, ToolInfo]:
         """What policy is asked about a call of the tool, standing approvals aside."""
         context = Context(
             agent=agent,
@@ -183,8 +182,6 @@ class Gate:
             organization=self.organization_id,
             project=self.project_id,
             group=self.group_id,
-            idempotency_key=key,
-            approvals=approvals,
             profile=self.live.profile,
             trace=self.trace or self._unheard,
         )

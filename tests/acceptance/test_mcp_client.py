@@ -9,10 +9,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from groups.models import Token
 from groups.scopes import SCOPES
-from runs.actions.decide import approve
 from runs.models import Approval, ToolCall
 from tests.acceptance.house import until
 from tests.acceptance.web import Web
+from tests.acting import approve
 from tests.factories import MembershipFactory, permit
 
 MAIL = {"to": ["a@example.com"], "subject": "Hello", "body": "Text"}

@@ -21,17 +21,14 @@ import pytest
 from django.db import Error, connection
 from django.test import override_settings
 
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, approve, reject
-from runs.actions.message import message
-from runs.actions.resolve import resolve
-from runs.actions.signal import SignalRefused, signal
-from runs.actions.start import start
+from runs.actions.decide import DecisionRefused
+from runs.actions.signal import SignalRefused
 from runs.execution.outside_agents import OutsideRefused, complete, request_call
 from runs.log.log import AlreadyEnded
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE
 from tests.acceptance.house import MODEL, cluster_process, until
+from tests.acting import approve, cancel, message, reject, resolve, signal, start
 from tests.auditor import audit, audit_effects, counts, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.plays import LETTER

@@ -8,12 +8,11 @@ from django.test import override_settings
 from benchmarks.streams import TRANSACTIONS, Listener, all_open, held, number, worker_of
 from groups.models import Token
 from groups.scopes import SCOPES
-from runs.actions.message import message
-from runs.actions.start import start
 from runs.execution.outside_agents import complete
 from runs.models import Run
 from tests.acceptance.house import MODEL
 from tests.acceptance.web import Web
+from tests.acting import message, start
 
 STREAMS = 80
 THREADS = 4  # that web lends to requests

@@ -20,13 +20,11 @@ from common.db import execute, row
 from groups.models import Token
 from groups.scopes import SCOPES
 from launch.home import PROJECT
-from runs.actions.cancel import cancel
-from runs.actions.message import message
-from runs.actions.signal import signal
 from runs.log.log import AlreadyEnded
 from runs.models import QueueMessage, Run, RunEvent, ToolCall, Wait
 from tests.acceptance.house import check_logs, status, tree, until
 from tests.acceptance.web import Web
+from tests.acting import cancel, message, signal
 from tests.auditor import audit, audit_effects, unrest
 
 REPEATABLE = {"keyed_effect", "nap"}
@@ -52,7 +50,7 @@ DIES = """
 import django, os, signal
 django.setup()
 from runs import hints
-from runs.actions.signal import signal as send
+from tests.acting import signal as send
 hints.send = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # the commit is done, nobody has been told
 send({run!r}, "input-4.0", {{"answer": "2026"}})
 """

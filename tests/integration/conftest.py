@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from common import notifications
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import Run
 from runs.tools import registry
+from tests.acting import start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted
 

@@ -34,8 +34,8 @@ from groups.routing import learn
 from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.actions.start import start
 from runs.models import Approval, Run, WebhookDelivery, WebhookEndpoint
+from tests.acting import start
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.scripted import call, in_order, say

@@ -12,14 +12,13 @@ from django.db import connection, transaction
 
 from common import notifications
 from common.db import own_connection
-from runs.actions.cancel import cancel
-from runs.actions.message import message
 from runs.api import stream
 from runs.api.feed import Feed
 from runs.execution import executor
 from runs.log.log import RunLog
 from runs.models import Run
 from runs.models.choices import EventType
+from tests.acting import cancel, message
 from tests.integration.api_client import Api
 from tests.scripted import by_role, call, in_order, say
 from tests.server import serving

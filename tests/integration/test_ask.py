@@ -11,11 +11,11 @@ from django.core import mail
 from django.core.management import CommandError, call_command
 
 from groups.models import Group
-from runs.actions.decide import approve, reject
 from runs.demo import world
 from runs.management.commands import ask as command
 from runs.models import Approval, Run, RunEvent
 from runs.terminal import follow
+from tests.acting import approve, reject
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +153,7 @@ def test_a_failed_run_ends_with_1(demo, settings):
 
 
 def test_a_cancelled_run_ends_with_1(demo, when_parked):
-    from runs.actions.cancel import cancel
+    from tests.acting import cancel
 
     when_parked(lambda: cancel(Run.objects.get().pk, by="admin"))
     status, said = ask("Email ann@example.com that lunch is at noon")

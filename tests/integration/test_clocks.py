@@ -7,11 +7,10 @@ import pytest
 from django.utils import timezone
 
 from common.db import row
-from runs.actions.decide import approve
-from runs.actions.message import message
 from runs.execution import executor
 from runs.models import Approval, Run, Wait
 from runs.workers.sweep import anything_due, sweep
+from tests.acting import approve, message
 from tests.auditor import audit, unrest
 from tests.factories import MembershipFactory, permit
 from tests.scripted import Scripted, by_role, call, in_order, say

@@ -7,12 +7,11 @@ from django.core import mail
 from django.utils import timezone
 
 from policy.models import Capability, CapabilityRule, Grant
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, Remember, approve, reject
-from runs.actions.resolve import resolve
+from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
+from tests.acting import approve, cancel, reject, resolve
 from tests.factories import MembershipFactory, permit
 from tests.scripted import by_role, call, in_order, say
 
@@ -237,8 +236,9 @@ def test_an_edit_voids_what_was_said_of_other_arguments(waiting, world, approver
     approve(approval.pk, approver)
     second, third = decider(world, name="second"), decider(world, name="third")
 
-    assert approve(approval.pk, second, arguments={**TO, "subject": "Other"}).status == "pending"
-    assert approve(approval.pk, third).status == "approved"
+    edited = approve(approval.pk, second, arguments={**TO, "subject": "Other"})
+    assert (edited.status, edited.replaces_id) == ("pending", approval.pk)
+    assert approve(edited.pk, third).status == "approved"
 
 
 # editing
@@ -460,7 +460,11 @@ def test_the_groups_share_of_rights_only_narrows(ask, world):
     )
 
     child = Run.objects.get(parent_run=run)
-    assert child.delegated_permissions == {"allowed_tools": None, "denied_tools": ["http_get"]}
+    assert child.delegated_permissions == {
+        "allowed_tools": None,
+        "denied_tools": ["http_get"],
+        "vouched_tools": [],
+    }
     blocked = payload(child, "tool.blocked")
     assert blocked["error"]["code"] == "PERMISSION_DENIED"
     assert blocked["error"]["message"].startswith("Tool 'http_get' is denied by policy: ")

@@ -4,12 +4,12 @@ import pytest
 from django.core import mail
 
 from policy.models import Capability, CapabilityRule
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, Remember, approve, reject
+from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
 from runs.execution.outside_agents import OutsideRefused, complete
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
+from tests.acting import approve, cancel, reject
 from tests.scripted import Scripted, by_role, call, say
 
 from .helpers import chain_holds, payload, types

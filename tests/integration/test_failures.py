@@ -9,13 +9,13 @@ import pytest
 from django import db
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
 from runs.execution import executor
 from runs.log.claimed import ClaimedRun
 from runs.log.log import AlreadyEnded, Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.providers.base import ProviderError, Reply, ToolRequest, Usage
 from runs.workers.sweep import sweep
+from tests.acting import cancel
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types

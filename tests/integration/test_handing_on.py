@@ -5,12 +5,12 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory.models import Memory
-from runs.actions.message import message
 from runs.context import prompts
 from runs.execution import executor
 from runs.log import claimed
 from runs.log import log as run_log
 from runs.models import Run
+from tests.acting import message
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import chain_holds, types

@@ -21,12 +21,8 @@ from hypothesis.stateful import (
 )
 
 from common.db import execute, row
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, approve, reject
-from runs.actions.message import message
-from runs.actions.resolve import resolve
-from runs.actions.signal import SignalRefused, signal
-from runs.actions.start import start
+from runs.actions.decide import DecisionRefused
+from runs.actions.signal import SignalRefused
 from runs.execution import dispatch, executor
 from runs.execution.executor import Entered, Perform, Released, Taken
 from runs.log.log import AlreadyEnded, Fenced
@@ -36,6 +32,7 @@ from runs.models.choices import ACTIVE
 from runs.tools import registry
 from runs.tools.base import ToolContext
 from runs.workers.sweep import sweep
+from tests.acting import approve, cancel, message, reject, resolve, signal, start
 from tests.at_once import at_once
 from tests.auditor import audit, audit_effects, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit

@@ -9,11 +9,11 @@ from django.utils.module_loading import import_string
 from django_q.signing import SignedPackage
 
 from policy.models import Capability, CapabilityRule
-from runs.actions.decide import approve
 from runs.models import Approval, ApprovalNotice, QueueMessage
 from runs.outbound import notices
 from runs.queue import put
 from runs.workers import tasks
+from tests.acting import approve
 from tests.factories import MembershipFactory, permit
 from tests.scripted import call, in_order, say
 

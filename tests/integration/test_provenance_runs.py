@@ -6,11 +6,11 @@ from django.urls import reverse
 
 from groups.models import Project
 from policy.models import Capability, CapabilityRule, ToolDeclaration
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.gate.origins import origins
 from runs.models import Approval, ToolCall
 from runs.tools import registry
+from tests.acting import approve
 from tests.admin_world import client_of, superuser
 from tests.integration.api_client import Api
 from tests.integration.test_decisions import decider

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
 from runs.execution import external
 from runs.models import Run
 from runs.tools.base import ToolContext
 from runs.workers import tasks
 from runs.workers.sweep import sweep
+from tests.acting import cancel
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
 from tests.scripted import by_role, call, in_order, say

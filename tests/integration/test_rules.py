@@ -7,14 +7,13 @@ from django.db import transaction
 
 from common import notifications
 from common.db import own_connection
-from runs.actions.cancel import cancel
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.execution.executor import Taken, take, transact
 from runs.log.log import Fenced, RunLog
 from runs.models import Approval, Run, ToolCall
 from runs.models.choices import EventType
 from runs.workers import sweep
+from tests.acting import approve, cancel
 from tests.factories import MembershipFactory, permit
 from tests.scripted import call, in_order, say
 

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
-from runs.actions.message import message
 from runs.execution import executor
 from runs.models import Run, ToolCall, Wait
 from runs.providers.base import ProviderError
 from runs.workers.sweep import sweep
+from tests.acting import cancel, message
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
 from tests.scripted import Scripted, by_role, call, say

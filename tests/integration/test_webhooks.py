@@ -13,14 +13,12 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from groups.models import Membership
 from memory.models import Memory
 from runs.actions import webhooks
-from runs.actions.decide import approve, reject
-from runs.actions.fork import fork
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import Approval, Run, RunEvent, Wait, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from runs.queue import put
 from runs.webhooks import sending, signing
 from runs.workers.sweep import expire_waits_of
+from tests.acting import approve, fork, reject, start
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.integration.outside import MAIL, Outside

@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from policy.evaluate import Binding, Boundary, GrantView, Rule, RuleSet, ToolInfo, bind, evaluate
+from policy.evaluate import (
+    Binding,
+    Boundary,
+    DelegatedPermissions,
+    GrantView,
+    Rule,
+    RuleSet,
+    ToolInfo,
+    bind,
+    evaluate,
+)
 from tests.unit.policy_cases import KEY, asked, case
 
 MAIL_NEEDS_APPROVAL = {"effect": "require_approval", "capability": "mail"}
@@ -85,9 +95,29 @@ def test_a_rule_may_ask_although_the_role_allows():
     assert decide(given).message == "Tool 'send_email' requires approval: rul_0"
 
 
-def test_a_rule_that_allows_does_not_lift_what_the_risk_asks_for():
+def test_a_rule_that_allows_lifts_what_the_risk_asks_for_and_neither_a_list_nor_a_deny():
     rules = ({"effect": "allow", "tool": "send_email", "role": "rol_1"},)
-    assert decide(case(risk="high", rules=rules)).effect == "require_approval"
+    assert decide(case(risk="high", rules=rules)).effect == "allow"
+    assert decide(case(risk="high", rules=rules, role_allowed=())).effect == "deny"
+    assert decide(case(risk="high", rules=rules, role_denied=("send_email",))).effect == "deny"
+    denied = (*rules, {"effect": "deny", "capability": "mail"})
+    assert decide(case(risk="high", rules=denied)).effect == "deny"
+
+
+def test_the_risk_default_stays_while_one_of_the_capabilities_is_allowed_by_no_rule():
+    rules = ({"effect": "allow", "capability": "mail"},)
+    both = case(risk="high", rules=rules, capabilities=("mail", "pay"))
+    assert decide(both).effect == "require_approval"
+    assert decide(case(risk="high", rules=({**rules[0], "shadow": True},))).effect == "require_approval"
+
+
+def test_what_was_passed_on_unvouched_is_asked_about_whatever_the_role_lists():
+    listed = case(risk="high", role_allowed=("send_email",), delegated={"allowed": None, "denied": ()})
+    context, tool, arguments = asked(listed)
+    assert evaluate(context, tool, arguments).effect == "allow"
+
+    unvouched = replace(context.agent, delegated_permissions=DelegatedPermissions(vouched_tools=("read",)))
+    assert evaluate(replace(context, agent=unvouched), tool, arguments).effect == "require_approval"
 
 
 def test_without_a_rule_every_capability_is_allowed():
