@@ -20,6 +20,7 @@ from common.api.arranging import (
     require,
     require_permission,
 )
+from common.api.errors import Problem
 from common.api.pagination import OldestFirst
 from common.api.schema import documented
 from groups import changes
@@ -36,6 +37,7 @@ from policy.api.serializers import (
     RuleInput,
     RuleSerializer,
 )
+from policy.loosening import loosened
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect
 
@@ -91,11 +93,19 @@ class RuleView(Changeable, Removable):
 
     def add(self, asked: dict[str, Any]) -> Model:
         self._check_reach(asked.get("project") is None)
-        return super().add(asked)
+        thing = super().add(asked)
+        self._check_strictness(thing)
+        return thing
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
         self._check_reach(thing.project_id is None or asked.get("project", "") is None)  # type: ignore[attr-defined]
         super().change(thing, asked)
+        self._check_strictness(thing)
+
+    def _check_strictness(self, rule: Model) -> None:
+        """Inside the change's transaction. Raises Problem where it would loosen a rule of all."""
+        if self.request.membership.projects is not None and (wider := loosened(rule)):  # type: ignore[arg-type]
+            raise Problem(403, "NOT_ENTITLED", f"The rule '{wider}' of the whole organization asks for more.")
 
     def destroy(self, request: Any, pk: str) -> Response:
         rule = self.get_object_or_404(self.get_queryset(), pk=pk)

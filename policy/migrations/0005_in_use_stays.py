@@ -24,6 +24,17 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name="capabilityrule",
+            name="group",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.RESTRICT,
+                related_name="+",
+                to="groups.group",
+            ),
+        ),
+        migrations.AlterField(
+            model_name="capabilityrule",
             name="role",
             field=models.ForeignKey(
                 blank=True,

@@ -51,7 +51,7 @@ class CapabilityRule(Created):
         "groups.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
     group = models.ForeignKey(
-        "groups.Group", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+        "groups.Group", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
     )
     role = models.ForeignKey(
         "groups.Role", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"

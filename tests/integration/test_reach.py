@@ -122,6 +122,35 @@ def test_a_rule_of_ones_own_project_is_arranged_and_not_widened(made, limited):
     assert CapabilityRule.objects.get(pk=ours.pk).project == made.project
 
 
+@pytest.mark.parametrize(
+    ("wide", "narrow", "refused"),
+    [
+        ({"tool": "send_email"}, {"tool": "send_email", "effect": "allow"}, True),
+        ({"effect": "require_human", "tool": "send_email"}, {"tool": "send_email"}, True),
+        ({"deciders_needed": 2, "tool": "send_email"}, {"tool": "send_email"}, True),
+        ({"capability": True}, {"tool": "send_email", "effect": "allow"}, True),
+        ({"tool": "send_email"}, {"tool": "send_email", "effect": "deny"}, False),
+        ({"tool": "send_email"}, {"tool": "http_get", "effect": "allow"}, False),
+        ({"tool": "send_email", "shadow": True}, {"tool": "send_email", "effect": "allow"}, False),
+    ],
+)
+def test_a_rule_of_ones_own_project_loosens_none_of_all(made, limited, api, wide, narrow, refused):
+    CapabilityRule.objects.all().delete()
+    if wide.pop("capability", False):
+        wide["capability"] = Capability.objects.create(organization=made.organization, name="send_email")
+    wide = {"effect": "require_approval", **wide}
+    CapabilityRule.objects.create(organization=made.organization, name="Of all", **wide)
+    narrow = {"effect": "require_approval", **narrow}
+    answer = api.post("policy/rules/", {**narrow, "project": made.project.slug, "name": "Ours"})
+    page = client_of(limited).post(
+        url("policy_capabilityrule_add"), rule_form(made, project=made.project.pk, name="Theirs", **narrow)
+    )
+
+    assert answer.status_code == (403 if refused else 201)
+    assert ("asks for more" in page.content.decode()) == refused
+    assert CapabilityRule.objects.filter(project=made.project).count() == (0 if refused else 2)
+
+
 def test_a_webhook_of_the_whole_organization_is_not_added(made, limited):
     fields = {"organization": made.organization.pk, "url": "https://a.example.org/", "events": ["run.failed"]}
     page = client_of(limited).post(url("runs_webhookendpoint_add"), fields)
@@ -243,3 +272,14 @@ def test_a_role_that_seats_agents_or_rules_name_is_not_removed(made, manager):
         chosen = {"action": "delete_selected", "_selected_action": [role.pk], "post": "yes"}
         browser.post(url("groups_role_changelist"), chosen)
         assert Role.objects.filter(pk=role.pk).exists()
+
+
+def test_a_group_that_a_rule_names_is_not_removed_and_made_anew_without_it(made, manager):
+    rule = CapabilityRule.objects.create(
+        organization=made.organization, group=made.group, tool="send_email", effect="deny"
+    )
+    api = Api(manager, made.organization)
+
+    assert problem(api.client.delete(f"/api/groups/{made.group.pk}/", headers=api.headers)) == (409, "IN_USE")
+    client_of(manager).post(url("groups_group_delete", made.group.pk), {"post": "yes"})
+    assert CapabilityRule.objects.filter(pk=rule.pk, group=made.group).exists()
