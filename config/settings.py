@@ -287,6 +287,9 @@ HANDOFF_SECONDS = env.whole_number("HANDOFF_SECONDS", 30)  # after which a worke
 NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
 APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
+ASKED_AGAIN_SECONDS = env.whole_number(
+    "ASKED_AGAIN_SECONDS", 600
+)  # the same words of a client: the same call
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send

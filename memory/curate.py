@@ -115,8 +115,9 @@ def _locked(memory_id: str, by: Actor | None, *allowed: MemoryStatus) -> Memory:
 
 def _check(by: Actor | None, *memories: Memory) -> None:
     """Raises NotAllowed. None is Deputy itself, which joins duplicates."""
-    for memory in memories if by is not None else ():
-        may(by, Verb.CURATE, memory)
+    if by is not None:
+        for memory in memories:
+            may(by, Verb.CURATE, memory)
 
 
 def _changed(memory: Memory, action: str, by: Actor | None, **changes: Any) -> Memory:

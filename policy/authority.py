@@ -124,10 +124,18 @@ VERBS: dict[Verb, Need] = {
         refused="You may not say what became of this call.",
     ),
     Verb.GRANT: Need(
-        "Make a standing approval", ("policy.add_grant", "runs.decide_approval"), "policy:write"
+        "Make a standing approval",
+        ("policy.add_grant", "runs.decide_approval"),
+        "policy:write",
+        operator=True,
+        refused="This takes the permissions policy.add_grant and runs.decide_approval.",
     ),
     Verb.REVOKE: Need(
-        "Revoke a standing approval", ("policy.change_grant", "runs.decide_approval"), "policy:write"
+        "Revoke a standing approval",
+        ("policy.change_grant", "runs.decide_approval"),
+        "policy:write",
+        operator=True,
+        refused="This takes the permissions policy.change_grant and runs.decide_approval.",
     ),
     Verb.CURATE: Need(
         "Curate knowledge",
@@ -277,11 +285,15 @@ class Demand:
     allow_self_approval: bool = False
 
     @property
+    def takes_person(self) -> bool:
+        return self.effect == "require_human"
+
+    @property
     def own_excluded(self) -> bool:
         """Whether the run's own user may not decide: what people decide, or several do, unless the project
         allows it or the rule names them.
         """
-        strict = self.effect == "require_human" or self.deciders_needed > 1
+        strict = self.takes_person or self.deciders_needed > 1
         return strict and not self.allow_self_approval and not self.names_user
 
     @property
@@ -311,7 +323,7 @@ def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
     _check_named(actor, demand, own)
     if own and demand.own_excluded:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
-    if demand.effect == "require_human":
+    if demand.takes_person:
         _check_person(actor)
 
 

@@ -13,7 +13,7 @@ OF_ONE = ("change", "delete", "history")  # pages about one object
 # Django's own: for everybody who is staff, or for the signing in itself
 OF_DJANGO = {
     "index", "login", "logout", "password_change", "password_change_done", "jsi18n", "autocomplete",
-    "view_on_site", "app_list", "search",
+    "view_on_site", "app_list", "search", "confirm",
 }  # fmt: skip
 # all others: how they are opened, the model of the object they are about, the permission they take
 OTHERS = {
@@ -25,7 +25,7 @@ OTHERS = {
     "runs_approval_state": ("get", "runs_approval", "runs.view_approval"),
     "runs_health": ("get", "", "superuser"),
     "runs_run_cancel": ("get", "runs_run", "runs.cancel_run"),
-    "runs_run_say": ("post", "runs_run", "runs.start_run"),
+    "runs_run_say": ("post", "runs_run", "runs.cancel_run"),
     "runs_run_resolve": ("post", "runs_run", "runs.resolve_review"),
     "runs_what_if": ("get", "", "policy.view_capabilityrule"),
     "runs_decisions": ("get", "", "runs.view_runevent"),

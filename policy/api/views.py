@@ -17,8 +17,6 @@ from common.api.arranging import (
     arranged,
     note,
     referred,
-    require,
-    require_permission,
 )
 from common.api.errors import Problem
 from common.api.pagination import OldestFirst
@@ -37,11 +35,18 @@ from policy.api.serializers import (
     RuleInput,
     RuleSerializer,
 )
+from policy.authority import NotAllowed, Verb, may
 from policy.loosening import loosened
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect
 
-DECIDE = "runs.decide_approval"  # who gives a standing approval takes part in deciding
+
+def check(request: Any, verb: Verb, thing: Model) -> None:
+    """Raises Problem unless the asker may do this."""
+    try:
+        may(request.actor, verb, thing)
+    except NotAllowed as refused:
+        raise Problem(403, refused.code, refused.message) from None
 
 
 class RuleFilter(filters.FilterSet):
@@ -181,16 +186,15 @@ class GrantView(Arranged):
         return access.visible(grants, self.request.membership)
 
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
-        require(self.request, DECIDE)
         project = project_named(self.request, asked["project"])
+        check(self.request, Verb.GRANT, project)
         return {**asked, "project": project, "granted_by": self.request.user}
 
     @documented("Revoke a standing approval", GrantSerializer, request=None, refusals=NOT_ENTITLED)
     @action(detail=True, methods=["post"])
     def revoke(self, request: Any, pk: str) -> Response:
         grant = self.get_object_or_404(self.get_queryset(), pk=pk)
-        require_permission(request, "change", Grant)
-        require(request, DECIDE)
+        check(request, Verb.REVOKE, grant)
         if changes.update(Grant.objects.filter(pk=pk, revoked_at=None), revoked_at=Now()):
             note(request, grant, CHANGE, ["revoked_at"])
         return Response(self._shown(pk))

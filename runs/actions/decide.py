@@ -23,7 +23,7 @@ from runs.gate.approvals import arguments_digest
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
 from runs.models import Approval
-from runs.models.choices import ApprovalEffect, ApprovalStatus, EventType, WaitOutcome
+from runs.models.choices import ApprovalStatus, EventType, WaitOutcome
 from runs.queue import put
 
 # The approval, locked, and what its project says of who decides: in one statement, and not by the ORM, which
@@ -216,7 +216,7 @@ def _say(asked: Asked, said: Said, demand: Demand) -> Approval:
     """Write the decision down; conclude where it suffices."""
     log, approval = asked.log, asked.approval
     as_person = said.as_person
-    if demand.effect == ApprovalEffect.REQUIRE_HUMAN and not as_person:
+    if demand.takes_person and not as_person:
         _refuse_as_person(said.actor)
     word = _word(approval, said, as_person)
     if demand.deciders_needed == 1:
@@ -324,7 +324,7 @@ def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: 
         replaces_id=old.pk,
     )
     new.save(force_insert=True)
-    if demand.effect == ApprovalEffect.REQUIRE_HUMAN or demand.deciders_needed > 1:
+    if demand.takes_person or demand.deciders_needed > 1:
         put.enqueue_task("notify", new.pk)
     return new
 
@@ -332,7 +332,7 @@ def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: 
 def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None:
     """A standing approval, made with the one at hand. Never for what a person, or several, have to decide."""
     approval, now = asked.approval, asked.log.now
-    if demand.effect == ApprovalEffect.REQUIRE_HUMAN:
+    if demand.takes_person:
         raise DecisionRefused("GRANT_REFUSED", "What a person has to decide cannot be allowed in advance.")
     if not demand.grantable:
         raise DecisionRefused(
@@ -422,7 +422,7 @@ def check_entitled(approval: Approval, actor: Actor) -> None:
     about = About(run.organization_id, run.project_id, run.user_id)
     demand = demands.of_approval(approval, run.project.allow_self_approval)
     _check_entitled(actor, demand, about)
-    if demand.effect == ApprovalEffect.REQUIRE_HUMAN:
+    if demand.takes_person:
         _refuse_as_person(actor)
 
 

@@ -100,9 +100,9 @@ class OutsideView(ApiView):
         asked = accepted(CallRequestSerializer, request)
         run = self._driven(pk)
         with as_problems():
-            outside_agents.request_call(run.pk, **asked)
-        answer = self.answered(request, pk, asked["call_id"])
-        return awaiting(answer, run, asked["call_id"], PATIENCE if wait < 0 else wait, or_parked=wait < 0)
+            call_id = outside_agents.request_call(run.pk, **asked)
+        answer = self.answered(request, pk, call_id)
+        return awaiting(answer, run, call_id, PATIENCE if wait < 0 else wait, or_parked=wait < 0)
 
     def answered(self, request: Any, pk: str, call_id: str) -> Response:
         """To a call that has been asked for: also once it has been waited for."""

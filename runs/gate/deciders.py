@@ -89,7 +89,7 @@ def addressed(approval: Approval) -> list[Any]:
 def _may(actor: Actor, demand: Demand, about: About) -> bool:
     try:
         may_decide(actor, demand, about)
-        if demand.effect == "require_human":
+        if demand.takes_person:
             may_act_as_person(actor)
     except NotAllowed:
         return False

@@ -15,12 +15,13 @@ from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
+from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
 from policy.delegation import authority
-from policy.evaluate import bind, evaluate, grantable
+from policy.evaluate import bind, evaluate, grantable, in_scope
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts
 from policy.provenance.trace import Material
-from policy.ruleset import RuleSet
+from policy.ruleset import Rule, RuleSet
 from policy.terms import (
     AgentContext,
     Boundary,
@@ -37,6 +38,7 @@ from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, Tool
 logger = logging.getLogger(__name__)
 
 APPROVED = "this call was approved"
+GRANTED = "a standing approval covers it"
 Approved = Callable[[Decision], bool]
 
 MAX_PROBLEMS = 5  # schema errors told at once
@@ -149,11 +151,13 @@ class Gate:
             return problem
         key = idempotency_key(*key_parts, name, arguments)
         decision = self.decide(agent, tool, arguments, approved)
-        if decision.effect == "deny":
-            return Refused("PERMISSION_DENIED", decision.message, decision)
-        if decision.effect == "allow":
-            return Admitted(tool, arguments, key, decision)
-        return Stopped(tool, arguments, key, decision)
+        try:
+            CapabilityPolicyChecker.enforce(decision, key)
+        except PermissionDenied as denied:
+            return Refused(denied.code, str(denied), decision)
+        except CapabilityRequiresApproval:
+            return Stopped(tool, arguments, key, decision)
+        return Admitted(tool, arguments, key, decision)
 
     def decide(
         self,
@@ -187,6 +191,26 @@ class Gate:
         )
         return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.policy.bindings)  # type: ignore[arg-type]
 
+    def beforehand(self, agent: AgentContext, tool: Tool, granted: frozenset[str]) -> "Beforehand":
+        """What policy will say of the tool as far as that is known before its arguments are: to the agent in
+        its prompt and to programs alike. `granted`: the tools of `granted_tools`.
+        """
+        context, info = self.question(agent, tool)
+        plain = replace(context, rules=unconditional(self.policy.rules), trace=self._unheard)
+        decision = evaluate(plain, info, {})
+        if grantable(decision) and tool.name in granted:
+            decision = replace(decision, effect="allow", reason_code="granted", message=GRANTED)
+        by_profile = self.live.profile == "balanced" and decision.effect != "allow"
+        depends = by_profile or any(
+            rule.condition is not None and not rule.shadow and _concerns(rule, context, info)
+            for rule in self.policy.rules
+        )
+        return Beforehand(decision, depends and decision.effect != "deny")
+
+    def granted_tools(self) -> frozenset[str]:
+        """The tools that a standing approval lets pass whatever their arguments. One query."""
+        return policy_cache.granted_tools(self.organization_id, self.project_id)
+
     def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:
         """The context with the standing approvals that cover these arguments now."""
         place = (self.organization_id, self.project_id)
@@ -215,6 +239,27 @@ class Gate:
         risks = tuple((tool.name, tool.risk_level) for tool in callable)
         listed = _listed(lists, self.live.boundary, risks)
         return [tool for tool in callable if tool.name in listed]
+
+
+@dataclass(frozen=True)
+class Beforehand:
+    """Policy's answer before the arguments are known; `depends`: with some of them it may be another."""
+
+    decision: Decision
+    depends: bool
+
+
+@lru_cache(maxsize=64)
+def unconditional(rules: RuleSet) -> RuleSet:
+    """The rules that need not look at a call's arguments."""
+    return RuleSet(rule for rule in rules if rule.condition is None)
+
+
+def _concerns(rule: Rule, context: Context, info: ToolInfo) -> bool:
+    about = rule.tool in (None, info.name) and (
+        rule.capability is None or rule.capability in info.capabilities
+    )
+    return about and in_scope(rule.scope, context.scope)
 
 
 @lru_cache(maxsize=512)

@@ -16,9 +16,10 @@ from groups.current import CHOSEN, membership_of
 from groups.models import CustomRole, MemberRole, Membership, Token
 from groups.scopes import DEFAULT, SCOPES
 from memory.models import DepositedKnowledge
-from runs.actions.decide import DecisionRefused, approve
+from runs.actions.decide import DecisionRefused
 from runs.admin.dashboard import decidable
 from runs.models import Approval
+from tests.acting import approve
 from tests.admin_world import client_of, person, superuser, tenant, url
 from tests.factories import MembershipFactory, ProjectFactory, UserFactory, permit, permit_all
 from tests.integration.api_client import Api, problem

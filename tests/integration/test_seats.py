@@ -63,6 +63,7 @@ def test_an_agent_that_sat_twice_is_parted_and_each_seat_keeps_its_role():
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("ALTER TABLE groups_groupmember DROP CONSTRAINT group_member_agent")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
     second = MemberFactory(group=group, role__name="writer", ordinal=1, agent_instance=first.agent_instance)
     elsewhere = MemberFactory(role=first.role, agent_instance=first.agent_instance, ordinal=0)
 
@@ -80,6 +81,7 @@ def twice(world):
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("ALTER TABLE groups_groupmember DROP CONSTRAINT group_member_agent")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
     first, *_, last = world.group.members.order_by("ordinal")
     for seat, tools in ((first, None), (last, [])):
         seat.role.allowed_tools = tools

@@ -226,6 +226,16 @@ def test_without_a_lead_the_last_speakers_words_are_the_output():
     assert step(log.says("x", "agt_a").says("y", "agt_b")) == Finish("y")
 
 
+def test_a_word_to_a_group_while_its_last_speaker_works_gives_one_more_turn():
+    log = Log().created("group", (member("a", 0), member("b", 1)))
+    log.says("x", "agt_a")
+    saw = len(log)
+    log.person("And Asia?").says("y", "agt_b", saw=saw)
+
+    assert speaker(log) == "b"
+    assert step(log.says("y, and Asia", "agt_b")) == Finish("y, and Asia")
+
+
 def test_a_members_calls_belong_to_its_turn():
     log = group_log().asks_for("memory_search", agent="agt_researcher")
     log.add("tool.completed", call_id="3.0", result=1)
