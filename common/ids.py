@@ -58,6 +58,14 @@ def membership_id() -> str:
     return new_id("mbr")
 
 
+def custom_role_id() -> str:
+    return new_id("mrl")
+
+
+def change_id() -> str:
+    return new_id("chg")
+
+
 def token_id() -> str:
     return new_id("tok")
 

@@ -96,9 +96,10 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Organizations", "domain", "groups_organization_changelist", "groups.view_organization"),
             ("Projects", "folder", "groups_project_changelist", "groups.view_project"),
             ("Memberships", "card_membership", "groups_membership_changelist", "groups.view_membership"),
+            ("Member roles", "shield_person", "groups_customrole_changelist", "groups.view_customrole"),
             ("Tokens", "vpn_key", "groups_token_changelist", "groups.view_token"),
+            ("Changes", "history", "groups_change_changelist", "groups.view_change"),
             ("Users", "person", "auth_user_changelist", "auth.view_user"),
-            ("Permission groups", "shield_person", "auth_group_changelist", "auth.view_group"),
         ),
     ),
     (
@@ -119,8 +120,21 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         }
         for title, items in SIDEBAR
     ]
+    groups = _choice(request) + groups
     _mark_here(request.path, [entry for group in groups for entry in group["items"]])
     return [group for group in groups if group["items"]]
+
+
+def _choice(request: HttpRequest) -> list[dict[str, Any]]:
+    """For somebody who belongs to several organizations: where they are, and the way to another."""
+    from groups import current  # the settings, which import this module, come before any model
+
+    if len(memberships := current.memberships_of(request.user)) < 2:
+        return []
+    here = current.membership_of(request.user) or memberships[0]
+    link = reverse("admin:groups_organization_choose")
+    entry = {"title": str(here.organization), "icon": "swap_horiz", "link": link}
+    return [{"title": None, "separator": False, "items": [entry]}]
 
 
 def _mark_here(path: str, entries: list[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from groups import current
 from groups.models import Membership, Token
 from groups.models.organizations import MembershipKind
 from groups.scopes import reach
@@ -49,10 +50,13 @@ class Actor:
     def of_request(cls, request: Any, organization_id: str | None = None, via: Via | None = None) -> "Actor":
         """Whoever sent the request, once it is authenticated.
 
-        API and MCP requests have found their membership already; a page of the admin names the organization.
+        API and MCP requests have found their membership already; a page of the admin names the organization,
+        or means the current one.
         """
         known: Actor | None = getattr(request, "actor", None)
         if known is None or organization_id not in (None, known.organization_id):
+            if organization_id is None and (mine := current.membership_of(request.user)):
+                organization_id = mine.organization_id
             here = [one for one in actors_of(request) if one.organization_id == organization_id]
             known = here[0] if here else cls.of_session(request, request.user, None)
         return known if via is None else replace(known, via=via)
@@ -105,7 +109,8 @@ def active_membership(user: Any, organization_id: str | None) -> Membership | No
     """The user's active membership in the organization, or None."""
     if organization_id is None or not getattr(user, "is_active", False):
         return None
-    return Membership.objects.filter(user=user, organization_id=organization_id, active=True).first()
+    found = Membership.objects.filter(user=user, organization_id=organization_id, active=True)
+    return found.select_related("custom_role").first()
 
 
 def actors_of(request: Any) -> list[Actor]:
@@ -113,8 +118,7 @@ def actors_of(request: Any) -> list[Actor]:
     kept: list[Actor] | None = getattr(request, "_deputy_actors", None)
     if kept is None:
         user = request.user
-        found = Membership.objects.filter(user=user, active=True) if user.is_active else []
-        kept = [Actor.of_session(request, user, membership) for membership in found]
+        kept = [Actor.of_session(request, user, each) for each in current.memberships_of(user)]
         request._deputy_actors = kept
     return kept
 

@@ -13,8 +13,17 @@ class GroupsConfig(AppConfig):
     def ready(self) -> None:
         labels.translate(self)
         from django.contrib.auth.signals import user_logged_in
+        from django.db.models.signals import post_delete
 
         user_logged_in.connect(note_sign_in, dispatch_uid="deputy.confirmed")
+        post_delete.connect(end_tokens, sender=self.get_model("Membership"), dispatch_uid="deputy.tokens_end")
+
+
+def end_tokens(sender: Any, instance: Any, **more: Any) -> None:
+    """A token ends with the membership it was issued in, however that goes."""
+    from groups import tokens
+
+    tokens.end(instance.organization_id, instance.user_id)
 
 
 def note_sign_in(sender: Any, request: Any, **more: Any) -> None:

@@ -19,9 +19,10 @@ SCOPES = {
     "tokens:read": "Look at one's own tokens",
     "tokens:write": "Issue and revoke one's own tokens",
 }
-BY_NAME = frozenset({"speak_as_person"})  # no token has these unless they were asked for by name
+DEFAULT = tuple(name for name in SCOPES if name.endswith(":read"))  # of a token that asks for none
+BY_NAME = frozenset({"approvals:decide", "speak_as_person"})  # no token has these unless asked for by name
 
 
 def reach(scopes: Sequence[str]) -> frozenset[str]:
-    """What a token with these scopes reaches. An empty list is every scope but those of BY_NAME."""
-    return frozenset(scopes) or frozenset(SCOPES) - BY_NAME
+    """What a token with these scopes reaches: those, and nothing where there are none."""
+    return frozenset(scopes)

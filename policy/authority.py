@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from groups import accounts
+from groups import accounts, member_permissions
 from groups.actors import Actor, Via
 from groups.models import Membership
 from policy.terms import Effect
@@ -19,7 +19,6 @@ from policy.terms import Effect
 M = TypeVar("M", bound=Model)
 
 SPEAK = "speak_as_person"
-ALWAYS_OPEN = frozenset({"runs.start_run"})  # to every active member's programs, until roles say who may
 
 
 class Verb(StrEnum):
@@ -190,10 +189,8 @@ def about(thing: Any) -> About:
 
 
 def holds(actor: Actor, permission: str) -> bool:
-    """Whether the actor's place in the organization carries Django's permission `app.codename`."""
-    if permission in ALWAYS_OPEN and actor.via != Via.SESSION:
-        return actor.membership is not None
-    return bool(actor.user is not None and actor.user.has_perm(permission))
+    """Whether the actor's role in the organization carries the permission `app.codename`."""
+    return permission in member_permissions.of(actor.membership)
 
 
 def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
@@ -361,7 +358,7 @@ def names_of(membership: Membership | None, own: bool) -> set[str]:
     """The names by which a rule may mean this member."""
     if membership is None:
         return set()
-    found = {f"member:{membership.pk}", f"role:{getattr(membership, 'role', '')}"}
+    found = {f"member:{membership.pk}", f"role:{membership.role_name}"}
     return found | ({RUN_USER} if own else set())
 
 

@@ -6,12 +6,14 @@ expressions are RE2, nesting and iterations are bounded, and there is no clock t
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from cel_expr_python import cel
 
+from policy.cel_words import plain
 from policy.provenance.terms import Facts
 
 MAX_LENGTH = 1000  # characters of one condition
@@ -145,13 +147,14 @@ def compiled(text: str) -> Condition:
     try:
         program = _untyped().compile(_plain(text), disable_check=True)
     except RuntimeError as failure:
-        raise ConditionError(str(_problems(failure)[0])) from failure
-    plain = _code(_plain(text))
-    words = set(IDENTIFIER.findall(plain))
+        problem = _problems(failure)[0]
+        raise ConditionError(str(replace(problem, message=plain(problem.message)))) from failure
+    code = _code(_plain(text))
+    words = set(IDENTIFIER.findall(code))
     names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
-    asks_results = bool(READ.search(plain))
+    asks_results = bool(READ.search(code))
     names = tuple(name for name in names if not (asks_results and name == RESULTS))
-    return Condition(program, names, "args" in words, plain != _code(text), asks_results)
+    return Condition(program, names, "args" in words, code != _code(text), asks_results)
 
 
 def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -167,7 +170,9 @@ def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
     problems += _unknown_fields(text, schema)
     problems += _bad_patterns(text)
     first_at = {(problem.line, problem.column): problem for problem in reversed(problems)}
-    return [first_at[place] for place in sorted(first_at)][:MAX_REPORTED]
+    found = [first_at[place] for place in sorted(first_at)][:MAX_REPORTED]
+    names = (schema or {}).get("properties") or {}
+    return [replace(problem, message=plain(problem.message, names)) for problem in found]
 
 
 def _malformed(text: str) -> Iterator[Problem]:
@@ -228,11 +233,17 @@ def _unknown_fields(text: str, schema: Mapping[str, Any] | None) -> Iterator[Pro
     code = _code(text)
     for field in ARGS_FIELD.finditer(code):
         if field[1] not in known:
-            yield _problem_at(text, field.start(1), f"the tool has no argument '{field[1]}'")
+            yield _problem_at(text, field.start(1), _no_argument(field[1], known))
     for index in ARGS_INDEX.finditer(text):
         literal = STRING.match(text, index.end())
         if literal and literal[0][1:-1] not in known and code[index.start()] != " ":
-            yield _problem_at(text, index.end(), f"the tool has no argument '{literal[0][1:-1]}'")
+            yield _problem_at(text, index.end(), _no_argument(literal[0][1:-1], known))
+
+
+def _no_argument(name: str, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, list(known), 2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"the tool has no argument '{name}'{hint}"
 
 
 def _bad_patterns(text: str) -> Iterator[Problem]:

@@ -1,7 +1,6 @@
 """Every page of the admin, as its URLs name them, and how it is opened."""
 
 from django.contrib import admin
-from django.contrib.auth.models import Group
 from django.urls import URLResolver, reverse
 
 import config.urls  # noqa: F401 - which takes pages away
@@ -36,6 +35,7 @@ OTHERS = {
     "memory_depositedknowledge_import": ("get", "", "memory.curate_memory"),
     "memory_depositedknowledge_process_import": ("post", "", "memory.curate_memory"),
     "memory_depositedknowledge_export": ("get", "", "memory.view_memory"),
+    "groups_organization_choose": ("get", "", ""),
     "auth_user_password_change": ("get", "auth_user", "superuser"),
 }
 
@@ -72,13 +72,11 @@ def address_of(name, things):
 
 
 def things_of(made):
-    group = Group.objects.create(name=f"of {made.organization.slug}")
     message = QueueMessage.objects.create(queue="other", payload="x")
     workers = WorkerGroup.objects.create(name=made.organization.slug, host="h", workers=1, busy=0)
     return {
         **objects_of(made),
         "auth_user": made.user,
-        "auth_group": group,
         "runs_queuemessage": message,
         "runs_workergroup": workers,
         "memory_depositedknowledge": DepositedKnowledge.objects.filter(organization=made.organization)[0],

@@ -56,6 +56,8 @@ def _refusals() -> Iterator[None]:
             raise invalid(FIELDS[refused.code], refused.code, f"{refused}.") from None
         if refused.code == "unknown_memory":
             raise Problem(404, "NOT_FOUND", f"{refused}.") from None
+        if refused.code == "not_entitled":
+            raise Problem(403, "NOT_ENTITLED", f"{refused}.") from None
         status = 422 if refused.code in ("illegal_scope", "invalid_change") else 409
         raise Problem(status, refused.code, f"{refused}.") from None
 

@@ -10,7 +10,8 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
-from groups.models import Membership, Project
+from groups.current import membership_of
+from groups.models import Project
 from memory.models.columns import LengthField, ScopeKey, TermVectorField
 from memory.scope import Scope
 
@@ -41,23 +42,24 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
         return self.filter(Q(source_run_id=run_id) | joined)
 
     def visible_to(self, user: Any) -> "MemoryQuerySet":
-        """The shared memories of the user's organizations and projects, and the user's own."""
+        """The shared memories of the user's current organization and projects there, and the user's own."""
         if user.is_superuser:
             return self
-        mine = Q(pk__in=[])
-        for membership in Membership.objects.filter(user_id=user.pk, active=True):
-            where = Q(organization=membership.organization_id)
-            if membership.projects is not None:
-                where &= Q(project=None) | Q(project__in=membership.projects)
-            mine |= where & (Q(user=None) | Q(user=user.pk))
-        return self.filter(mine)
+        membership = membership_of(user)
+        if membership is None:
+            return self.none()
+        where = Q(organization=membership.organization_id)
+        if membership.projects is not None:
+            where &= Q(project=None) | Q(project__in=membership.projects)
+        return self.filter(where & (Q(user=None) | Q(user=user.pk)))
 
     def may_see(self, user: Any, project: Project) -> bool:
         """Whether the user's boundary includes a project."""
         if user.is_superuser:
             return True
-        memberships = Membership.objects.filter(user_id=user.pk, organization=project.organization_id)
-        return any(membership.sees_project(project.id) for membership in memberships)
+        membership = membership_of(user)
+        here = membership is not None and membership.organization_id == project.organization_id
+        return here and membership.sees_project(project.id)
 
 
 class Memory(Created):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from groups import changes
 from groups.actors import Actor
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.authority import NotAllowed, Verb, may
@@ -76,7 +77,7 @@ class GrantAdmin(TenantAdmin):
         for grant in queryset:
             check(request, Verb.REVOKE, grant)
         live = Grant.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
-        count = live.update(revoked_at=Now())
+        count = changes.update(live, revoked_at=Now())
         self.message_user(
             request,
             _("Revoked: {count}. The next call is asked about again.").format(count=count),

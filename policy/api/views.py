@@ -21,6 +21,7 @@ from common.api.arranging import (
 from common.api.errors import Problem
 from common.api.pagination import OldestFirst
 from common.api.schema import documented
+from groups import changes
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from groups.models import Group, Role
@@ -35,6 +36,7 @@ from policy.api.serializers import (
     RuleSerializer,
 )
 from policy.authority import NotAllowed, Verb, may
+from policy.loosening import loosened
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect
 
@@ -96,11 +98,19 @@ class RuleView(Changeable, Removable):
 
     def add(self, asked: dict[str, Any]) -> Model:
         self._check_reach(asked.get("project") is None)
-        return super().add(asked)
+        thing = super().add(asked)
+        self._check_strictness(thing)
+        return thing
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
         self._check_reach(thing.project_id is None or asked.get("project", "") is None)  # type: ignore[attr-defined]
         super().change(thing, asked)
+        self._check_strictness(thing)
+
+    def _check_strictness(self, rule: Model) -> None:
+        """Inside the change's transaction. Raises Problem where it would loosen a rule of all."""
+        if self.request.membership.projects is not None and (wider := loosened(rule)):  # type: ignore[arg-type]
+            raise Problem(403, "NOT_ENTITLED", f"The rule '{wider}' of the whole organization asks for more.")
 
     def destroy(self, request: Any, pk: str) -> Response:
         rule = self.get_object_or_404(self.get_queryset(), pk=pk)
@@ -115,6 +125,7 @@ class RuleView(Changeable, Removable):
 
 class OfOrganization(Changeable, Removable):
     area = "policy"
+    whole = True
     pagination_class = OldestFirst
 
 
@@ -184,6 +195,6 @@ class GrantView(Arranged):
     def revoke(self, request: Any, pk: str) -> Response:
         grant = self.get_object_or_404(self.get_queryset(), pk=pk)
         check(request, Verb.REVOKE, grant)
-        if Grant.objects.filter(pk=pk, revoked_at=None).update(revoked_at=Now()):
+        if changes.update(Grant.objects.filter(pk=pk, revoked_at=None), revoked_at=Now()):
             note(request, grant, CHANGE, ["revoked_at"])
         return Response(self._shown(pk))

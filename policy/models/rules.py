@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
+from groups import known
 from groups.models import Membership
 from policy import checks, tools
 
@@ -50,12 +51,14 @@ class CapabilityRule(Created):
         "groups.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
     group = models.ForeignKey(
-        "groups.Group", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+        "groups.Group", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
     )
-    role = models.ForeignKey("groups.Role", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    role = models.ForeignKey(
+        "groups.Role", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
+    )
     name = models.CharField(max_length=200, blank=True)
     capability = models.ForeignKey(
-        "policy.Capability", on_delete=models.CASCADE, null=True, blank=True, related_name="rules"
+        "policy.Capability", on_delete=models.RESTRICT, null=True, blank=True, related_name="rules"
     )
     tool = models.CharField(max_length=64, blank=True)
     effect = models.CharField(max_length=20, choices=Effect.choices)
@@ -71,6 +74,7 @@ class CapabilityRule(Created):
     )
     shadow = models.BooleanField(default=False, help_text="Recorded, not applied.")
     active = models.BooleanField(default=True)
+    not_known_yet = known.NotKnownYet()
 
     class Meta:
         constraints = [
@@ -103,6 +107,11 @@ class CapabilityRule(Created):
                 errors["condition"] = problems
         if errors:
             raise ValidationError(errors)
+        known.check(self)
+
+    def unknown_names(self) -> dict[str, list[str]]:
+        """By field, what is wrong with its names now."""
+        return known.unknown_tools(self.organization_id, {"tool": [self.tool] if self.tool else []})
 
     def condition_problems(self) -> list[str]:
         """What is wrong with the condition, seen by every tool the rule speaks of."""

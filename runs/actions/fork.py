@@ -53,10 +53,12 @@ LEFT_OUT = EventType.RUN_RESUMED
 
 AT = "SELECT digest FROM runs_runevent WHERE run_id = %s AND seq = %s"
 COPY_CALLS = """
-INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, tool, arguments, effective_arguments,
-    request_digest, idempotency_key, status, attempt, result, error, ended_at, created_at)
-SELECT made.id, c.organization_id, %s, c.call_id, c.agent, c.tool, c.arguments, c.effective_arguments,
-    c.request_digest, made.key, c.status, 0, c.result, c.error, c.ended_at, c.created_at
+INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, seat, role_id, tool, arguments,
+    effective_arguments, request_digest, idempotency_key, status, attempt, result, error,
+    ended_at, created_at)
+SELECT made.id, c.organization_id, %s, c.call_id, c.agent, c.seat, c.role_id, c.tool, c.arguments,
+    c.effective_arguments, c.request_digest, made.key, c.status, 0, c.result, c.error,
+    c.ended_at, c.created_at
 FROM unnest(%s::text[], %s::text[], %s::text[]) AS made(id, call_id, key)
 JOIN runs_toolcall c ON c.run_id = %s AND c.call_id = made.call_id
 """

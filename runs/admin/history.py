@@ -14,6 +14,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy import unknown
 from runs.admin import health
 from runs.admin.masking import WithoutSecrets
 from runs.admin.policy_pages import PolicyPages
@@ -141,7 +142,12 @@ class QueueMessageAdmin(OfInstallation):
         """Whether the queue is well, and what to do where it is not."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        context = {**self.admin_site.each_context(request), "title": _("Queue"), "health": health.look()}
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Queue"),
+            "health": health.look(),
+            "unknown": unknown.everywhere(),
+        }
         return TemplateResponse(request, "admin/runs/health.html", context)
 
 

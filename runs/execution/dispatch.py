@@ -390,7 +390,7 @@ def agent_of(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> AgentContex
 
 
 def member_of(claimed: ClaimedRun, call: Call) -> Member:
-    return next(member for member in claimed.state.members if member.agent == call.agent)
+    return claimed.state.asker(call)
 
 
 def _log(claimed: ClaimedRun) -> RunLog:

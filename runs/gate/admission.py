@@ -5,7 +5,9 @@ from typing import Any
 
 from policy.terms import Decision
 from runs.gate.provenance import of_run
-from runs.models import Run, RunEvent, ToolCall
+from runs.log.log import read
+from runs.log.state import fold
+from runs.models import Run, ToolCall
 from runs.tools.call import Gate, Refused, Stopped
 
 
@@ -31,7 +33,7 @@ def gate_of(run: Run) -> Gate:
 def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     """What policy says about the call with other arguments, for the agent that asked for it."""
     gate = gate_of(run)
-    role_id = role_of(run, call.agent)
+    role_id = role_of(run, call)
     said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
     if isinstance(said, Refused):
         return Asked("deny", "", said, said.decision)
@@ -44,8 +46,9 @@ def ask_about(run: Run, call: ToolCall) -> Decision | None:
     return ask_again(run, call, call.effective_arguments).decision
 
 
-def role_of(run: Run, agent: str) -> str | None:
-    """The role the agent has in the run, as run.created recorded it."""
-    created = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
-    found = (seat["role_id"] for seat in created.get("members", ()) if seat["agent"] == agent)
-    return next(found, run.role_id)
+def role_of(run: Run, call: ToolCall) -> str | None:
+    """The role in which the call was asked for, by the seat of whoever asked."""
+    if call.role_id:
+        return call.role_id
+    asked = fold(read(run.pk)).calls.get(call.call_id)  # calls of before seats were recorded
+    return (asked.role_id if asked else None) or run.role_id

@@ -6,18 +6,17 @@ policy/authority.py has the rule for one actor and one approval; a test holds th
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from groups import accounts
 from groups.actors import Actor, Via
+from groups.member_permissions import holding
 from groups.models import Membership, Project
 from policy.authority import VERBS, About, Demand, NotAllowed, Verb, holds, may_act_as_person, may_decide
 from runs.gate import demands
 from runs.models import Approval, ApprovalDecision
 from runs.models.choices import ApprovalEffect, ApprovalStatus
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 (PERMISSION,) = VERBS[Verb.DECIDE].permissions
 
 
@@ -69,9 +68,9 @@ def _counts(actor: Actor, approval: Approval, allow_self_approval: bool) -> bool
 def who_may_decide(project: Project, user_id: int, demand: Demand, people_only: bool = False) -> list[Any]:
     """The active users who may decide a call of this user's run, by name."""
     about = About(project.organization_id, project.pk, user_id)
-    able = get_user_model().objects.with_perm(PERMISSION, backend=BACKEND)
     members = Membership.objects.filter(organization_id=project.organization_id, active=True)
-    some = members.filter(Q(user__in=able) | Q(user=user_id), user__is_active=True).select_related("user")
+    some = members.filter(holding(PERMISSION) | Q(user=user_id), user__is_active=True)
+    some = some.select_related("user", "custom_role")
     actors = [Actor(one.user, one, Via.SESSION, interactive=True) for one in some]
     found = [one for one in actors if _may(one, demand, about) and (one.is_person or not people_only)]
     return sorted((one.user for one in found), key=lambda user: str(user.get_username()))

@@ -27,6 +27,7 @@ class Member:
     role: str
     ordinal: int
     is_lead: bool = False
+    seat: str = ""  # the GroupMember's id; a personal agent has none
 
 
 @dataclass(slots=True)
@@ -37,6 +38,9 @@ class Call:
     tool: str
     arguments: dict[str, Any]
     agent: str
+    turn: int = 0  # index into the members: who asked; one agent may sit twice in runs of before
+    seat: str = ""
+    role_id: str = ""
     problem: str | None = None  # why it is not run
     problem_code: str = ""
     phase: str = ASKED
@@ -136,6 +140,10 @@ class State:
     def tokens_left(self) -> int:
         return self.budgets["tokens"] - self.tokens - self.reserved
 
+    def asker(self, call: Call) -> Member:
+        """Who asked for the call, by seat: the rights of its role are what the gate looks at."""
+        return self.members[call.turn]
+
     def unfinished(self, phase: str) -> list[Call]:
         """The open calls in this phase, in the order they were asked for."""
         return [call for call in map(self.calls.__getitem__, self.open_calls) if call.phase == phase]
@@ -210,12 +218,16 @@ def _message(state: State, event: Event) -> None:
 
 
 def _ask(state: State, said: Said, requests: list[dict[str, Any]]) -> None:
+    asks = state.speaker
     for call_id, request in zip(said.calls, requests, strict=True):
         state.calls[call_id] = Call(
             call_id=call_id,
             tool=request["name"],
             arguments=request["arguments"],
             agent=said.author,
+            turn=state.turn,
+            seat=asks.seat,
+            role_id=asks.role_id,
             problem=request.get("problem"),
             problem_code=request.get("code", "INVALID_ARGUMENTS"),
         )

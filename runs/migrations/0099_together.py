@@ -7,4 +7,5 @@ class Migration(migrations.Migration):
         ("runs", "0014_decisions_by_actors"),
         ("runs", "0014_outbound"),
         ("runs", "0014_turns_and_notices"),
+        ("runs", "0015_seats"),
     ]

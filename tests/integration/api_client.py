@@ -4,11 +4,13 @@ import json
 import re
 from typing import Any
 
-from django.contrib.auth.models import Permission
 from django.test import Client
 
-from groups.models import Token
+from groups.member_permissions import LOOKS, STARTS
+from groups.models import CustomRole, Token
+from groups.scopes import SCOPES
 from runs.models import Approval
+from tests.factories import permit as only
 
 DECISION = re.compile(r"approvals/(apr_[0-9a-z]+)/(?:approve|reject)/")
 PROBLEM = "application/problem+json"
@@ -19,6 +21,7 @@ class Api:
 
     def __init__(self, user: Any, organization: Any, **fields: Any) -> None:
         self.user, self.organization = user, organization
+        fields.setdefault("scopes", sorted(set(SCOPES) - {"speak_as_person"}))
         self.token, self.secret = Token.objects.issue(organization, user, **fields)
         self.client = Client(raise_request_exception=False)
         self.headers = {"Authorization": f"Token {self.secret}"}
@@ -43,9 +46,9 @@ class Api:
 
 
 def permit(user: Any, *names: str) -> Any:
-    """The user with these permissions (`decide_approval`), freshly loaded."""
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
-    return type(user).objects.get(pk=user.pk)
+    """The user with these permissions (`decide_approval`) too, freshly loaded."""
+    own = CustomRole.objects.filter(memberships__user=user).first()
+    return only(user, *names, *(own.permissions if own else LOOKS + STARTS))
 
 
 def problem(response: Any) -> tuple[int, str]:

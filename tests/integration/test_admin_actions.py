@@ -12,7 +12,7 @@ from policy.models import CapabilityRule, Grant
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
 from tests.acting import reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, permit
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -395,8 +395,7 @@ def owner(made, asker):
     """The person for whom the runs work, who may look at them here."""
     made.user.is_staff = True
     made.user.save()
-    made.user.user_permissions.set(asker.user_permissions.all())
-    return made.user
+    return permit(made.user, "runs.view_run", "runs.start_run")
 
 
 def test_an_answer_reaches_the_agent_that_asked(made, owner):

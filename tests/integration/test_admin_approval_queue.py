@@ -5,6 +5,7 @@ import pytest
 from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
+from tests.factories import permit
 from tests.scripted import by_role, call
 
 pytestmark = pytest.mark.django_db
@@ -145,15 +146,7 @@ def test_what_happens_at_another_tenant_is_not_found(made):
 def owner(made):
     made.user.is_staff = True
     made.user.save()
-    return person_with(made.user, "runs.view_run", "runs.start_run")
-
-
-def person_with(user, *permissions):
-    from django.contrib.auth.models import Permission
-
-    for name in permissions:
-        user.user_permissions.add(Permission.objects.get(codename=name.partition(".")[2]))
-    return type(user).objects.get(pk=user.pk)
+    return permit(made.user, "runs.view_run", "runs.start_run")
 
 
 def test_a_run_is_run_again_from_its_page(made, owner):

@@ -145,13 +145,14 @@ def test_a_bystander_does_not_see_it(bystander, asked):
     assert answer.json()["open"] == []
 
 
-def test_a_service_account_does_not_decide_what_needs_a_person(decider, asked, rule):
+def test_a_service_account_does_not_decide_what_needs_a_person(world, asked, rule):
     rule.effect = "require_human"
     rule.save()
-    decider.user.memberships.update(kind="service")
+    member = MembershipFactory(organization=world.organization, kind="service", role="decider")
+    robot = Api(member.user, world.organization)
 
-    assert problem(decider.post(f"approvals/{asked.pk}/approve/")) == (403, "HUMAN_ONLY")
-    assert problem(signalled(decider, asked, approved=True)) == (403, "HUMAN_ONLY")
+    assert problem(robot.post(f"approvals/{asked.pk}/approve/")) == (403, "HUMAN_ONLY")
+    assert problem(signalled(robot, asked, approved=True)) == (403, "HUMAN_ONLY")
 
 
 def test_nobody_decides_what_needs_a_person_for_their_own_run(owner, asked, rule):

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from common.sealed import seal
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.routing import learn
+from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from runs.models import Approval, Run, ToolCall, WebhookDelivery, WebhookEndpoint
@@ -142,7 +143,7 @@ def things(ask, world):
         sealed_secret=seal("x"),
     )
     WebhookDelivery.objects.create(**mine, endpoint=hook, event="run.failed", payload={})
-    Token.objects.issue(world.organization, world.user)
+    Token.objects.issue(world.organization, world.user, scopes=list(SCOPES))
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
     return found | {"api-role": Role.objects.get(name="analyst")}

@@ -30,7 +30,7 @@ from runs.mcp.session import McpSession
 from runs.models import Approval, ApprovalDecision, Run, RunEvent, ToolCall, Wait
 from tests.admin_pages import OF_DJANGO, PAGES
 from tests.admin_world import person, superuser, tenant, url
-from tests.factories import MembershipFactory, ProjectFactory
+from tests.factories import MembershipFactory, ProjectFactory, permit
 
 pytestmark = pytest.mark.django_db
 
@@ -71,7 +71,9 @@ def at_the_pages(name, user, confirmed=True):
 
 
 def by_token(made, name, user, *scopes):
-    return Who(name, user, secret=Token.objects.issue(made.organization, user, scopes=list(scopes))[1])
+    """With these scopes, or all but speaking as the person."""
+    reach = list(scopes) or sorted(set(SCOPES) - {"speak_as_person"})
+    return Who(name, user, secret=Token.objects.issue(made.organization, user, scopes=reach)[1])
 
 
 @pytest.fixture
@@ -83,19 +85,17 @@ def made():
 def everybody(made):
     """Each kind of actor there is, by name."""
     owner = made.user
-    for permission in (*CLERK, "runs.start_run"):
-        grant(owner, permission)
+    permit(owner, *CLERK, "runs.start_run")
     decider = person(made, "ada", *DECIDER)
     clerk = person(made, "carl", *CLERK)
     operator = person(made, "olga", *OPERATOR)
-    robot = person(None, "robot", *OPERATOR, "runs.decide_approval")
+    robot, elsewhere, limited, left = (person(None, name) for name in ("robot", "ed", "lim", "leo"))
     MembershipFactory(organization=made.organization, user=robot, kind="service")
-    elsewhere = person(None, "ed", *OPERATOR, "runs.decide_approval")
     MembershipFactory(organization=ProjectFactory().organization, user=elsewhere)
-    limited = person(None, "lim", *OPERATOR, "runs.decide_approval")
     MembershipFactory(organization=made.organization, user=limited, projects=["prj_other"])
-    left = person(None, "leo", *OPERATOR, "runs.decide_approval")
     MembershipFactory(organization=made.organization, user=left, active=False)
+    for user in (robot, elsewhere, limited, left):
+        permit(user, *OPERATOR, "runs.decide_approval")
     found = [
         at_the_pages("owner", owner),
         by_token(made, "owner's token", owner),
@@ -115,13 +115,6 @@ def everybody(made):
         at_the_pages("superuser", superuser()),
     ]
     return {who.name: who for who in found}
-
-
-def grant(user, permission):
-    from django.contrib.auth.models import Permission
-
-    app, codename = permission.split(".")
-    user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=codename))
 
 
 OWNER = {"owner", "owner's token", "owner's voice"}

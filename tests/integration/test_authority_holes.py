@@ -4,7 +4,6 @@ import json
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import Permission
 from django.core import mail
 from django.urls import reverse
 
@@ -26,6 +25,7 @@ from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from tests.acting import approve, at_the_pages, by_token, cancel, message, reject, start
 from tests.admin_world import PASSWORD, client_of
 from tests.factories import MembershipFactory
+from tests.factories import permit as only
 from tests.integration.api_client import Api, permit, problem
 from tests.integration.helpers import payload, types
 from tests.integration.test_decisions import SEND, TO, decider
@@ -118,7 +118,7 @@ def lose(what, user):
     elif what == "account":
         type(user).objects.filter(pk=user.pk).update(is_active=False)
     else:
-        user.user_permissions.clear()
+        only(user)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_session_that_was_not_confirmed_lately_confirms_first(waiting, world, 
     ada.set_password(PASSWORD)
     ada.is_staff = True
     ada.save()
-    ada.user_permissions.add(*Permission.objects.filter(codename__in=["view_approval", "view_run"]))
+    ada = permit(ada, "view_approval", "view_run")
     client = client_of(ada)
     session = client.session
     session["deputy_confirmed_at"] = 0

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core import mail
 from django.utils import timezone
 
@@ -13,7 +12,7 @@ from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
 from tests.acting import approve, cancel, reject, resolve
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, permit
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types
@@ -32,9 +31,7 @@ def decider(world, kind="human", name="approver", **fields):
         kind=kind,
         **fields,
     )
-    allowed = Permission.objects.filter(codename__in=["decide_approval", "resolve_review"])
-    membership.user.user_permissions.add(*allowed)
-    return membership.user
+    return permit(membership.user, "decide_approval", "resolve_review")
 
 
 @pytest.fixture
@@ -191,7 +188,7 @@ def test_cancelling_the_run_withdraws_the_question(waiting, approver):
 def test_nobody_without_the_permission_decides(waiting, world):
     _, approval = waiting()
     outsider = MembershipFactory(user__username="outsider").user
-    outsider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    permit(outsider, "decide_approval")
 
     for user in (world.user, outsider):
         with pytest.raises(DecisionRefused) as refused:
@@ -214,7 +211,7 @@ def test_a_service_account_decides_require_approval_but_never_require_human(wait
 
 
 def test_a_person_does_not_decide_a_human_approval_of_their_own_run(waiting, world):
-    world.user.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    permit(world.user, "decide_approval")
     _, approval = waiting(effect="require_human")
     with pytest.raises(DecisionRefused) as refused:
         approve(approval.pk, world.user)

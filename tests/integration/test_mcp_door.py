@@ -9,6 +9,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from groups.models import Membership, Token
+from groups.scopes import SCOPES
 from policy.models import CapabilityRule
 from runs.execution.outside_agents import complete
 from runs.mcp.app import enter
@@ -27,6 +28,7 @@ class Agent:
     """An MCP client with a token."""
 
     def __init__(self, world, path="", mode="auto", **token):
+        token.setdefault("scopes", list(SCOPES))
         self.token, self.secret = Token.objects.issue(world.organization, world.user, **token)
         self.url, self.mode = URL + path, mode
 

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -11,6 +10,7 @@ from groups.models import Membership
 from memory.deposit import GroupResult, deposit
 from memory.models import DepositedKnowledge, Memory
 from memory.write import memory_write
+from tests.factories import permit
 from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db
@@ -27,8 +27,8 @@ def curator(here, client):
     user = here.agent.user
     user.is_staff = True
     user.save()
-    user.user_permissions.set(Permission.objects.filter(codename="curate_memory"))
     Membership.objects.create(organization=here.organization, user=user)
+    permit(user, "curate_memory")
     client.force_login(user)
     return user
 
@@ -107,7 +107,7 @@ def test_approve_retract_restore_promote_and_merge(here, curator, client):
 
 def test_without_the_permission_there_is_no_action(here, curator, client):
     memory = deposited(here, "run_1", "one")
-    curator.user_permissions.set(Permission.objects.filter(codename="view_memory"))
+    permit(curator, "view_memory")
     assert act(client, "retract", memory).status_code in (200, 403)
     assert status(memory) == "active"
 

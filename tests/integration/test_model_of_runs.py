@@ -10,7 +10,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.db import connection
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -36,7 +35,7 @@ from runs.workers.sweep import sweep
 from tests.acting import approve, cancel, message, reject, resolve, signal, start
 from tests.at_once import at_once
 from tests.auditor import audit, audit_effects, unrest
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.scripted import Scripted, call, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,8 +82,7 @@ class Runs(RuleBasedStateMachine):
         self.organization = project.organization_id
         self.user = MembershipFactory(organization=project.organization).user
         self.decider = MembershipFactory(organization=project.organization).user
-        may = Permission.objects.filter(codename__in=["decide_approval", "resolve_review"])
-        self.decider.user_permissions.add(*may)
+        permit(self.decider, "decide_approval", "resolve_review")
         MemberFactory(group=GroupFactory(project=project, max_rounds=1), is_lead=True)
         self.project = project
 

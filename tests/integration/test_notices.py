@@ -14,7 +14,7 @@ from runs.outbound import notices
 from runs.queue import put
 from runs.workers import tasks
 from tests.acting import approve
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, permit
 from tests.scripted import call, in_order, say
 
 from .test_decisions import decider
@@ -128,7 +128,8 @@ def test_the_runs_own_user_is_told_only_where_they_may_decide(asked, world, effe
     mia = world.user
     mia.email = "mia@example.com"
     mia.save()
-    mia.user_permissions.set(decider(world, name="zoe").user_permissions.all())
+    decider(world, name="zoe")
+    permit(mia, "decide_approval")
     world.project.allow_self_approval = self_approval
     world.project.save()
     tasks.notify(asked(effect=effect).pk)

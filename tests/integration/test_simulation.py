@@ -11,7 +11,7 @@ from runs.gate.deciders import who_may_decide
 from runs.gate.simulation import CannotSimulate, simulate
 from runs.models import Approval, Run
 from tests.acting import at_the_pages
-from tests.factories import MembershipFactory, ProjectFactory, RoleFactory
+from tests.factories import MembershipFactory, ProjectFactory, RoleFactory, permit
 from tests.scripted import call, in_order, say
 
 from .helpers import payload
@@ -212,7 +212,7 @@ def test_those_named_are_exactly_those_who_are_let_decide(ask, rule, world, effe
         MembershipFactory(user__username="stranger", user__is_superuser=True).user,
         world.user,
     ]
-    world.user.user_permissions.set(everybody[0].user_permissions.all())
+    permit(world.user, "decide_approval")
 
     def let(user):
         try:

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from groups.models import Membership
 from memory.models import Memory
 from runs.actions import webhooks
 from runs.execution import executor
@@ -537,8 +538,7 @@ def test_it_takes_permissions_and_scopes(world):
 def test_who_sees_some_projects_hears_of_those(world, api):
     mine = hook(world, project=world.project)
     hook(world)
-    world.membership.projects = [world.project.pk]
-    world.membership.save()
+    Membership.objects.filter(pk=world.membership.pk).update(projects=[world.project.pk])
 
     assert [each["id"] for each in api.get("webhooks/").json()["results"]] == [mine.pk]
     assert problem(api.post("webhooks/", BODY)) == (403, "NOT_ENTITLED")

@@ -189,7 +189,7 @@ def test_a_missing_file_is_named(tmp_path):
         ([{"tool": "send_mail", "effect": "deny", "when": "x"}], "rule 1: an object of "),
         (
             [{"tool": "send_mail", "effect": "deny", "condition": "too == 'x'"}],
-            "rule 1: line 1, column 1: undeclared reference to 'too'",
+            "rule 1: line 1, column 1: there is no argument or function “too”",
         ),
         ({"rules": [], "bindings": [{"tool": "a b", "capability": "c"}]}, "binding 1: A pattern is "),
         ({"rules": [], "allowed_tools": "read_mail"}, "allowed_tools is a list of tool names"),
