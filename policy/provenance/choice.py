@@ -73,9 +73,8 @@ class Request:
 
 def chosen(text: Text, request: Request) -> bool:
     """Whether the person's words choose the record this text stands in."""
-    common = (
-        text.piece.nouns | (text.kind or frozenset()) | set(words.tokens(" ".join(text.piece.keyed).lower()))
-    )
+    looked_up = frozenset(words.tokens(" ".join(text.piece.keyed).lower()))
+    common = lexicon.READS | text.piece.nouns | looked_up | (text.kind or frozenset())
     own = {
         word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
     }
