@@ -66,6 +66,7 @@ class Request:
 
     said: tuple[str, ...]
     words: frozenset[str]
+    verbs: frozenset[str] = frozenset()  # what the words command names no record
     means: Callable[[str], bool] = lambda clause: True
     deletes: bool = False
     pieces: tuple[Piece, ...] = ()
@@ -74,7 +75,7 @@ class Request:
 def chosen(text: Text, request: Request) -> bool:
     """Whether the person's words choose the record this text stands in."""
     looked_up = frozenset(words.tokens(" ".join(text.piece.keyed).lower()))
-    common = lexicon.READS | text.piece.nouns | looked_up | (text.kind or frozenset())
+    common = lexicon.READS | request.verbs | text.piece.nouns | looked_up | (text.kind or frozenset())
     own = {
         word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
     }

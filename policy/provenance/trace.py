@@ -459,7 +459,8 @@ class Material:
         declared = want.declared
         return choice.Request(
             said,
-            self._named_words() - self.intent.verbs,
+            self._named_words(),
+            self.intent.verbs,
             lambda clause: declared is None or intent_of([clause]).covers(declared),
             declared is not None and "delete" in declared.deeds,
             tuple(self.pieces),
