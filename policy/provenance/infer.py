@@ -216,7 +216,7 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
     if leaves:
         return False
     words = split(key)
-    if lexicon.REDUCTION.intersection(words):
+    if lexicon.REDUCTION.intersection(words) and words[-1] in lexicon.REDUCTION | {"code", "codes"}:
         return True
     if not words or words[-1] in lexicon.IDENTIFIER:
         return False

@@ -460,6 +460,7 @@ class Material:
         return choice.Request(
             said,
             self._named_words(),
+            tuple(self.said),
             self.intent.verbs,
             lambda clause: declared is None or intent_of([clause]).covers(declared),
             declared is not None and "delete" in declared.deeds,
@@ -607,6 +608,12 @@ def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
     """Whether a service's own value, whole as it stands in its field, is used as what it was read as."""
     if want.declared is not None and want.declared.service != text.service:
         return False
+    if (
+        want.declared is not None
+        and want.declared.network
+        and forms.kind(forms.canonical(text.raw)) == "link"
+    ):
+        return False  # where a record's link leads is its writer's choice
     if want.kind is None:
         return True
     whole = len(words.bare(text.norm)) <= end - start
