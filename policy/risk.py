@@ -14,3 +14,9 @@ def guessed(name: str, parameters: Mapping[str, Any] | None = None, description:
     """
     addressed = any("url" in key.lower() for key in (parameters or {}).get("properties") or {})
     return "high" if addressed or infer(name, description, parameters or {}).effect else "low"
+
+
+def is_known(name: str, parameters: Mapping[str, Any] | None = None) -> bool:
+    """Whether the name has a verb that says what the tool does, or an argument names an address."""
+    inferred = infer(name, "", parameters or {})
+    return bool(inferred.deeds) or inferred.network

@@ -66,6 +66,8 @@ class Request:
 
     said: tuple[str, ...]
     words: frozenset[str]
+    written: tuple[str, ...] = ()  # the same words as they were written
+    verbs: frozenset[str] = frozenset()  # what the words command names no record
     means: Callable[[str], bool] = lambda clause: True
     deletes: bool = False
     pieces: tuple[Piece, ...] = ()
@@ -73,9 +75,8 @@ class Request:
 
 def chosen(text: Text, request: Request) -> bool:
     """Whether the person's words choose the record this text stands in."""
-    common = (
-        text.piece.nouns | (text.kind or frozenset()) | set(words.tokens(" ".join(text.piece.keyed).lower()))
-    )
+    looked_up = frozenset(words.tokens(" ".join(text.piece.keyed).lower()))
+    common = lexicon.READS | request.verbs | text.piece.nouns | looked_up | (text.kind or frozenset())
     own = {
         word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
     }
@@ -93,8 +94,17 @@ def chosen_of(text: Text, request: Request) -> bool:
 
 
 def is_named(text: Text, request: Request) -> bool:
-    """Whether the person says the name that is written there: "Zoe", of zoe.king@example.com."""
-    return bool({word for word in text.words if len(word) > 2 and word not in lexicon.MAILED} & request.words)
+    """Whether the person says the name that is written there: "Zoe", of zoe.king@example.com.
+
+    A word that is no name does not count: anybody may write from budget@example.com.
+    """
+    return any(names_in(said) & set(text.words) for said in request.written)
+
+
+def names_in(said: str) -> frozenset[str]:
+    """The words of a text that are written as names are, in small letters; those that command are none."""
+    words_ = (token for token in words.tokens(said) if token[:1].isupper() and len(token) > 2)
+    return frozenset(word.lower() for word in words_) - lexicon.NO_NAMES
 
 
 def is_answered(text: Text, request: Request) -> bool:
@@ -144,7 +154,7 @@ def _only_link_of(text: Text, link: str, tokens: list[str]) -> bool:
     """Whether the record is by somebody whose name stands among the words, and nobody of that name passed on
     another link.
     """
-    names = {token.lower() for token in tokens if token[:1].isupper()} - lexicon.GLUE
+    names = names_in(" ".join(tokens))
     by = {each.record for each in text.piece.texts if _by_whom(each) and names & set(each.words)}
     links = {
         words.bare(words.normalise(found))

@@ -110,7 +110,7 @@ def _of_text(text: str) -> Iterator[Field]:
     if text[:1] in ("{", "["):
         try:
             yield from _of_data(_data(text))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             yield Field("", "", text, 0)
         return
     headed = HEADED.match(text)

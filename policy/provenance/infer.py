@@ -35,6 +35,7 @@ class Declaration:
     nouns: frozenset[str] = frozenset()  # what it is about: its results' ids are ids of these
     keeps: bool = False  # its results are records of its own service, not texts that others wrote
     confidential: frozenset[str] = frozenset()  # fields of its results that must not go to others unasked
+    service: str = ""  # the server that offers it; empty for the organization's own tools
     network: bool = False  # its arguments leave for an address outside
     origin: Origin = "inferred"
     reasons: tuple[str, ...] = ()
@@ -53,7 +54,8 @@ class Declaration:
     def kept(self, key: str) -> bool:
         """Whether a field of its records is the service's own: nobody else writes into it freely."""
         words = list(map(singular, split(key)))
-        if not self.keeps or not words or EVERYTHING in self.fields or words[-1] in lexicon.FREE:
+        corrected = EVERYTHING in self.fields and not self.service
+        if not self.keeps or not words or corrected or words[-1] in lexicon.FREE:
             return False
         return words[-1] in lexicon.WHO if self.nouns & lexicon.WRITTEN else True
 
@@ -65,10 +67,17 @@ class Declaration:
     def steers(self, argument: str) -> bool:
         return argument in self.steering or argument not in self.content
 
-    def of_others(self, acts: bool) -> "Declaration":
-        """The same of a tool that somebody else's server offers: all it returns is outside's."""
+    def of_others(self, acts: bool, service: str = "") -> "Declaration":
+        """The same of a tool that somebody else's server offers: all it returns is outside's. What the named
+        service keeps is trusted for its own tools alone. `acts` is asked where nobody knows the verb.
+        """
+        known = bool(self.deeds)
         return replace(
-            self, output_trust="outside", fields={EVERYTHING: "outside"}, effect=self.effect or acts
+            self,
+            output_trust="outside",
+            fields={EVERYTHING: "outside"},
+            service=service,
+            effect=acts or (self.effect and known),
         )
 
     def corrected(self, change: Mapping[str, Any]) -> "Declaration":
@@ -207,7 +216,7 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
     if leaves:
         return False
     words = split(key)
-    if lexicon.REDUCTION.intersection(words):
+    if lexicon.REDUCTION.intersection(words) and words[-1] in lexicon.REDUCTION | {"code", "codes"}:
         return True
     if not words or words[-1] in lexicon.IDENTIFIER:
         return False

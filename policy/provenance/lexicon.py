@@ -252,3 +252,11 @@ ATTRIBUTES = _sets(
     duration="duration minutes hours",
     distance="distance",
 )
+# Written with a capital at the beginning of a sentence, and no names. A verb may be one ("Mark").
+NO_NAMES = (
+    GLUE
+    | MAILED
+    | READS
+    | (VERBS - {"mark", "grant", "rob", "bill", "chase"})
+    | _set("hi hello hey dear sure thanks")
+)

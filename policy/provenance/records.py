@@ -1,7 +1,7 @@
 """What a run has read of the record a call is about: what conditions ask as `read.get_order.status`."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from common.canonical import canonical
@@ -22,7 +22,16 @@ def about(arguments: Mapping[str, Any], read: Iterable[Read]) -> dict[str, Any]:
         if all(_same(looked_up[name], arguments[name]) for name in shared):
             found[tool] = result
             asked.setdefault(tool, set()).add("" if shared else canonical(looked_up))
-    return {tool: plain(result) for tool, result in found.items() if len(asked[tool]) == 1}
+    return dict(_readable({tool: found[tool] for tool in found if len(asked[tool]) == 1}))
+
+
+def _readable(results: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Without what is nested more deeply than can be read."""
+    for tool, result in results.items():
+        try:
+            yield tool, plain(result)
+        except RecursionError:
+            continue
 
 
 def plain(result: Any) -> Any:

@@ -29,6 +29,7 @@ class Text:
     trust: Trust
     how: str = "whole"
     kind: frozenset[str] | None = None  # of a record that a service keeps: what the value is a value of
+    service: str = ""  # whose record it is; one service's ids mean nothing to another
     norm: str = field(init=False)
     words: list[str] = field(init=False)
     flat: str = field(init=False)  # its words, with a blank around each

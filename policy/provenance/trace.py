@@ -23,6 +23,7 @@ MOST_NUMBERS = 100  # of which two are tried together
 MOST_SOURCES = 5  # passages told of one value
 MOST_VALUES = 200  # of one call that are traced; further ones count as unknown
 MARKED = 20  # words at each end by which a passage is found again
+ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
@@ -108,10 +109,16 @@ class Material:
             self.said.append("\n".join(found.text for found in fields(result)))
             self._intent = None
         for found in fields(result):
-            kept = declared.kept(found.key) and declared.trust_of(found.key) not in TRUSTED
+            kept = (
+                declared.kept(found.key)
+                and declared.trust_of(found.key) not in TRUSTED
+                and len(words.tokens(words.normalise(found.text))) <= ENTRY
+            )
             trust: Trust = "organization" if kept else declared.trust_of(found.key)
             kind = declared.kind(found.key) if kept else None
-            self._add(Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind))
+            text = Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind)
+            text.service = declared.service
+            self._add(text)
             self._keep_secrets(confidential.in_field(found.key, found.text, declared))
         piece.outside = any(_counts(text, declared) for text in piece.texts)
         if piece.outside:
@@ -459,6 +466,8 @@ class Material:
         return choice.Request(
             said,
             self._named_words(),
+            tuple(self.said),
+            self.intent.verbs,
             lambda clause: declared is None or intent_of([clause]).covers(declared),
             declared is not None and "delete" in declared.deeds,
             tuple(self.pieces),
@@ -603,6 +612,14 @@ def _sent_by(text: Text) -> bool:
 
 def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
     """Whether a service's own value, whole as it stands in its field, is used as what it was read as."""
+    if want.declared is not None and want.declared.service != text.service:
+        return False
+    if (
+        want.declared is not None
+        and want.declared.network
+        and forms.kind(forms.canonical(text.raw)) == "link"
+    ):
+        return False  # where a record's link leads is its writer's choice
     if want.kind is None:
         return True
     whole = len(words.bare(text.norm)) <= end - start

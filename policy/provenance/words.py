@@ -91,7 +91,7 @@ NAMED = re.compile(
 )
 # What the person forbids, up to where the clause ends; and what they quote.
 FORBIDDEN = re.compile(
-    r"(?:\b(?:never|do not|don't|don’t|without|not to|avoid|except)\b(?! (?:forget|hesitate|fail)\b)"
+    r"(?:\b(?:never|do not|don't|don’t|without \w+ing|not to|avoid|except)\b(?! (?:forget|hesitate|fail)\b)"
     r"(?:(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]|\.(?:\s|$)).){1,300}"
     r"|\b(?:instead of|rather than|other than)\s+\S+|(?:不要|别|请勿)[^，。；,;\n]{1,100})",
     re.IGNORECASE,

@@ -138,13 +138,14 @@ class Tool:
     def stated(self) -> Declaration:
         """What the tool declares of its values, or what its name, description and schema say of them.
 
-        Whatever somebody else's server returns is outside's, its ids too, and its hints never loosen.
+        Whatever somebody else's server returns is outside's; its ids are trusted for that server alone. Its
+        hints tighten, and say whether it acts where its verb is not known.
         """
         if self.declared is not None:
             return self.declared
         if self.provenance == "outside":
             said = infer(self.name.rpartition(".")[2], self.description, self.parameters)
-            return said.of_others(self.mutating)
+            return said.of_others(self.risk_level == "high", self.name.rpartition(".")[0])
         return infer(self.name, self.description, self.parameters, self.mutating and not self.transactional)
 
     @cached_property
