@@ -13,6 +13,7 @@ from common.models import Created
 from groups.models import Membership, Project
 from memory.models.columns import LengthField, ScopeKey, TermVectorField
 from memory.scope import Scope
+from memory.substance import title
 
 
 class MemoryType(models.TextChoices):
@@ -168,7 +169,12 @@ class Memory(Created):
         ]
 
     def __str__(self) -> str:
-        return self.content[:80]
+        return self.title[:80]
+
+    @property
+    def title(self) -> str:
+        """What a list of memories shows: the first sentence, without the deposit's labels."""
+        return title(self.content)
 
     @property
     def scope(self) -> Scope:

@@ -66,7 +66,11 @@ def leave_knowledge(session: Session, log: RunLog, output: str | None) -> None:
             goal=session.state.goal,
         )
     )
-    log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
+    pending = {memory_id: reason for memory_id, reason in written.items() if reason}
+    log.append(
+        EventType.MEMORY_DEPOSITED,
+        {"memories": list(written), "review": review} | ({"pending": pending} if pending else {}),
+    )
     if written and not review:
         queue.enqueue_task("join_duplicates", *written, log=log)
     lesson = routing.lesson(log.organization_id, session.group_id, session.state.goal, log.id)
