@@ -32,6 +32,9 @@ def report(
         "goals_without_group": len(goals) - len(routed),
         "with_examples": with_examples,
         "accuracy_at_1": _mean([_hit(gold, ranking, 1) for gold, ranking in routed]),
+        "joint_accuracy": _mean(
+            [_right(goal["gold"], ranking) for goal, ranking in zip(goals, ranked, strict=True)]
+        ),
         "recall_at_3": _mean([_hit(gold, ranking, 3) for gold, ranking in routed]),
         "always_first": _mean([first in gold for gold, _ in routed]),
         "no_group": _no_group(goals, ranked),
@@ -57,6 +60,12 @@ Ranking = list[tuple[str, float]]
 
 def _hit(gold: Sequence[str], ranking: Ranking, depth: int) -> bool:
     return any(group in gold for group, _ in ranking[:depth])
+
+
+def _right(gold: Sequence[str], ranking: Ranking) -> bool:
+    """Whether the best group is right and fits; or, where no group is right, whether none fits."""
+    fits = bool(ranking) and ranking[0][1] >= FITS
+    return (fits and ranking[0][0] in gold) if gold else not fits
 
 
 def _mean(values: Sequence[bool]) -> float | None:

@@ -2,8 +2,9 @@
 
 A group is one weighted vector of terms: what it says of itself (name, description, capabilities,
 roles) plus each goal that went well in it (Rocchio's method). A goal's score is its cosine with that
-vector, less the more it is like one goal that a person took away from the group. docs/routing.md has
-what else was tried.
+vector, and half as much again by how much likelier its words are in the group than anywhere (naive Bayes);
+less the more it is like one goal that a person took away from the group. docs/routing.md has what else was
+tried.
 """
 
 import math
@@ -27,10 +28,14 @@ _BALANCE = 0.8  # how fully a group with many examples is scaled down to one wit
 _PIECE_IN_PROFILE, _PIECE_IN_EXAMPLE = 0.5, 0.3  # four letters of a word, against the word
 _PAIR = 0.5  # two words in a row, against one word
 _COMMON = 0.3  # a function word where a group describes itself
+# What naive Bayes counts beside the cosine, each in units of its own spread over the groups, where examples
+# are many. Of groups that only describe themselves it would know too little.
+_EVIDENCE = 0.6
+_SMOOTHING = 50.0  # words of all groups' language that each group's own are mixed with
 # Times log2 of the number of groups: by chance alone the best of many looks better than the best of few.
 _USUAL_THRESHOLD = 0.05
 _USUAL_WORTH = 20  # examples' worth of trust in that number
-_LENIENCE = 2 / 3  # of the even cut: refusing the right group costs more than trying a wrong one
+_LENIENCE = 0.5  # of the even cut: refusing the right group costs more than trying a wrong one
 _CALIBRATION = 300  # examples the threshold is found from
 _EXPLAINED = 3  # groups, from the best, whose `matched` is filled
 _WORDS_SHOWN = 6
@@ -84,6 +89,7 @@ class Router:
         self._profiles = [self._weighted(bag, _PIECE_IN_PROFILE, _COMMON) for bag in profiles]
         self._examples = [[_unit(self._example(bag)) for bag in bags] for bags in examples]
         self._index()
+        self._count(profiles, examples)
         self._threshold = self._calibrated()
         self._lately: dict[str, list[Score]] = {}
 
@@ -96,8 +102,9 @@ class Router:
         return self._lately[goal]
 
     def _scored(self, goal: str) -> list[Score]:
-        asked = self._weighted(_features(goal))
-        raw = self._corrected(self._raw(asked), asked)
+        bag = _features(goal)
+        asked = self._weighted(bag)
+        raw = self._corrected(_joined(self._raw(asked), self._evidence(bag), self._worth), asked)
         order = sorted(range(len(raw)), key=lambda i: -raw[i])
         words = _surface(goal) if order and raw[order[0]] > 0 else {}
         return [
@@ -159,6 +166,43 @@ class Router:
                 for term, weight in _unit(self._weighted(_features(text))).items():
                     self._corrections[term].append(((i, j), weight))
 
+    def _count(self, profiles: list[Bag], examples: list[list[Bag]]) -> None:
+        """How often each group says each term, and all of them together: for naive Bayes."""
+        self._said: list[Vector] = [
+            _sum([(_counted(profile), _PROFILE), *((_counted(bag), 1.0) for bag in bags)])
+            for profile, bags in zip(profiles, examples, strict=True)
+        ]
+        self._sizes = [sum(said.values()) for said in self._said]
+        everything = _sum([(said, 1.0) for said in self._said])
+        total = sum(everything.values()) or 1.0
+        learnt = sum(map(len, examples))
+        self._worth = _EVIDENCE * learnt / (learnt + len(profiles)) if learnt else 0.0
+        self._usual = {term: count / total for term, count in everything.items()}
+        self._likelier: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for i, said in enumerate(self._said):
+            for term, count in said.items():
+                self._likelier[term].append((i, math.log1p(count / (_SMOOTHING * self._usual[term]))))
+
+    def _evidence(self, bag: Bag, less: tuple[int, Bag] | None = None) -> list[float]:
+        """For each group the logarithm of how much likelier it says this than all groups together do.
+
+        `less`: a group and what one of its examples says, as if it were not among them.
+        """
+        known = {term: count for term, count in _counted(bag).items() if term in self._usual}
+        total = sum(known.values())
+        found = [total * -math.log1p(size / _SMOOTHING) for size in self._sizes]
+        for term, count in known.items():
+            for i, log in self._likelier[term]:
+                found[i] += count * log
+        if less is not None:
+            i, given = less[0], _counted(less[1])
+            size = self._sizes[i] - sum(given.values())
+            found[i] = total * -math.log1p(max(size, 0.0) / _SMOOTHING)
+            for term, count in known.items():
+                said = max(self._said[i].get(term, 0.0) - given.get(term, 0.0), 0.0)
+                found[i] += count * math.log1p(said / (_SMOOTHING * self._usual[term]))
+        return found
+
     def _raw(self, asked: Vector) -> list[float]:
         totals = [0.0] * len(self._candidates)
         for term, weight in asked.items():
@@ -206,14 +250,16 @@ class Router:
         """
         belongs, strange = [], []
         for i, text in self._sample():
-            asked = self._weighted(_features(text))
+            bag = _features(text)
+            asked = self._weighted(bag)
             raw = self._raw(asked)
-            itself = _unit(self._example(_features(text)))
+            itself = _unit(self._example(bag))
             given = sum(weight * itself.get(term, 0.0) for term, weight in asked.items())
-            own = raw[i] - given / self._scales[i] / self._asked_length(asked)
-            others = max((value for j, value in enumerate(raw) if j != i), default=0.0)
-            belongs.append(max(own, others))
-            strange.append(others)
+            raw[i] = max(raw[i] - given / self._scales[i] / self._asked_length(asked), 0.0)
+            evidence = self._evidence(bag, (i, bag))
+            belongs.append(max(_joined(raw, evidence, self._worth)))
+            del raw[i], evidence[i]
+            strange.append(max(_joined(raw, evidence, self._worth)))
         usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
         found = _best_cut(belongs, strange)
         even = (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
@@ -288,6 +334,27 @@ def _share(term: str, piece: float, common: float) -> float:
     if term[0] == _PIECE:
         return piece
     return common if common != 1.0 and is_function_word(term) else 1.0
+
+
+def _counted(bag: Bag) -> Bag:
+    return {term: _damped(count) * _share(term, _PIECE_IN_EXAMPLE, 1.0) for term, count in bag.items()}
+
+
+def _joined(raw: list[float], evidence: list[float], worth: float) -> list[float]:
+    """The cosines, each moved by how far the group's evidence is from the mean, in units of its spread."""
+    spread, other = _spread(raw), _spread(evidence)
+    if not spread or not other or not worth:
+        return raw
+    mean, unit = sum(evidence) / len(evidence), worth * spread / other
+    return [max(x + unit * (e - mean), 0.0) if x > 0 else 0.0 for x, e in zip(raw, evidence, strict=True)]
+
+
+def _spread(values: list[float]) -> float:
+    """The standard deviation; 0 of none."""
+    if not values:
+        return 0.0
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((x - mean) ** 2 for x in values) / len(values))
 
 
 def _rarity(count: int, total: int) -> float:

@@ -45,7 +45,7 @@ class Acting:
 
     @admin.display(description=gettext_lazy("content"))
     def text(self, memory: Memory) -> str:
-        return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
+        return memory.title if len(memory.title) <= 120 else f"{memory.title[:119]}…"
 
     @display(description=gettext_lazy("status"), ordering="status", label=TONES)  # type: ignore[untyped-decorator]
     def state(self, memory: Memory) -> tuple[str, str]:

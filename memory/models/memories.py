@@ -14,6 +14,7 @@ from groups.current import membership_of
 from groups.models import Project
 from memory.models.columns import LengthField, ScopeKey, TermVectorField
 from memory.scope import Scope
+from memory.substance import title
 
 
 class MemoryType(models.TextChoices):
@@ -170,7 +171,12 @@ class Memory(Created):
         ]
 
     def __str__(self) -> str:
-        return self.content[:80]
+        return self.title[:80]
+
+    @property
+    def title(self) -> str:
+        """What a list of memories shows: the first sentence, without the deposit's labels."""
+        return title(self.content)
 
     @property
     def scope(self) -> Scope:

@@ -74,7 +74,11 @@ def leave_knowledge(claimed: ClaimedRun, log: RunLog, output: str | None) -> Non
             goal=claimed.state.goal,
         )
     )
-    log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
+    pending = {memory_id: reason for memory_id, reason in written.items() if reason}
+    log.append(
+        EventType.MEMORY_DEPOSITED,
+        {"memories": list(written), "review": review} | ({"pending": pending} if pending else {}),
+    )
     if written and not review:
         turn = put.in_background(log.organization_id)
         put.enqueue_task("join_duplicates", *written, beside=log.also, turn=turn)

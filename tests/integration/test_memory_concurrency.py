@@ -54,9 +54,10 @@ def until_somebody_waits() -> None:
 
 
 def deposited(here: Place, run: str, *decisions: str) -> list[str]:
-    return deposit(
+    written = deposit(
         GroupResult(run, here.organization.id, here.project.id, here.group.id, decisions=decisions)
     )
+    return list(written)
 
 
 def counted_by_hand() -> tuple[dict, dict]:
