@@ -139,9 +139,10 @@ def test_a_word_in_between_is_heard_at_once(house, think, ended, cluster, models
 
 def test_a_run_whose_time_is_over_lets_go_of_its_model(house, think, ended, cluster, models):
     cluster()
-    with override_settings(RUN_SECONDS=3):
+    with override_settings(RUN_SECONDS=8):
         run = think("hang on")
 
+    until(lambda: models.at_once == 1)
     assert ended(run, 30) == "failed"
     assert Run.objects.get(pk=run).error["code"] == "BUDGET_SECONDS"
     until(lambda: models.closed)
