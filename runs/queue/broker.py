@@ -59,6 +59,10 @@ UPDATE runs_queuemessage SET holder = '', deaths = deaths + 1,
 WHERE id = %s AND holder <> ''
 """
 LONGEST_PAUSE = 60  # seconds
+GIVE_BACK_ORPHANS = """
+UPDATE runs_queuemessage m SET due_at = now(), holder = ''
+WHERE holder <> '' AND NOT EXISTS (SELECT FROM runs_workergroup g WHERE g.name = m.holder)
+"""
 # The head of each organization's messages is one look into the index, however many it has.
 OLDEST = """
 SELECT COALESCE(EXTRACT(epoch FROM now() - min(head.due_at)), 0)::float8
@@ -336,6 +340,11 @@ acknowledgements = Acknowledgements()
 def give_back(holders: list[str]) -> int:
     """Let messages of groups that are gone be taken at once; returns how many there were."""
     return execute(GIVE_BACK, [holders])
+
+
+def give_back_orphans() -> int:
+    """Let messages be taken whose group has gone without being seen to; returns how many there were."""
+    return execute(GIVE_BACK_ORPHANS)
 
 
 def give_back_one(number: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 
 from common.db import execute, is_locked, row, rows
 from policy.models.rules import OnExpiry
@@ -157,11 +157,10 @@ def by_itself(run_id: str) -> Iterator[None]:
         yield
     except RunGone:
         return
-    except OperationalError as error:
-        if not is_locked(error):
-            raise
-        logger.info("%s is locked by somebody else; the next sweep comes back to it", run_id)
-    except Exception:
+    except Exception as error:
+        if is_locked(error):
+            logger.info("%s is locked by somebody else; the next sweep comes back to it", run_id)
+            return
         if not connection.is_usable():
             raise
         logger.exception("could not sweep %s", run_id)

@@ -5,11 +5,12 @@ back to the queue for a while, and it takes the next message.
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from common.db import is_locked
 from memory import duplicates
@@ -24,6 +25,7 @@ from runs.workers import sweep
 logger = logging.getLogger(__name__)
 
 LOCKED_SECONDS = 3.0  # until a run whose row is locked is looked at again
+PAUSES = (0, 1, 2, 4, 8, 16, 30)  # seconds between attempts to put a message back while the database is away
 
 
 @contextmanager
@@ -79,14 +81,34 @@ def execute_call(tool_call_id: str) -> None:
         external.pass_on(tool_call_id, LOCKED_SECONDS)
 
 
+@contextmanager
+def or_later(task: str, *arguments: str) -> Iterator[None]:
+    """Have it done in a while where the database could not: nobody but its message knows of it."""
+    try:
+        yield
+    except OperationalError as error:
+        logger.warning("%s has to wait: %s", task, type(error).__name__)
+        for pause in PAUSES:
+            time.sleep(pause)
+            try:
+                put.enqueue_task(task, *arguments, delay=LOCKED_SECONDS)
+            except OperationalError:
+                connection.close()
+                continue
+            return
+        raise
+
+
 def notify(approval_id: str) -> None:
     """Tell those who may decide that an approval waits for them."""
-    notices.announce(approval_id)
+    with or_later("notify", approval_id):
+        notices.announce(approval_id)
 
 
 def join_duplicates(*memory_ids: str) -> None:
     """Let new deposits join what the project knows already."""
-    duplicates.join_duplicates(memory_ids)
+    with or_later("join_duplicates", *memory_ids):
+        duplicates.join_duplicates(memory_ids)
     embed_memories()
 
 
@@ -112,7 +134,8 @@ def send_webhook(delivery_id: str) -> None:
 
 def notify_webhook_disabled(endpoint_id: str) -> None:
     """Tell those who manage it that a webhook was switched off."""
-    sending.told_who_manages(endpoint_id)
+    with or_later("notify_webhook_disabled", endpoint_id):
+        sending.told_who_manages(endpoint_id)
 
 
 def deliver(organization_id: str, user_id: str) -> None:

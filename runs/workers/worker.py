@@ -151,6 +151,7 @@ class Duties:
 
     def _keep_up(self) -> None:
         self.page.promise(UPKEEP_TAKES_SECONDS)
+        broker.give_back_orphans()
         upkeep()
         idempotency.forget()
         throttles.forget()
