@@ -50,7 +50,18 @@ def announce(approval_id: str) -> None:
     ]
     ApprovalNotice.objects.bulk_create(notices, ignore_conflicts=True)
     for person in people:
-        deliver(approval.organization_id, person.pk)
+        if not gathered(approval, person.pk):
+            deliver(approval.organization_id, person.pk)
+
+
+def gathered(approval: Approval, user_id: int) -> bool:
+    """Whether a delivery is queued that will take this notice along: one message a person, however many
+    approvals are asked for meanwhile.
+    """
+    place = {"organization_id": approval.organization_id, "user_id": user_id}
+    others = ApprovalNotice.objects.filter(sent_at=None, **place).exclude(approval=approval)
+    left = row(SECONDS_LEFT, [settings.NOTIFY_SECONDS, *place.values()])[0]
+    return left is not None and left > 0 and others.exists()
 
 
 def addressees(approval: Approval) -> list[Any]:

@@ -430,9 +430,9 @@ def test_a_runs_page_tells_its_story(made, asker):
 
 def test_the_tree_says_what_each_run_still_waits_for(made, asker):
     client = client_of(asker)
-    before = client.get(url("runs_run_change", made.asking.pk)).context["family"].branches
+    before = client.get(url("runs_run_change", made.asking.pk)).context["run_tree"].branches
     client.post(url("runs_run_say", made.asking.pk), {"content": "2026"})
-    after = client.get(url("runs_run_change", made.asking.pk)).context["family"].branches
+    after = client.get(url("runs_run_change", made.asking.pk)).context["run_tree"].branches
 
     assert [wait.kind for branch in before if branch.kin for wait in branch.kin.waits] == ["input"]
     assert [wait.kind for branch in after if branch.kin for wait in branch.kin.waits] == []
