@@ -96,7 +96,7 @@ def lock_of(wanted: str) -> str:
 
 def pinned(name: str) -> "set[str]":
     """The packages and versions that a file names, and those of the files it includes."""
-    found = set()
+    found: set[str] = set()
     try:
         with open(os.path.join(PROJECT, name)) as file:
             lines = file.read().splitlines()

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -184,13 +184,16 @@ async def events(
     try:
         let_go()
         yield b"retry: 2000\n"
-        async for told in _told(cursor, last_event_id, Rights(reader)):
-            yield told
+        async with aclosing(_told(cursor, last_event_id, Rights(reader))) as stream:
+            async for told in stream:
+                yield told
     finally:
         slot.give_back()
 
 
-async def _told(cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rights") -> AsyncIterator[bytes]:
+async def _told(
+    cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rights"
+) -> AsyncGenerator[bytes, None]:
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
     heard = time.monotonic()
@@ -200,9 +203,9 @@ async def _told(cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rig
         while time.monotonic() < until:
             woken.clear()
             try:
-                batch = await cursor.read(source)
                 if not await rights.hold(source):
                     return
+                batch = await cursor.read(source)
             except psycopg.OperationalError:
                 await asyncio.sleep(1)
                 continue
@@ -230,8 +233,9 @@ class Rights:
     async def hold(self, source: Feed) -> bool:
         if time.monotonic() - self.looked < FRESH_SECONDS:
             return True
+        held = await self.reader.may_still(source)
         self.looked = time.monotonic()
-        return await self.reader.may_still(source)
+        return held
 
 
 def told_all(run: Run, whole_tree: bool, last_event_id: str) -> bool:

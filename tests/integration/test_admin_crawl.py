@@ -165,6 +165,8 @@ def test_no_page_looks_for_what_no_database_keeps(things, root):
     "address",
     [
         "/admin/login/?next=%00",
+        "/admin/runs/run/api/change/?x=%00",
+        "/admin/runs/run/?q=%00/api/",
         "/admin/runs/run/%00/change/",
         "/admin/%00/",
         "/i18n/setlang/?next=a%00",
