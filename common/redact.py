@@ -19,8 +19,8 @@ HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # apiKey is api_Key
 SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 URL_VARIABLES = ("DATABASE_URL", "EMAIL_URL", "REDIS_URL")
 
-# What says of itself that it is a key: long, and with a digit, so that no ordinary word is taken for one. No look
-# ahead is without end, or a text of a thousand beginnings would be read a thousand times.
+# What says of itself that it is a key: long, and with a digit, so that no ordinary word is taken for one. No
+# look ahead is without end, or a text of a thousand beginnings would be read a thousand times.
 KEYS = (
     r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     r"(?:.*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|.*)"
