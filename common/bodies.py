@@ -15,7 +15,7 @@ from common.api.errors import body as problem
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-UPLOADS = "/import/"  # where the address of a page that takes files ends
+ADMIN, UPLOADS = "/admin/", "/import/"  # in the address of a page that takes files, and at its end
 GONE = {"type": "http.disconnect"}
 
 
@@ -37,7 +37,7 @@ def limited(app: App) -> App:
 
 def limit(path: str) -> int:
     """Bytes that a body sent to this address may have."""
-    return int(settings.UPLOAD_BYTES if path.endswith(UPLOADS) else settings.BODY_BYTES)
+    return int(settings.UPLOAD_BYTES if ADMIN in path and path.endswith(UPLOADS) else settings.BODY_BYTES)
 
 
 class Body:

@@ -262,12 +262,14 @@ SPECTACULAR_SETTINGS = {
 
 # E-mail: written to files until EMAIL_URL says where to send it
 
-EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_BACKEND = "common.mail.PrivateFiles"
 EMAIL_FILE_PATH = str(DEPUTY_HOME / "outbox")
 EMAIL_TIMEOUT = 20  # seconds
 DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
 if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
+if EMAIL_BACKEND == "django.core.mail.backends.filebased.EmailBackend":
+    EMAIL_BACKEND = "common.mail.PrivateFiles"
 
 # Looking after it: logs, and who may see metrics and what a probe found (config/watchers.py)
 

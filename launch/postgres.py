@@ -100,7 +100,7 @@ class Server:
             "remove": str(self.home) if self.temporary else None,
         }
         mode = "ab" if _log_size(self.place) < LOG_BYTES else "wb"
-        with open(self.place.log, mode) as log:
+        with open(self.place.log, mode, opener=_private) as log:
             self.keeper = subprocess.Popen(
                 [sys.executable, "-m", "launch.keeper", json.dumps(instructions)],
                 cwd=PROJECT,
@@ -279,6 +279,13 @@ def clean_environment() -> dict[str, str]:
     """The environment without what would talk PostgreSQL's programs into another server or language."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
     return kept | {"LC_ALL": "C"}
+
+
+def _private(path: str, flags: int) -> int:
+    """Opened for its user alone; also a file that was made before this was so."""
+    found = os.open(path, flags, 0o600)
+    os.fchmod(found, 0o600)
+    return found
 
 
 def _log_size(where: Place) -> int:

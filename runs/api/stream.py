@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -194,15 +194,16 @@ async def events(
     try:
         let_go()
         yield b"retry: 2000\n"
-        async for told in _told(cursor, last_event_id, Rights(reader), deltas):
-            yield told
+        async with aclosing(_told(cursor, last_event_id, Rights(reader), deltas)) as stream:
+            async for told in stream:
+                yield told
     finally:
         slot.give_back()
 
 
 async def _told(
     cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rights", deltas: bool
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
     heard = time.monotonic()
@@ -218,9 +219,9 @@ async def _told(
                 if delta not in early and cursor.sent_of(delta.run_id) is not None:
                     yield spoken(delta)
             try:
-                batch = await cursor.read(source)
                 if not await rights.hold(source):
                     return
+                batch = await cursor.read(source)
             except psycopg.OperationalError:
                 await asyncio.sleep(1)
                 continue
@@ -267,8 +268,9 @@ class Rights:
     async def hold(self, source: Feed) -> bool:
         if time.monotonic() - self.looked < FRESH_SECONDS:
             return True
+        held = await self.reader.may_still(source)
         self.looked = time.monotonic()
-        return await self.reader.may_still(source)
+        return held
 
 
 def told_all(run: Run, whole_tree: bool, last_event_id: str) -> bool:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.notices ' || %s, %s))"
 # Of this person's notices: whether any may be sent; how long until they may be written to again. Somebody who
 # is sending counts as having written now.
-STANDING = """
+LAST_TOLD = """
 SELECT bool_or(status = 'pending' OR (status = 'sending' AND due_at <= clock_timestamp())),
        EXTRACT(epoch FROM max(CASE WHEN status = 'sent' THEN sent_at
                                    WHEN status = 'sending' AND due_at > clock_timestamp()
@@ -89,7 +89,21 @@ def announce(approval_id: str) -> None:
     with transaction.atomic():
         ApprovalNotice.objects.bulk_create(notices, ignore_conflicts=True)
         for person in people:
-            soon(approval.organization_id, person.pk)
+            if not gathered(approval, person.pk):
+                soon(approval.organization_id, person.pk)
+
+
+def gathered(approval: Approval, user_id: int) -> bool:
+    """Whether a delivery is queued that will take this notice along: one message a person, however many
+    approvals are asked for meanwhile.
+    """
+    place = {"organization_id": approval.organization_id, "user_id": user_id}
+    others = ApprovalNotice.objects.filter(status="pending", **place).exclude(approval=approval)
+    left = row(LAST_TOLD, [settings.NOTIFY_SECONDS, *place.values()])[1]
+    if left is None or left <= 0 or not others.exists():
+        return False
+    execute(PUT_OFF, [left, *place.values()])
+    return True
 
 
 def soon(organization_id: str, user_id: int, delay: float = 0) -> None:
@@ -130,7 +144,7 @@ def claim(organization_id: str, user_id: int) -> list[str] | float:
     place = [organization_id, user_id]
     with transaction.atomic():
         execute(ONE_AT_A_TIME, place)
-        wanted, left = row(STANDING, [settings.NOTIFY_SECONDS, *place])
+        wanted, left = row(LAST_TOLD, [settings.NOTIFY_SECONDS, *place])
         if not wanted:
             return []
         if left is not None and left > 0:

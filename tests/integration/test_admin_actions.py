@@ -727,3 +727,15 @@ def test_learning_is_counted_where_memories_have_a_page(made):
     labels = [f["label"] for f in client_of(superuser(made)).get(url("index")).context["figures"]]
 
     assert ("Learnt this week" in labels) is admin.site.is_registered(DepositedKnowledge)
+
+
+def test_the_timeline_names_the_rule_of_a_denied_call(made):
+    rule = CapabilityRule.objects.create(
+        organization=made.organization, tool="http_get", effect="deny", name="No pages"
+    )
+    asks = by_role(Personal_agent=[call(("http_get", {"url": "https://example.com/"})), say("ok")])
+    run = drive(made, "Read it", asks)
+    page = text(client_of(superuser()).get(url("runs_run_change", run.pk)))
+
+    assert ToolCall.objects.get(run=run).status == "denied"
+    assert f"(<code>{rule.pk}</code>)" in page

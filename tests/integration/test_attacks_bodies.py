@@ -66,7 +66,7 @@ class Client:
         return self
 
 
-@pytest.mark.parametrize("path", ["/api/runs/", "/api/nothing/", "/mcp", "/mcp/projects/x"])
+@pytest.mark.parametrize("path", ["/api/runs/", "/api/nothing/", "/api/import/", "/mcp", "/mcp/projects/x"])
 def test_a_chunked_body_without_a_token_is_refused_as_soon_as_it_is_too_large(path, settings):
     client = Client(path).ask()
 
