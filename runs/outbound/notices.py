@@ -1,6 +1,6 @@
 """Mail to those who may decide: that an approval waits, never what the call would say.
 
-A hint, no more: the list of approvals is on people's own pages, in the admin and the API. Nobody gets two mails about an
+A hint, no more: what waits is on people's own pages, in the admin and the API. Nobody gets two mails about an
 organization within NOTIFY_SECONDS; what comes meanwhile is gathered in the next. Mail goes out between two
 transactions: a worker that dies right then leaves its mail unsent rather than sending it twice.
 """
