@@ -7,6 +7,7 @@ HOST, PORT       where `make run` listens (127.0.0.1, 8000)
 ALLOWED_HOSTS    names the server answers to (localhost, 127.0.0.1, [::1] and HOST)
 BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies, HSTS
 CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
+CORS_ORIGINS     origins whose pages may call the API with a token (none)
 DEBUG            yes only while developing
 PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run` listens)
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
@@ -65,6 +66,7 @@ INSTALLED_APPS = [
     "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "corsheaders",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -75,6 +77,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "common.csp.policy",
     "config.static.StaticFiles",
+    "corsheaders.middleware.CorsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -177,6 +180,14 @@ LOGOUT_REDIRECT_URL = "web:sign_in"
 
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
+CORS_ALLOWED_ORIGINS = env.origins("CORS_ORIGINS")
+CORS_URLS_REGEX = r"^/api/"
+CORS_ALLOW_CREDENTIALS = False  # a token, never somebody's session
+CORS_ALLOW_HEADERS = (
+    *("accept", "authorization", "content-type"),
+    *("idempotency-key", "if-match", "last-event-id", "x-organization"),
+)
+CORS_EXPOSE_HEADERS = ("Location", "Retry-After", "Idempotency-Replayed", "ETag")
 BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
 if BEHIND_HTTPS and not DEBUG:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

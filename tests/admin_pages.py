@@ -21,6 +21,7 @@ OTHERS = {
     "runs_run_live": ("get", "runs_run", "runs.view_run"),
     "runs_run_stream": ("get", "runs_run", "runs.view_run"),
     "runs_run_fork": ("get", "runs_run", "runs.start_run"),
+    "runs_run_again": ("post", "runs_run", "runs.start_run"),
     "runs_approval_next": ("get", "", "runs.view_approval"),
     "runs_approval_state": ("get", "runs_approval", "runs.view_approval"),
     "runs_health": ("get", "", "superuser"),

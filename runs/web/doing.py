@@ -4,6 +4,8 @@ import secrets
 from contextlib import suppress
 from typing import Any
 
+from django.contrib.admin.models import LogEntry
+from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from groups.models import Project
@@ -15,6 +17,11 @@ from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run
 from runs.models.choices import ACTIVE
 from runs.web.access import MemberRequest, own_runs, own_waits
+
+
+def record(request: MemberRequest, thing: Model, flag: int) -> None:
+    """The entry of the admin's history: who added or changed it here."""
+    LogEntry.objects.log_actions(request.user.pk, [thing], flag, "On one's own page.", single_object=True)
 
 
 class Refused(Exception):

@@ -14,10 +14,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from common.api.arranging import note
 from groups.models import Token
 from groups.scopes import SCOPES
-from runs.web import access, pages
+from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
 from runs.web.forms import TokenForm
 
@@ -70,7 +69,7 @@ def issue(request: MemberRequest) -> HttpResponse:
         token, secret = Token.objects.issue(
             organization, request.user, said["name"], scopes=said["scopes"], expires_at=ends
         )
-        note(request, token, ADDITION)
+        doing.record(request, token, ADDITION)
     return _page(request, TokenForm(), secret)
 
 
@@ -81,7 +80,7 @@ def revoke(request: MemberRequest, token_id: str) -> HttpResponse:
     if token is None:
         raise Http404
     if own_tokens(request).filter(pk=token_id, revoked_at=None).update(revoked_at=Now()):
-        note(request, token, CHANGE, ["revoked_at"])
+        doing.record(request, token, CHANGE)
     messages.success(request, _("Revoked; it stopped working at once."))
     return redirect("web:settings")
 

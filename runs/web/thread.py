@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from common.canonical import digest
+from groups import routing
 from memory.models import Memory
 from runs.models import Approval, Rating, Run, RunEvent, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, WaitKind
@@ -182,11 +183,14 @@ def _turn(
     turn = Turn(run, rating=getattr(run, "rating", None))
     names = _names(tree, events)
     for one in tree:
+        named = bool(not one.depth and events[one.pk] and events[one.pk][0].payload.get("escalate_to"))
         for event in events[one.pk]:
             line = _line(one, event, names)
             turn.story += [line] if line else []
             if event.type == EventType.CHILD_CREATED:
-                turn.groups.append({"name": str(event.payload.get("group", "")), "why": _why(run, event)})
+                turn.groups.append(
+                    {"name": str(event.payload.get("group", "")), "why": _why(one, event, named)}
+                )
         turn.questions += _questions(one, events[one.pk], waits[one.pk], names)
         turn.approvals += approvals[one.pk]
     turn.story.sort(key=lambda line: line.at)
@@ -229,9 +233,14 @@ def _words(tree: list[Run], events: dict[str, list[RunEvent]]) -> list[Words]:
     return sorted(found, key=lambda words: words.at)
 
 
-def _why(run: Run, event: RunEvent) -> str:
-    """Why this group, as far as the log says."""
+def _why(run: Run, event: RunEvent, named: bool) -> str:
+    """Why this group: the person named it, or what routing found in the goal."""
+    if named:
+        return _("you named it")
     ranked = event.payload.get("routing") or []
+    if not ranked:  # the agent named it, from the groups that routing had put before it
+        goal = str(event.payload.get("goal", ""))
+        ranked = [one.as_dict() for one in routing.rank(goal, run.project_id)]
     taken = next((one for one in ranked if one.get("group_id") == event.payload.get("group_id")), None)
     if taken and taken.get("matched"):
         return _("it matches {words}").format(words=", ".join(map(str, taken["matched"][:5])))

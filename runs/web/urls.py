@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from runs.web import approval_views, memory_views, settings_views, talk_views
+from runs.web import approval_views, group_views, memory_views, settings_views, talk_views
 
 app_name = "web"
 
@@ -34,6 +34,8 @@ urlpatterns = [
     path("known/<str:memory_id>/correct/", memory_views.correct, name="correct"),
     path("known/<str:memory_id>/forget/", memory_views.forget, name="forget"),
     path("sources/<str:memory_id>/", memory_views.source, name="source"),
+    path("groups/", group_views.groups, name="groups"),
+    path("groups/new/", group_views.new, name="new_group"),
     path("settings/", settings_views.settings, name="settings"),
     path("settings/choose/", settings_views.choose, name="choose"),
     path("settings/tokens/", settings_views.issue, name="issue"),

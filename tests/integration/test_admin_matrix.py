@@ -23,7 +23,7 @@ HAPPENED = (
 )  # fmt: skip
 NOBODY = {f"{stem}_{verb}" for stem in HAPPENED for verb in ("add", "delete")}
 NOBODY |= {"groups_token_delete", "policy_grant_delete", "runs_mcptool_add", "memory_remembered_add"}
-NOBODY.add("runs_run_fork")  # but the person for whom the run works
+NOBODY |= {"runs_run_fork", "runs_run_again"}  # but the person for whom the run works
 SUPERUSERS = {
     *(f"{stem}_{verb}" for stem in ("runs_queuemessage", "runs_workergroup") for verb in VERBS),
     *(f"auth_user_{verb}" for verb in ("add", "delete")),

@@ -582,3 +582,71 @@ def test_theme_time_zone_and_organization_are_the_readers_choice(acme):
     assert "You are mia in Zeta." in html and 'data-theme="dark"' in html
     for to in ("https://evil.example/", "//evil.example/", "javascript:alert(1)"):
         assert client.post(reverse("web:choose"), {"next": to})["Location"] == "/settings/"
+
+
+# groups
+
+ARRANGES = ("groups.add_group", "groups.add_groupmember", "groups.add_agentinstance", "groups.add_role")
+
+
+def new_group(acme, **more):
+    return {
+        "project": acme.project.pk,
+        "name": "Travel",
+        "description": "Trips and hotels",
+        "name-1": "planner",
+        "prompt-1": "Plan the trip.",
+        "model-1": "scripted:planner",
+        "name-2": "booker",
+        "lead": "2",
+        **more,
+    }
+
+
+def test_a_group_is_made_and_tried_on_one_page(acme):
+    _, client = member(acme, "ada", *ARRANGES)
+    answer = client.post(reverse("web:new_group"), new_group(acme, goal="Find a hotel"))
+    run = Run.objects.get()
+    assert answer["Location"] == reverse("web:conversation", args=[run.pk])
+    group = run.project.groups.get(name="Travel")
+    assert RunEvent.objects.get(run=run, seq=1).payload["escalate_to"]["group_id"] == group.pk
+    seats = [(seat.role.name, seat.role.model, seat.is_lead) for seat in group.members.all()]
+    assert seats == [("planner", "scripted:planner", False), ("booker", "", True)]
+    html = page(client, "groups")
+    assert "Travel" in html and "Trips and hotels" in html
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name-1": "", "name-2": ""}, "A group needs at least one seat"),
+        ({"name": "Market research"}, "already exists"),
+        ({"model-1": "nobody:x"}, "Nobody answers for the model"),
+        ({"name": ""}, "cannot be blank"),
+        ({"project": "prj_other"}, "Choose a project."),
+        ({"role-1": "rol_other"}, "This role is not there any more"),
+        ({"name-2": "planner"}, "already exists"),
+    ],
+)
+def test_a_group_that_cannot_be_made_leaves_nothing_and_keeps_what_was_written(acme, change, said):
+    from groups.models import Group, Role
+
+    _, client = member(acme, "ada", *ARRANGES)
+    before = (Group.objects.count(), Role.objects.count())
+    answer = client.post(reverse("web:new_group"), new_group(acme, **change))
+    html = answer.content.decode()
+    assert answer.status_code == 422 and said in html and "Trips and hotels" in html
+    assert (Group.objects.count(), Role.objects.count()) == before
+
+
+def test_whoever_may_not_arrange_groups_looks_only(acme):
+    from groups.models import Group
+
+    _, client = member(acme, "mia")
+    assert "New group" not in page(client, "groups")
+    assert client.get(reverse("web:new_group")).status_code == 403
+    assert client.post(reverse("web:new_group"), new_group(acme)).status_code == 403
+    _, limited = member(acme, "lim", *ARRANGES, projects=[acme.project.pk])
+    refused = limited.post(reverse("web:new_group"), new_group(acme))  # roles are the organization's
+    assert refused.status_code == 422
+    assert Group.objects.count() == 1
