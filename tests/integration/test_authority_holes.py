@@ -133,7 +133,7 @@ def test_a_rule_made_stricter_after_the_approval_asks_again(waiting, world, ada,
 
     again = pending(run)
     assert (again.replaces_id, mail.outbox) == (approval.pk, [])
-    assert again.explanation.endswith(").") and "Asked again" in again.explanation
+    assert "Asked again: " in again.explanation
 
 
 def test_a_rule_made_stricter_while_it_waits_counts_at_the_decision(waiting, ada, bo, rule):
