@@ -24,7 +24,7 @@ class RuleForm(ModelForm):
     limited: ClassVar[bool] = False
 
     def _post_clean(self) -> None:
-        super()._post_clean()
+        super()._post_clean()  # type: ignore[misc]
         if self.limited and not self.errors and (wider := loosened(self.instance)):
             self.add_error("effect", str(LOOSER).format(rule=wider))
 
