@@ -13,9 +13,7 @@ from policy.loosening import loosened
 from policy.models import CapabilityRule, PolicyVersion
 from policy.models.rules import Effect
 
-LOOSER = gettext_lazy(
-    "The rule “{rule}” of the whole organization asks for more; a project's asks for no less."
-)
+LOOSER = gettext_lazy("The rule “{rule}” of the whole organization asks for more.")
 
 
 class RuleForm(ModelForm):
