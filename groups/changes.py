@@ -77,7 +77,7 @@ def update(rows: QuerySet[Any], **columns: Any) -> int:
         found = list(rows.select_for_update(no_key=True, of=("self",)))
         before = {row.pk: _stored(row) for row in found}
         of_these = rows.model._base_manager.filter(pk__in=list(before))
-        count = of_these.update(**columns)
+        count = int(of_these.update(**columns))
         for row in of_these:
             _note_difference(row, before[row.pk], _stored(row))
     return count

@@ -1,6 +1,7 @@
 """Memberships, and the roles an organization defines beside the standard ones."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -22,12 +23,11 @@ from .tenancy import OneOrganizationForm, Related, TenantAdmin, sight
 class PlaceForm(OneOrganizationForm):
     """Asks groups/members.py whether the person may make what the form says."""
 
-    user: ClassVar[Any] = None  # whoever fills the form in
-    refuses: ClassVar[Callable[[Any, Any], str]]
+    refused: ClassVar[Callable[[Any], str]]  # why whoever fills the form in may not save this
 
     def _post_clean(self) -> None:
-        super()._post_clean()
-        refused = "" if self.errors else type(self).refuses(self.user, self.instance)
+        super()._post_clean()  # type: ignore[misc]
+        refused = "" if self.errors else type(self).refused(self.instance)
         if refused:
             self.add_error(None, ValidationError(refused))
 
@@ -35,28 +35,29 @@ class PlaceForm(OneOrganizationForm):
 class PlaceAdmin(TenantAdmin):
     """What is there is opened for a change only where it could be changed."""
 
-    refuses: ClassVar[Callable[[Any, Any], str]]
+    def refuses(self, user: Any, target: Any) -> str:
+        """Why the user may not save, change or remove this; empty where they may."""
+        raise NotImplementedError
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> type[ModelForm]:
-        known = {"user": request.user, "refuses": staticmethod(type(self).refuses)}
-        kwargs["form"] = type("ThisPlaceForm", (PlaceForm,), known)
+        refused = staticmethod(partial(self.refuses, request.user))
+        kwargs["form"] = type("ThisPlaceForm", (PlaceForm,), {"refused": refused})
         form: type[ModelForm] = super().get_form(request, obj, **kwargs)
         return form
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or not type(self).refuses(request.user, obj))
+        return may and (obj is None or not self.refuses(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_delete_permission(request, obj)
-        return may and (obj is None or not type(self).refuses(request.user, obj))
+        return may and (obj is None or not self.refuses(request.user, obj))
 
 
 @admin.register(Membership)
 class MembershipAdmin(PlaceAdmin):
     """A person's place in an organization, and the boundary of what runs in their name may do."""
 
-    refuses = staticmethod(members.refuses_membership)
     list_display = ("user", "organization", "role_shown", "kind", "active", "boundary")
     list_filter = (("organization", Related), "role", ("custom_role", Related), "kind", "active")
     list_select_related = ("user", "organization", "custom_role")
@@ -82,6 +83,9 @@ class MembershipAdmin(PlaceAdmin):
         choices = [(room.pk, f"{room.organization} / {room}") for room in rooms]
         return OpenChoiceField(choices=choices, label=_("Projects"))
 
+    def refuses(self, user: Any, target: Membership) -> str:
+        return members.refuses_membership(user, target)
+
     @admin.display(description=gettext_lazy("Role"))
     def role_shown(self, membership: Membership) -> str:
         return membership.role_name
@@ -98,7 +102,6 @@ class MembershipAdmin(PlaceAdmin):
 class CustomRoleAdmin(PlaceAdmin):
     """Beside viewer, member, decider, curator and administrator, which every organization has."""
 
-    refuses = staticmethod(members.refuses_role)
     list_display = ("name", "organization", "carries")
     list_filter = (("organization", Related),)
     list_select_related = ("organization",)
@@ -119,6 +122,9 @@ class CustomRoleAdmin(PlaceAdmin):
             required=False,
             label=_("Permissions"),
         )
+
+    def refuses(self, user: Any, target: CustomRole) -> str:
+        return members.refuses_role(user, target)
 
     @admin.display(description=gettext_lazy("Permissions"))
     def carries(self, role: CustomRole) -> str:

@@ -59,8 +59,9 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
         if user.is_superuser:
             return True
         membership = membership_of(user)
-        here = membership is not None and membership.organization_id == project.organization_id
-        return here and membership.sees_project(project.id)
+        if membership is None or membership.organization_id != project.organization_id:
+            return False
+        return membership.sees_project(project.id)
 
 
 class Memory(Created):

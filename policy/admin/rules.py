@@ -13,9 +13,7 @@ from policy.loosening import loosened
 from policy.models import CapabilityRule, PolicyVersion
 from policy.models.rules import Effect
 
-LOOSER = gettext_lazy(
-    "The rule “{rule}” of the whole organization asks for more; a project's asks for no less."
-)
+LOOSER = gettext_lazy("The rule “{rule}” of the whole organization asks for more.")
 
 
 class RuleForm(ModelForm):
@@ -24,7 +22,7 @@ class RuleForm(ModelForm):
     limited: ClassVar[bool] = False
 
     def _post_clean(self) -> None:
-        super()._post_clean()
+        super()._post_clean()  # type: ignore[misc]
         if self.limited and not self.errors and (wider := loosened(self.instance)):
             self.add_error("effect", str(LOOSER).format(rule=wider))
 

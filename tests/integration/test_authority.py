@@ -123,6 +123,7 @@ def everybody(made):
 
 OWNER = {"owner", "owner's token", "owner's voice"}
 MAY_DECIDE = {"decider", "decider, long ago", "decider's token", "robot", "robot at the pages"}
+STARTING = {"owner's token", "owner's voice", "operator's token", "robot"}  # programs
 MAY_STEER = OWNER | {"operator", "operator's token", "robot", "robot at the pages"}
 MAY_GRANT = {"decider", "decider, long ago", "decider's token"}
 MAY_CURATE = {"operator", "operator's token", "robot", "robot at the pages"}
@@ -423,7 +424,6 @@ def retracted(made):
 SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
             "of another organization", "of another project", "superuser"}  # fmt: skip
 MEMBERS = (OWNER | MAY_DECIDE | MAY_STEER | {"decider's reader", "clerk"}) - NOBODY
-PROGRAMS = MEMBERS - SESSIONS
 
 # (door, what the rule demands, what is looked for, who gets it done)
 ROWS = {
@@ -464,14 +464,14 @@ ROWS = {
     "cancel over the API": (api_cancel, {}, cancelled, MAY_STEER),
     "cancel on the page": (page_cancel, {}, cancelled, MAY_STEER & SESSIONS),
     "start over the API": (
-        api_start, {}, started, PROGRAMS - {"decider's reader"} | {"owner", "operator", "robot at the pages"}
+        api_start, {}, started, STARTING | {"owner", "operator", "robot at the pages"}
     ),
     "start on the page": (page_start, {}, started, {"owner", "operator", "robot at the pages"}),
     "start as the person over the API": (
         api_start, {}, started_as_person,
-        {"owner", "owner's voice", "operator", "operator's token", "decider's token", "robot"},
+        {"owner", "owner's voice", "operator", "operator's token", "robot"},
     ),
-    "start by MCP": (mcp_start, {}, started, PROGRAMS - {"decider's reader"}),
+    "start by MCP": (mcp_start, {}, started, STARTING),
     "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
     "run again over the API": (api_fork, {}, forked, OWNER),
     "run again on the page": (page_fork, {}, forked, {"owner"}),
