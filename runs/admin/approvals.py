@@ -186,7 +186,7 @@ class ApprovalAdmin(History, TenantAdmin):
             "remember": remember,
             "said": words.visible(str(said.get("content", ""))),
             "recalled": recalled.behind(request, approval.run, said),
-            "origins": deciding.where_from(approval),
+            "origins": deciding.where_from(approval, request.user),
             "alike": deciding.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
             "checkbox": ACTION_CHECKBOX_NAME,
             "fields": edit.fields(*_form_of(approval)),

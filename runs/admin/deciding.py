@@ -13,6 +13,7 @@ from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.admin import words
 from runs.gate.origins import Origin, Origins, origins
+from runs.gate.origins import shown as shown_to
 from runs.models import Approval, RunEvent
 from runs.models.choices import ApprovalEffect, ApprovalStatus, EventType
 from runs.tools import toolbox
@@ -117,9 +118,9 @@ def risk_of(approval: Approval) -> str:
     return found.risk_level if found else "high"
 
 
-def where_from(approval: Approval) -> Origins:
+def where_from(approval: Approval, reader: Any) -> Origins:
     """Where the call's values came from, with invisible characters shown."""
-    found = origins(approval)
+    found = shown_to(origins(approval), own=approval.run.user_id == reader.pk)
     return replace(found, values=tuple(map(_visible, found.values)))
 
 

@@ -15,7 +15,7 @@ from runs.api import access
 from runs.api.filters import ApprovalFilter
 from runs.api.refusals import as_problems
 from runs.api.serializers import ApprovalSerializer, ApproveSerializer, OriginsSerializer, RejectSerializer
-from runs.gate.origins import origins
+from runs.gate.origins import origins, shown
 from runs.models import Approval
 
 REFUSALS = {
@@ -74,7 +74,8 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     @action(detail=True, methods=["get"])
     def origins(self, request: Any, pk: str) -> Response:
         approval = self.get_object_or_404(self.get_queryset(), pk=pk)
-        return Response(OriginsSerializer(origins(approval)).data)
+        found = shown(origins(approval), own=approval.run.user_id == request.user.pk)
+        return Response(OriginsSerializer(found).data)
 
     @documented(
         "Let the call run",

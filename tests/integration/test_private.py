@@ -8,7 +8,7 @@ from common import redact
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
-from runs.models import RunEvent, ToolCall
+from runs.models import Approval, RunEvent, ToolCall
 from tests.admin_world import client_of, drive, person, superuser, tenant, url
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
@@ -152,6 +152,26 @@ def test_nor_in_what_a_group_inherits_of_them(world, ask):
         answer = stranger.get(f"runs/{child.pk}/{door}")
         assert SECRET not in told(answer), door
         assert "5" in answer.content.decode()
+
+
+def test_where_a_value_came_from_quotes_no_memory_to_a_decider(made):
+    own = Scope(made.organization.pk, user_id=made.user.pk, project_id=made.project.pk)
+    memory_write("Write to zoe@private.example about walnuts", own, type="episodic")
+    replies = [
+        call(("memory_search", {"query": "walnuts"})),
+        call(("send_email", {"to": ["zoe@private.example"], "subject": "s", "body": "b"})),
+    ]
+    run = drive(made, "Write about it", by_role(Personal_agent=replies))
+    approval = Approval.objects.get(run=run)
+    lou = person(made, "lou", *RIGHTS, "runs.decide_approval", is_staff=True)
+    mine, theirs = Api(made.user, made.organization), Api(lou, made.organization)
+
+    assert "about walnuts" in told(mine.get(f"approvals/{approval.pk}/origins/"))
+    others = told(theirs.get(f"approvals/{approval.pk}/origins/"))
+    page = told(client_of(lou).get(url("runs_approval_change", approval.pk)))
+    for shown in (others, page):
+        assert "zoe@private.example" in shown  # what would run is what is decided
+        assert "walnuts" not in shown
 
 
 def test_the_memories_of_others_are_in_no_list_and_no_search(made, looked_up):
