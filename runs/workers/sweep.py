@@ -21,6 +21,7 @@ from runs.log import waits
 from runs.log.clocks import stood_still
 from runs.log.log import RunGone, RunLog
 from runs.models.choices import WAITS_FOR_A_PERSON, ApprovalStatus, Driver, RunStatus, WaitKind, WaitOutcome
+from runs.outbound import calls as outbound
 from runs.outbound import lost
 from runs.queue import put
 
@@ -179,6 +180,21 @@ def bring_back(run_id: str, swept: Swept) -> None:
         log.set(status=RunStatus.PENDING.value, crashes=crashes, queued_at=log.now)
         log.flush()
         put.enqueue(run_id)
+
+
+def stumbled(run_id: str) -> None:
+    """A step failed that a run's answers led to: counted like a crash, for it will be taken again."""
+    with transaction.atomic():
+        parent = cancel.lock_parent(run_id)
+        log = RunLog.lock(run_id)
+        if log.status != RunStatus.RUNNING or log.driver == Driver.EXTERNAL:
+            return
+        crashes = outbound.crashes(run_id) + 1
+        if crashes >= MAX_CRASHES:
+            fail_poisoned(log, parent, crashes)
+            return
+        log.set(crashes=crashes)
+        log.flush()
 
 
 def lease_lost(log: RunLog) -> int | None:

@@ -1,5 +1,7 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
 
+import psycopg
+from django import db
 from django.conf import settings
 
 from memory import duplicates
@@ -10,6 +12,8 @@ from runs.outbound import notices
 from runs.queue import put, worker_status
 from runs.webhooks import sending
 from runs.workers import sweep
+
+PASSED_ON = (db.Error, psycopg.Error)  # the database that is away is no fault of the run's
 
 
 def advance(run_id: str) -> None:
@@ -25,7 +29,13 @@ def resume(run_id: str) -> None:
     if worker_status.stopping():
         put.resume(run_id)
         return
-    executor.resume(run_id)
+    try:
+        executor.resume(run_id)
+    except PASSED_ON:
+        raise
+    except Exception:
+        sweep.stumbled(run_id)  # an answer that no step can take must not be tried for ever
+        raise
 
 
 def wake(run_id: str) -> None:
