@@ -32,6 +32,7 @@ POLL_SECONDS = 5.0  # what a lost hint of new calls may cost
 LOOK_SECONDS = 0.5  # what a lost hint that a call is dropped may cost
 GATHER_SECONDS = 0.004  # answers of this time are written together
 MOST = 500  # calls taken, or answers written, at once
+LOCKED_SECONDS = 0.05  # between two looks at a call that somebody has locked
 AWAY_SECONDS = 0.5  # between two attempts to reach the database
 STOP_SECONDS = 5.0  # for calls under way to end, when the carrier is to stop
 
@@ -164,25 +165,29 @@ class Carrier:
 
     async def _write(self) -> None:
         while True:
-            await self.answered.wait()
+            if not self.answers:
+                await self.answered.wait()
             await asyncio.sleep(GATHER_SECONDS)
             self.answered.clear()
-            while self.answers:
-                await self._write_some(self.answers[:MOST])
+            await self._write_some(self.answers[:MOST])
             async with self.table_turn:
                 await self.circuits.note()
 
     async def _write_some(self, some: list[tuple[Taken, str]]) -> None:
         async with self.table_turn:
             wanted = await self.table.answer([(call.id, answer) for call, answer in some], self.queue)
-            if wanted:
+            if any(wanted.values()):
                 await self.table.notify([(QUEUE_CHANNEL, self.queue)])
             for call, answer in some:
                 if call.id not in wanted and not call.of_model:
                     await self.table.leave_evidence(call, answer)
-        del self.answers[: len(some)]
+        locked = [one for one in some if wanted.get(one[0].id) is False]
+        self.answers[: len(some)] = locked
         for call, _ in some:
-            self._ended(call)
+            if wanted.get(call.id) is not False:
+                self._ended(call)
+        if locked:
+            await asyncio.sleep(LOCKED_SECONDS)
 
     async def _publish(self) -> None:
         """Words of models, every so often, to who follows."""

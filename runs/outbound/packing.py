@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -9,12 +10,17 @@ from typing import Any
 from runs.providers.base import Message, ProviderError, Reply, ToolRequest, ToolSchema, Usage
 from runs.tools.base import Answer, Done, Failed, ToolContext, WaitFor
 
+UNENCODABLE = re.compile("[\ud800-\udfff]")
 LOST = {"lost": True}  # nobody knows what became of it: its carrier has died
 LATE = {"late": True}  # its run's time was over before the answer came
 
 
 def text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """JSON that PostgreSQL takes as text, whatever somebody else's words hold."""
+    said = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if said.isascii() or not UNENCODABLE.search(said):
+        return said
+    return json.dumps(value, separators=(",", ":"))
 
 
 # What is asked

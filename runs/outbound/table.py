@@ -12,7 +12,9 @@ from runs.models.outbound import OPEN_AT, CallKind
 
 # One carrier takes at a time, so that limits hold for all of them together.
 TURN = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.outbound', 0))"
-AGED_SECONDS = 30  # what has waited this long goes with what people wait for
+LOCK_SECONDS = 2  # nobody's lock holds up a carrier for longer
+AGED_SECONDS = 30  # background work that has waited this long goes with what people wait for:
+AGED_TURN = 4  # every so many calls one of it
 
 BEAT = """
 INSERT INTO runs_carrier (name, host, in_flight, started_at, seen_at, lease_expires_at)
@@ -47,7 +49,8 @@ of_target AS (SELECT target, sum(calls) AS calls FROM flying GROUP BY 1),
 of_host AS (SELECT host, sum(calls) AS calls FROM flying GROUP BY 1),
 waiting AS (
     SELECT first.*, COALESCE(o.calls, 0) AS organization_calls,
-        row_number() OVER (PARTITION BY first.organization_id, first.urgent ORDER BY first.rank, first.id)
+        row_number() OVER (PARTITION BY first.organization_id, first.rank ORDER BY first.id)
+            * CASE WHEN first.rank > 0 AND first.urgent THEN %(aged_turn)s ELSE 1 END
             + COALESCE(o.calls, 0) AS turn
     FROM lanes
     JOIN LATERAL (
@@ -62,29 +65,34 @@ waiting AS (
     WHERE NOT EXISTS (SELECT FROM runs_outboundtarget t
                       WHERE t.target = lanes.target AND t.paused_until > now())
 ),
-within_organization AS (SELECT * FROM waiting WHERE turn <= %(organization)s),
 within_target AS (
     SELECT * FROM (
         SELECT w.*, row_number() OVER (PARTITION BY w.target ORDER BY w.urgent DESC, w.turn, w.id)
                 + COALESCE(t.calls, 0)
-            <= CASE WHEN s.failures >= %(open)s THEN 1 ELSE w.most END AS fits
-        FROM within_organization w LEFT JOIN of_target t ON t.target = w.target
+            <= CASE WHEN s.failures >= %(open)s THEN 1 ELSE w.most END AS target_fits
+        FROM waiting w LEFT JOIN of_target t ON t.target = w.target
         LEFT JOIN runs_outboundtarget s ON s.target = w.target
-    ) targeted WHERE fits
+    ) targeted WHERE target_fits
 ),
 within_host AS (
     SELECT * FROM (
-        SELECT w.id, w.urgent, w.turn, w.threaded,
-               row_number() OVER (PARTITION BY w.host ORDER BY w.urgent DESC, w.turn, w.id)
-                   + COALESCE(h.calls, 0) <= w.host_most AS fits
+        SELECT w.*, row_number() OVER (PARTITION BY w.host ORDER BY w.urgent DESC, w.turn, w.id)
+                + COALESCE(h.calls, 0) <= w.host_most AS host_fits
         FROM within_target w LEFT JOIN of_host h ON h.host = w.host
-    ) hosted WHERE fits
+    ) hosted WHERE host_fits
+),
+within_organization AS (
+    SELECT * FROM (
+        SELECT w.*, row_number() OVER (PARTITION BY w.organization_id ORDER BY w.urgent DESC, w.turn, w.id)
+                + w.organization_calls <= %(organization)s AS organization_fits
+        FROM within_host w
+    ) organized WHERE organization_fits
 ),
 chosen AS (
     SELECT id FROM (
         SELECT w.*, row_number() OVER (PARTITION BY threaded ORDER BY urgent DESC, turn, id)
             <= CASE WHEN threaded THEN %(threads)s ELSE %(room)s END AS roomy
-        FROM within_host w
+        FROM within_organization w
     ) roomed WHERE roomy ORDER BY urgent DESC, turn, id LIMIT %(room)s
 )
 UPDATE runs_outboundcall c SET holder = %(name)s, begun_at = clock_timestamp()
@@ -101,18 +109,25 @@ SELECT EXTRACT(epoch FROM LEAST(
 ) - now())::float8
 """
 HELD = "SELECT id FROM runs_outboundcall WHERE holder = %s AND answered_at IS NULL"
-# The message that wakes the run commits with its answer. What nobody holds for us any more is not written.
+# The message that wakes the run commits with its answer. What nobody holds for us any more is not written,
+# and what somebody has locked (a cancel that is under way) neither: it is looked at again.
 ANSWER = """
-WITH answers AS (
+WITH ours AS (
+    SELECT id FROM runs_outboundcall
+    WHERE id = ANY(%(ids)s) AND holder = %(name)s AND answered_at IS NULL
+), free AS (
+    SELECT id FROM runs_outboundcall
+    WHERE id = ANY(%(ids)s) AND holder = %(name)s AND answered_at IS NULL FOR UPDATE SKIP LOCKED
+), answers AS (
     UPDATE runs_outboundcall c SET answer = a.answer, answered_at = clock_timestamp()
-    FROM unnest(%(ids)s::bigint[], %(answers)s::text[]) AS a (id, answer)
-    WHERE c.id = a.id AND c.holder = %(name)s AND c.answered_at IS NULL
+    FROM unnest(%(ids)s::bigint[], %(answers)s::text[]) AS a (id, answer), free
+    WHERE c.id = a.id AND c.id = free.id
     RETURNING c.id, c.run_id, c.wake, c.organization_id, c.rank
 ), woken AS (
     INSERT INTO runs_queuemessage (queue, payload, run_id, organization_id, priority, due_at)
     SELECT %(queue)s, wake, run_id, organization_id, rank, clock_timestamp() FROM answers
 )
-SELECT id FROM answers
+SELECT ours.id, answers.id IS NOT NULL FROM ours LEFT JOIN answers ON answers.id = ours.id
 """
 EVIDENCE = """
 UPDATE runs_toolcall SET evidence = %s WHERE run_id = %s AND call_id = %s AND ended_at IS NULL
@@ -184,6 +199,7 @@ class Table:
         if self._connection is None or self._connection.closed:
             self._connection = await own_async_connection()
             self._connection.prepare_threshold = 1
+            await self._connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
         return self._connection
 
     async def close(self) -> None:
@@ -208,6 +224,7 @@ class Table:
                     "room": room,
                     "threads": threads,
                     "aged": AGED_SECONDS,
+                    "aged_turn": AGED_TURN,
                     "organization": settings.ORGANIZATION_CALLS,
                     "open": OPEN_AT,
                     "name": self.name,
@@ -222,11 +239,12 @@ class Table:
         """The calls that are this carrier's; others it has must be let go of."""
         return {number for (number,) in await self._rows(HELD, [self.name])}
 
-    async def answer(self, answers: Sequence[tuple[int, str]], queue: str) -> set[int]:
-        """Write answers and wake their runs, in one commit; returns the ids of those still wanted."""
+    async def answer(self, answers: Sequence[tuple[int, str]], queue: str) -> dict[int, bool]:
+        """Write answers and wake their runs, in one commit. Returns the ids of those still wanted, each with
+        whether it was written; one that was not, somebody has locked.
+        """
         values = {"ids": [number for number, _ in answers], "answers": [answer for _, answer in answers]}
-        written = await self._rows(ANSWER, values | {"name": self.name, "queue": queue})
-        return {number for (number,) in written}
+        return dict(await self._rows(ANSWER, values | {"name": self.name, "queue": queue}))
 
     async def leave_evidence(self, call: Taken, answer: str) -> None:
         """What was learnt of a tool's effect after its run had ended: kept beside the log."""

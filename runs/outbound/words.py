@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable
 
+from runs.outbound import packing
 from runs.outbound.following import CHANNEL
 from runs.outbound.table import Table, Taken
 
@@ -79,4 +80,4 @@ def delta(call: Taken, text: str) -> str:
     """The hint: root, run, the last seq its model had seen, the agent, and the words."""
     receipt = json.loads(call.receipt)
     told = [call.root_id, call.run_id, receipt["saw"], receipt["agent"], text]
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    return packing.text(told)

@@ -21,6 +21,7 @@ from runs.log import waits
 from runs.log.clocks import stood_still
 from runs.log.log import RunGone, RunLog
 from runs.models.choices import WAITS_FOR_A_PERSON, ApprovalStatus, Driver, RunStatus, WaitKind, WaitOutcome
+from runs.outbound import calls as outbound
 from runs.outbound import lost
 from runs.queue import put, worker_status
 
@@ -201,6 +202,21 @@ def worker_died(run_id: str, attempt: int, by_itself: bool) -> None:
             fail_poisoned(log, parent, crashes)
             return
         again(log, crashes=crashes)
+
+
+def stumbled(run_id: str) -> None:
+    """A step failed that a run's answers led to: counted like a crash, for it will be taken again."""
+    with transaction.atomic():
+        parent = cancel.lock_parent(run_id)
+        log = RunLog.lock(run_id)
+        if not at_work(log):
+            return
+        crashes = outbound.crashes(run_id) + 1
+        if crashes >= MAX_CRASHES:
+            fail_poisoned(log, parent, crashes)
+            return
+        log.set(crashes=crashes)
+        log.flush()
 
 
 def at_work(log: RunLog) -> bool:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import psycopg
+from django import db
 from django.conf import settings
 from django.db import OperationalError, connection
 
@@ -26,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 LOCKED_SECONDS = 3.0  # until a run whose row is locked is looked at again
 PAUSES = (0, 1, 2, 4, 8, 16, 30)  # seconds between attempts to put a message back while the database is away
+
+PASSED_ON = (db.Error, psycopg.Error)  # the database that is away is no fault of the run's
 
 
 @contextmanager
@@ -57,7 +61,13 @@ def resume(run_id: str) -> None:
         put.resume(run_id)
         return
     with unless_locked(run_id, again=put.resume):
-        executor.resume(run_id)
+        try:
+            executor.resume(run_id)
+        except PASSED_ON:
+            raise
+        except Exception:
+            sweep.stumbled(run_id)  # an answer that no step can take must not be tried for ever
+            raise
 
 
 def wake(run_id: str) -> None:

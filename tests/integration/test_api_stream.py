@@ -21,8 +21,9 @@ from runs.api import stream
 from runs.api.feed import Feed
 from runs.execution import executor
 from runs.log.log import RunLog
-from runs.models import Run
+from runs.models import Follower, Run
 from runs.models.choices import EventType
+from runs.outbound import following
 from tests.acting import cancel, message
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
@@ -51,9 +52,9 @@ def follow(server, api):
     """follow(run) yields (id, event or its name) of each message; leaves when the block ends."""
 
     @contextmanager
-    def _follow(run, what="events", last="", timeout=8.0):
+    def _follow(run, what="events", last="", timeout=8.0, query=""):
         headers = {**api.headers, **({"Last-Event-ID": last} if last else {})}
-        path = f"{server}/api/runs/{run.pk}/{what}/stream/"
+        path = f"{server}/api/runs/{run.pk}/{what}/stream/{query}"
         with httpx.Client(timeout=timeout) as client, client.stream("GET", path, headers=headers) as answer:
             yield answer, messages(answer)
 
@@ -69,7 +70,9 @@ def messages(answer):
             name, _, value = line.partition(": ")
             found[name] = value
         elif found:
-            if "data" in found:
+            if found.get("event") == "delta":
+                yield "delta", json.loads(found["data"])
+            elif "data" in found:
                 yield found.get("id", ""), found.get("event") or json.loads(found["data"])
             found = {}
 
@@ -456,3 +459,65 @@ def test_who_has_heard_all_of_a_tree_is_told_not_to_come_again(ask, server, api)
         for last in (heard[-1], heard[-2], f"{child.pk}:1", "")
     ]
     assert again == [204, 200, 200, 200]
+
+
+def speak(run, text, after=2, root=None):
+    """A carrier tells words of the run's model."""
+    said = json.dumps([root or run.root_id, run.pk, after, "agt_x", text])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, %s)", [following.CHANNEL, said])
+
+
+@pytest.mark.parametrize("what", ["events", "tree"])
+def test_what_a_model_is_just_saying_is_told_without_an_id(ask, follow, what):
+    run = ask(in_order(QUESTION))
+
+    with follow(run, what) as (_, told):
+        for _ in ids_of(run):
+            next(told)
+        until_followed(run)
+        speak(run, "Nine ")
+        kind, said = next(told)
+    assert (kind, said) == ("delta", {"run": run.pk, "agent": "agt_x", "after": 2, "text": "Nine "})
+
+
+def until_followed(run):
+    deadline = time.monotonic() + 10
+    while not Follower.objects.filter(pk=run.root_id).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_words_come_after_the_events_their_model_had_seen(ask, follow):
+    run = ask(in_order(QUESTION, say("Done.")))
+    before = len(ids_of(run))
+
+    with follow(run) as (_, told):
+        for _ in range(before):
+            next(told)
+        until_followed(run)
+        speak(run, "too early", after=before + 1)
+        message(run.pk, "2026", "mia")
+        kinds = [next(told)[0], next(told)[0], next(told)[0]]
+    assert kinds[0] == f"{run.pk}:{before + 1}"
+    assert "delta" in kinds[1:]
+
+
+def test_who_wants_no_words_gets_none_and_nobody_hears_those_of_other_runs(ask, follow):
+    run, other = ask(in_order(QUESTION, say("Done."))), ask(in_order(QUESTION))
+
+    with follow(run, query="?deltas=no") as (_, without), follow(run, "tree") as (_, told):
+        for _ in ids_of(run):
+            next(told)
+        until_followed(run)
+        speak(other, "secret", root=run.root_id)
+        speak(run, "Nine ")
+        assert next(told)[1]["text"] == "Nine "
+        cancel(run.pk)
+        assert "delta" not in [id for id, _ in without]
+
+
+def test_a_parameter_that_says_neither_yes_nor_no_is_refused(ask, api):
+    run = ask(in_order(QUESTION))
+
+    assert api.get(f"runs/{run.pk}/events/stream/?deltas=perhaps").status_code == 400

@@ -1,5 +1,7 @@
 """`manage.py carrier`: one more carrier of outbound calls."""
 
+import logging
+import os
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -13,3 +15,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         carriers.run()
+        logging.shutdown()
+        os._exit(0)  # without waiting for threads of tools: what they are at is nobody's by now
