@@ -64,6 +64,11 @@ _FILES = re.compile(
 _WORDS = re.compile(
     r"in|is|it|at|be|so|to|no|my|me|us|am|by|as|do|de|la|co|info|he|we|if|an|or|on|go|now|the"
 )
+# What a text must hold before a slower search is worth its time.
+MAY_HIDE = re.compile(r"[\[({]|[dD][oO][tT]|[xX]{2}[pP]")
+LONG_WORD = 26  # letters, of a wallet
+TWO_DIGITS = re.compile(r"\d\d")
+COUNTRY = re.compile(r"[A-Z]{2}\d{2}")
 HIDDEN = re.compile(r"[\[({] ?(?:[.@]|dot|at|punkt|点)|\bdot\b|hxxp", re.IGNORECASE)
 DIGITS = re.compile(r"\d[\d() ./-]{4,}\d")
 _DOTS = re.compile(
@@ -78,7 +83,7 @@ def clean(text: str) -> str:
     """The text with nothing invisible and no second form of a character, and addresses put back together."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", INVISIBLE.sub("", _DOTS.sub(".", text)))
-    if HIDDEN.search(text):
+    if MAY_HIDE.search(text) and HIDDEN.search(text):
         dotted = _DOTS.sub(".", text)
         text = _ATS.sub("@", dotted) if dotted != text or "[" in text or "(" in text else text
         text = re.sub(r"\bhxxp(s?)\b", r"http\1", text, flags=re.IGNORECASE)
@@ -120,7 +125,7 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _links(text)
     yield from _accounts(text)
     yield from _phones(text)
-    for found in WALLETS.finditer(text):
+    for found in WALLETS.finditer(text) if _has_long_word(text) else ():
         wallet = found[0].lower() if found[0][:2].lower() in ("0x", "bc", "tb", "lt", "ad") else found[0]
         if _looks_random(found[0]):
             yield found.start(), found.end(), f"wallet:{wallet}"
@@ -136,11 +141,11 @@ def _mails(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _links(text: str) -> Iterator[tuple[int, int, str]]:
-    for found in URL.finditer(text):
+    for found in URL.finditer(text) if ":/" in text else ():
         form = _link(found[0].rstrip(".,;:!?)]"))
         if form:
             yield found.start(), found.start() + len(found[0].rstrip(".,;:!?)]")), form
-    for found in SCRIPTS.finditer(text):
+    for found in SCRIPTS.finditer(text) if ":" in text else ():
         yield found.start(), found.end(), f"link:{found[0].casefold()}"
     if "." not in text and "/" not in text:
         return
@@ -219,10 +224,10 @@ def _address(host: str) -> str:
 
 
 def _accounts(text: str) -> Iterator[tuple[int, int, str]]:
-    for found in FORMAL.finditer(text):
+    for found in FORMAL.finditer(text) if COUNTRY.search(text) else ():
         if _alone(text, *found.span()):
             yield *found.span(), f"account:{_compact(found[0])}"
-    if not DIGITS.search(text) and not GROUPED.search(text):
+    if not TWO_DIGITS.search(text) or not (DIGITS.search(text) or GROUPED.search(text)):
         return
     for found in ACCOUNT.finditer(text):
         length = _iban(found[0])
@@ -270,6 +275,10 @@ def _compact(text: str) -> str:
 def _alone(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     return not before.isalnum() and not after.isalnum()
+
+
+def _has_long_word(text: str) -> bool:
+    return any(len(word) >= LONG_WORD for word in text.split())
 
 
 def _looks_random(text: str) -> bool:

@@ -7,6 +7,7 @@ request are somebody's text and ask for nothing.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from policy.provenance import lexicon
 from policy.provenance.infer import Declaration
@@ -71,6 +72,12 @@ def intent_of(texts: Iterable[str]) -> Intent:
                 deed for deed, forms in lexicon.CHINESE.items() if any(form in said for form in forms)
             )
     return Intent(frozenset(verbs), frozenset(deeds), frozenset(words), frozenset(commanded))
+
+
+@lru_cache(maxsize=1024)
+def intent_of_clause(text: str) -> Intent:
+    """What one clause of the person's asks for; asked about again for each value of a call."""
+    return intent_of([text])
 
 
 def commands(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from policy.provenance import choice, confidential, forms, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
-from policy.provenance.intent import Intent, intent_of
+from policy.provenance.intent import Intent, intent_of, intent_of_clause
 from policy.provenance.terms import RANK, TRUSTED, Facts, Source, Traced, Trust, least
 from policy.provenance.texts import Piece, Text, standing_alone
 from policy.provenance.verbs import split
@@ -336,7 +336,7 @@ class Material:
         """Whether the person named the document to do this by, and it holds one account at most."""
         return (
             piece.keys == "user"
-            and any(intent_of([said]).covers(declared) for said in piece.told)
+            and any(intent_of_clause(said).covers(declared) for said in piece.told)
             and len(piece.all_of(words.ACCOUNT)) <= 1
         )
 
@@ -468,7 +468,7 @@ class Material:
             self._named_words(),
             tuple(self.said),
             self.intent.verbs,
-            lambda clause: declared is None or intent_of([clause]).covers(declared),
+            lambda clause: declared is None or intent_of_clause(clause).covers(declared),
             declared is not None and "delete" in declared.deeds,
             tuple(self.pieces),
         )
