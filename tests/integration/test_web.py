@@ -688,3 +688,11 @@ def test_whoever_may_not_arrange_groups_looks_only(acme):
     refused = limited.post(reverse("web:new_group"), new_group(acme))  # roles are the organization's
     assert refused.status_code == 422
     assert Group.objects.count() == 1
+
+
+def test_a_page_that_is_not_there_leads_home(acme):
+    _, client = member(acme, "mia")
+    answer = client.get("/nowhere/")
+    assert answer.status_code == 404 and 'href="/"' in answer.content.decode()
+    refused = client.get(reverse("web:new_group"))
+    assert refused.status_code == 403 and 'href="/"' in refused.content.decode()
