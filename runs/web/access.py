@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from groups.actors import Actor
 from groups.api import access as organization
 from groups.models import Membership, Project
+from memory.models import Memory, MemoryStatus
 from runs.api import access
 from runs.gate.deciders import decidable
 from runs.models import Approval, Run, Wait
@@ -25,7 +26,7 @@ View = Callable[..., HttpResponseBase]
 
 ORGANIZATION = "organization"  # in the session: where somebody with several memberships is
 TIME_ZONE = "time_zone"  # the cookie
-MOST_ASKED = 200  # pending approvals of which it is asked whether this person may decide them
+MOST_ASKED = 50  # pending approvals of which it is asked whether this person may decide them
 
 
 class MemberRequest(HttpRequest):
@@ -106,6 +107,16 @@ def own_waits(request: MemberRequest) -> QuerySet[Wait]:
         resolved_at=None,
     )
     return waits.select_related("run__root").order_by("id")
+
+
+def memories(request: MemberRequest) -> QuerySet[Memory]:
+    """What counts of the organization's and the projects' memories, and of the person's own."""
+    whole = Memory.objects.filter(organization_id=request.membership.organization_id)
+    shown = whole.filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
+    mine = shown.filter(Q(user=None) | Q(user=request.user.pk))
+    if request.membership.projects is None:
+        return mine
+    return mine.filter(Q(project=None) | Q(project__in=request.membership.projects))
 
 
 def approvals(request: MemberRequest) -> QuerySet[Approval]:

@@ -74,7 +74,12 @@ def _of_pdf(name: str, content: bytes) -> str:
     command = [sys.executable, "-m", "runs.web.pdf_text"]
     try:
         done = subprocess.run(  # noqa: S603 - our own module
-            command, input=content, capture_output=True, timeout=PDF_SECONDS, cwd=settings.BASE_DIR
+            command,
+            input=content,
+            capture_output=True,
+            timeout=PDF_SECONDS,
+            cwd=settings.BASE_DIR,
+            env={},  # a reader of strangers' files needs no secrets
         )
     except subprocess.TimeoutExpired:
         raise UnreadableFile(_("{name} takes too long to read.").format(name=name)) from None

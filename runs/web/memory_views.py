@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memory import own
 from memory.errors import MemoryRefused
-from memory.models import Memory, MemoryStatus, MemoryType
+from memory.models import Memory, MemoryType
 from memory.write import MOST_CHARACTERS
 from runs.models import Run
 from runs.web import access, pages
@@ -115,10 +115,7 @@ def export(request: MemberRequest) -> HttpResponse:
 @member
 def source(request: MemberRequest, memory_id: str) -> HttpResponse:
     """One memory that an answer rests on, if the person may see it."""
-    seen = Memory.objects.visible_to(request.user).filter(
-        organization_id=request.membership.organization_id, pk=memory_id
-    )
-    memory = seen.exclude(status=MemoryStatus.PENDING_REVIEW).select_related("project", "group").first()
+    memory = access.memories(request).filter(pk=memory_id).select_related("project", "group").first()
     if memory is None:
         raise Http404
     mine: Any = access.own_runs(request).filter(pk=memory.source_run_id or "")

@@ -389,9 +389,7 @@ def _find_sources(request: MemberRequest, turns: list[Turn], events: dict[str, l
     ids = {memory for found in wanted.values() for memory in found}
     if not ids:
         return
-    seen = Memory.objects.visible_to(request.user).filter(
-        organization_id=request.membership.organization_id, pk__in=ids
-    )
+    seen = access.memories(request).filter(pk__in=ids)
     texts = {memory.pk: memory for memory in seen.defer("search_vector")}
     for turn in turns:
         known = [texts[memory] for memory in wanted.get(turn.run.pk, []) if memory in texts]

@@ -355,7 +355,23 @@ def test_somebody_elses_memory_is_no_source(acme):
     _, mia = member(acme, "mia")
     scope = Scope(acme.organization.pk, user_id=omar.pk, project_id=acme.project.pk)
     private = memory_write("Omar looks for another job", scope, type="episodic")
-    assert mia.get(reverse("web:source", args=[private.pk])).status_code == 404
+    root, superuser = member(acme, "root")
+    root.is_superuser = True
+    root.save()
+    for client in (mia, superuser):
+        assert client.get(reverse("web:source", args=[private.pk])).status_code == 404
+
+
+def test_knowledge_of_another_project_or_taken_back_is_no_source(acme):
+    from memory import curate
+
+    _, client = member(acme, "mia", projects=[acme.project.pk])
+    other = ProjectFactory(organization=acme.organization)
+    elsewhere = memory_write("Secret", Scope(acme.organization.pk, project_id=other.pk), type="archival")
+    wrong = memory_write("Wrong", Scope(acme.organization.pk, project_id=acme.project.pk), type="archival")
+    curate.retract(wrong.pk, None)
+    for memory in (elsewhere, wrong):
+        assert client.get(reverse("web:source", args=[memory.pk])).status_code == 404
 
 
 # files
@@ -367,6 +383,28 @@ def test_a_file_is_context_from_outside_and_not_the_persons_words(acme):
     assert run.goal == "Sum it up"
     assert "## File: report.md" in run.context and "Sales fell." in run.context
     assert "Sales fell." not in RunEvent.objects.get(run=run, seq=2).payload["content"]
+
+
+def pdf(words):
+    """The smallest PDF that says something."""
+    drawn = f"BT /F1 12 Tf 72 720 Td ({words}) Tj ET".encode()
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(drawn), drawn),
+    ]
+    body = b"%PDF-1.4\n"
+    for number, one in enumerate(objects, 1):
+        body += b"%d 0 obj%s endobj\n" % (number, one)
+    return body + b"trailer<</Root 1 0 R/Size 5>>\n%%EOF"
+
+
+def test_a_pdf_is_read_as_text(acme):
+    _, client = member(acme, "mia")
+    run = asked(client, "Sum it up", attachments=SimpleUploadedFile("r.pdf", pdf("Sales fell in May")))
+    assert "## File: r.pdf" in run.context and "Sales fell in May" in run.context
 
 
 @pytest.mark.parametrize(
@@ -650,3 +688,11 @@ def test_whoever_may_not_arrange_groups_looks_only(acme):
     refused = limited.post(reverse("web:new_group"), new_group(acme))  # roles are the organization's
     assert refused.status_code == 422
     assert Group.objects.count() == 1
+
+
+def test_a_page_that_is_not_there_leads_home(acme):
+    _, client = member(acme, "mia")
+    answer = client.get("/nowhere/")
+    assert answer.status_code == 404 and 'href="/"' in answer.content.decode()
+    refused = client.get(reverse("web:new_group"))
+    assert refused.status_code == 403 and 'href="/"' in refused.content.decode()
