@@ -20,7 +20,7 @@ class PrivateFiles(EmailBackend):
             folder.mkdir(FOLDER, parents=True, exist_ok=True)
         elif folder.is_dir() and folder.stat().st_uid == os.geteuid():
             folder.chmod(FOLDER)
-        super().__init__(*args, file_path=file_path, **kwargs)
+        super().__init__(*args, file_path=file_path, **kwargs)  # type: ignore[misc]
 
     def open(self) -> bool:
         if self.stream is None:

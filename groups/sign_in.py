@@ -52,7 +52,7 @@ def account(name: str) -> str:
 
 
 def buckets(request: HttpRequest, name: str) -> list[Bucket]:
-    address = throttles.network_of(BaseThrottle().get_ident(request))  # type: ignore[arg-type]
+    address = throttles.network_of(BaseThrottle().get_ident(request))
     of = account(name)
     found = [
         Bucket(f"sign-in {address}", settings.SIGN_INS_ADDRESS),

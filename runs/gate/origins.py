@@ -82,8 +82,8 @@ def _shown(value: Origin, private: set[tuple[str, int]]) -> Origin:
 def _readable(passage: Passage, private: set[tuple[str, int]]) -> Passage:
     if (passage.run, passage.event) in private:
         return replace(passage, before="", marked=showing.PRIVATE, after="")
-    words = {name: redact.shown(getattr(passage, name)) for name in ("before", "marked", "after")}
-    return replace(passage, **words)
+    before, marked, after = map(redact.shown, (passage.before, passage.marked, passage.after))
+    return replace(passage, before=before, marked=marked, after=after)
 
 
 def _of_memory(passages: Sequence[Passage]) -> set[tuple[str, int]]:

@@ -93,7 +93,7 @@ def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpRes
         "mine": found.run.user_id == request.user.pk,
         "followed": followed(found),
         "said": words.visible(str(said.get("content", ""))),
-        "origins": deciding.where_from(found),
+        "origins": deciding.where_from(found, request.user),
         "decisions": list(found.decisions.select_related("user").order_by("id")),
         "fields": edit.fields(deciding.arguments_of(found), tool.parameters if tool else None),
         "posted": request.POST if request.method == "POST" else {},
