@@ -103,7 +103,7 @@ class Material:
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
         piece.told = self._told(arguments) if keys == "user" else ()
         piece.like, piece.nouns = self._like(declared), declared.nouns
-        piece.keyed = tuple(value for _, _, value in _values(arguments) if value.strip())
+        piece.keyed = tuple(value for _, _, value in values_of(arguments) if value.strip())
         piece.like.append(piece)
         if declared.output_trust == "user":
             self.said.append("\n".join(found.text for found in fields(result)))
@@ -142,7 +142,7 @@ class Material:
     def facts(self, declared: Declaration, arguments: Mapping[str, Any]) -> Facts:
         """Where the call's values came from."""
         found: list[Traced] = []
-        for path, argument, value in _values(arguments):
+        for path, argument, value in values_of(arguments):
             if len(found) == MOST_VALUES:
                 found.append(Traced(argument, "…", "unknown", True, why="more values than are looked at"))
                 break
@@ -153,7 +153,7 @@ class Material:
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
-            ((path, value) for path, _, value in _values(arguments)),
+            ((path, value) for path, _, value in values_of(arguments)),
             self._secrets,
             self._said_words(),
         )
@@ -229,7 +229,7 @@ class Material:
     def _keys(self, declared: Declaration, arguments: Mapping[str, Any]) -> Trust:
         """Who stands behind the values a result was looked up by; what is no key does not count."""
         trusts: list[Trust] = []
-        for path, argument, value in _values(arguments):
+        for path, argument, value in values_of(arguments):
             if value.strip() and not (declared.effect and not declared.steers(argument)):
                 want = _wanted(path, declared)
                 trust = self._find(value, want).trust
@@ -258,7 +258,9 @@ class Material:
     def _told(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """What the person said around the name of a place that is read."""
         places = [
-            words.bare(words.normalise(value)) for _, _, value in _values(arguments) if words.is_place(value)
+            words.bare(words.normalise(value))
+            for _, _, value in values_of(arguments)
+            if words.is_place(value)
         ]
         found = []
         for said in self.said:
@@ -271,7 +273,9 @@ class Material:
     def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """The kinds of value that the person, in one sentence with the place, said to find there."""
         places = [
-            words.bare(words.normalise(value)) for _, _, value in _values(arguments) if words.is_place(value)
+            words.bare(words.normalise(value))
+            for _, _, value in values_of(arguments)
+            if words.is_place(value)
         ]
         return frozenset(
             kind
@@ -312,7 +316,7 @@ class Material:
         if computed is not None:
             return computed
         for other, arguments in self._approved:
-            for path, _, before in _values(arguments):
+            for path, _, before in values_of(arguments):
                 if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
                     return replace(value, trust="user", why="a person approved it in this run")
         return value
@@ -659,7 +663,7 @@ def _counts(text: Text, declared: Declaration) -> bool:
     return len(text.words) >= said
 
 
-def _values(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def values_of(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(path, argument, value) of everything that is said in the arguments."""
     for argument, value in arguments.items():
         for path, leaf in _leaves(value, argument):

@@ -208,3 +208,30 @@ def test_a_source_of_an_argument_the_tool_does_not_have_is_a_problem_at_its_plac
     schema = {"type": "object", "properties": {"to": {"type": "string"}}}
     (problem,) = check('args.to.source == "user" && args.cc.source == "user"', schema)
     assert (problem.column, problem.message) == (34, "the tool has no argument 'cc'")
+
+
+# What was read earlier in the run
+
+BOOKING = {"type": "object", "properties": {"booking": {"type": "string"}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'read.get_booking.fare == "basic"',
+        'read["crm.get_booking"].fare == "basic" && booking != ""',
+        "!has(read.get_booking) || read.get_booking.items.exists(item, item.open)",
+    ],
+)
+def test_a_condition_may_ask_for_what_was_read(text):
+    assert not check(text) and not check(text, BOOKING)
+
+
+def test_an_argument_called_read_is_reached_by_its_full_name():
+    assert holds("args.read == 1", {"read": 1})
+    assert holds("read == 1", {"read": 1})
+
+
+def test_a_condition_over_what_was_read_needs_a_run():
+    with pytest.raises(ConditionError, match="nothing says"):
+        holds('read.get_booking.fare == "basic"', {"booking": "A"})

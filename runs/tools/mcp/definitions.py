@@ -137,7 +137,7 @@ def checker(schema: dict[str, Any]) -> Validator:
     return made
 
 
-# What the hints are worth: they tighten, and never loosen
+# What the hints are worth: they tighten, and speak where no verb does
 
 
 def risk(name: str, definition: dict[str, Any]) -> str:
