@@ -102,15 +102,29 @@ class Router:
         return self._lately[goal]
 
     def _scored(self, goal: str) -> list[Score]:
-        bag = _features(goal)
-        asked = self._weighted(bag)
-        raw = self._corrected(_joined(self._raw(asked), self._evidence(bag), self._worth), asked)
+        asked = self._weighted(_features(goal))
+        raw = [value * share for value, share in zip(self.raw(goal), self.kept(goal), strict=True)]
         order = sorted(range(len(raw)), key=lambda i: -raw[i])
         words = _surface(goal) if order and raw[order[0]] > 0 else {}
         return [
             self._score(i, raw[i], self._matched(i, asked, words, rank == 0) if rank < _EXPLAINED else ())
             for rank, i in enumerate(order)
         ]
+
+    def raw(self, goal: str, without: int | None = None) -> list[float]:
+        """How well each candidate's words suit the goal: 0 and more, only to be compared with each other.
+
+        `without`: the candidate of which the goal is an example, as if it were not.
+        """
+        bag = _features(goal)
+        asked = self._weighted(bag)
+        raw = self._raw(asked)
+        if without is None:
+            return _joined(raw, self._evidence(bag), self._worth)
+        itself = _unit(self._example(bag))
+        given = sum(weight * itself.get(term, 0.0) for term, weight in asked.items())
+        raw[without] = max(raw[without] - given / self._scales[without] / self._asked_length(asked), 0.0)
+        return _joined(raw, self._evidence(bag, (without, bag)), self._worth)
 
     def _score(self, i: int, raw: float, matched: tuple[str, ...]) -> Score:
         """The cosine, bent so that the threshold lies at 0.5 whatever the groups."""
@@ -211,19 +225,23 @@ class Router:
         length = self._asked_length(asked)
         return [total / length for total in totals]
 
-    def _corrected(self, raw: list[float], asked: Vector) -> list[float]:
-        """Each correction speaks alone, to goals like it: summed into the group's vector they drown what
-        the group is for (measured: docs/routing.md). The very goal again scores nothing."""
+    def kept(self, goal: str) -> list[float]:
+        """What each candidate's score for the goal is multiplied by, for what people took away from it.
+
+        Each correction speaks alone, to goals like it: summed into the group's vector they drown what the
+        group is for (measured: docs/routing.md). The very goal again scores nothing.
+        """
+        kept = [1.0] * len(self._candidates)
         if not self._corrections:
-            return raw
+            return kept
+        asked = self._weighted(_features(goal))
         likeness: dict[tuple[int, int], float] = defaultdict(float)
         for term, weight in _unit(asked).items():
             for correction, other in self._corrections.get(term, ()):
                 likeness[correction] += weight * other
-        kept = [1.0] * len(raw)
         for (i, _), like in likeness.items():
             kept[i] = min(kept[i], max(0.0, 1 - like**_CORRECTION))
-        return [value * share if share > 1e-9 else 0.0 for value, share in zip(raw, kept, strict=True)]
+        return [share if share > 1e-9 else 0.0 for share in kept]
 
     def _asked_length(self, asked: Vector) -> float:
         """How much the goal says, in words: unknown ones count in full, function words little.
@@ -250,18 +268,12 @@ class Router:
         """
         belongs, strange = [], []
         for i, text in self._sample():
-            bag = _features(text)
-            asked = self._weighted(bag)
-            raw = self._raw(asked)
-            itself = _unit(self._example(bag))
-            given = sum(weight * itself.get(term, 0.0) for term, weight in asked.items())
-            raw[i] = max(raw[i] - given / self._scales[i] / self._asked_length(asked), 0.0)
-            evidence = self._evidence(bag, (i, bag))
-            belongs.append(max(_joined(raw, evidence, self._worth)))
-            del raw[i], evidence[i]
-            strange.append(max(_joined(raw, evidence, self._worth)))
+            raw = self.raw(text, without=i)
+            belongs.append(max(raw))
+            del raw[i]
+            strange.append(max(raw))
         usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
-        found = _best_cut(belongs, strange)
+        found = best_cut(belongs, strange)
         even = (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
         return even * _LENIENCE
 
@@ -382,13 +394,16 @@ def _sum(parts: Sequence[tuple[Vector, float]]) -> Vector:
     return total
 
 
-def _best_cut(belongs: list[float], strange: list[float]) -> float:
-    """The cut with the most of `belongs` at or above it and of `strange` below; 0 for empty lists."""
-    steps = sorted([(x, 1) for x in belongs] + [(x, -1) for x in strange])
-    best, at, gain, below = 0.0, 0.0, 0, 0.0
+def best_cut(belongs: list[float], strange: list[float], worth: float = 1.0) -> float:
+    """The cut with the most of `belongs` at or above it and of `strange` below; 0 for empty lists.
+
+    `worth`: what one of `strange` counts beside one of `belongs`.
+    """
+    steps = sorted([(x, -1.0) for x in belongs] + [(x, worth) for x in strange])
+    best, at, gain, below = 0.0, 0.0, 0.0, steps[0][0] if steps else 0.0
     for x, kind in steps:
         if gain > best and x > below:
             best, at = gain, (below + x) / 2
-        gain -= kind
+        gain += kind
         below = x
     return at

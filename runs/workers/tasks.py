@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 
 from common.db import is_locked
+from groups import routing
 from memory import duplicates
 from runs.actions import mcp
 from runs.execution import executor, external
@@ -125,9 +126,10 @@ def join_duplicates(*memory_ids: str) -> None:
 def embed_memories() -> None:
     """Give new and edited memories their vectors, where a model embeds."""
     if settings.EMBEDDING_MODEL:
-        from memory.embeddings import filling  # its HTTP client is not loaded where nothing is embedded
+        from memory.embeddings import filling, texts  # not loaded where nothing is embedded
 
         filling.fill_quietly()
+        texts.fill_quietly(routing.texts())
 
 
 def refresh_mcp_server(server_id: str) -> None:
