@@ -133,7 +133,7 @@ def parameters(client, address):
 
 
 def broken(client, things, hostile, chosen, one_of=1):
-    """(page, parameter, value) of each that answered with a 500; `one_of`: how many parameters share a turn."""
+    """(page, parameter, value) of each that answered with a 500; of `one_of` parameters one is asked."""
     values, found = cycle(hostile), []
     for number, (name, method, address) in enumerate(pages(things)):
         if not chosen(name):
