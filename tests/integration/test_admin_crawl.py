@@ -41,7 +41,6 @@ HOSTILE = (
     "[]",
     "{}",
     "1,2,3",
-    "\ud83d\ude00",
     "\ufffe",
     "\u202e",
     "\x01",
@@ -133,13 +132,13 @@ def parameters(client, address):
     return sorted({*PARAMETERS, *found} - {"csrfmiddlewaretoken"})
 
 
-def broken(client, things, hostile, chosen):
-    """(page, parameter, value) of each that answered with a 500."""
+def broken(client, things, hostile, chosen, one_of=1):
+    """(page, parameter, value) of each that answered with a 500; of `one_of` parameters one is asked."""
     values, found = cycle(hostile), []
-    for name, method, address in pages(things):
+    for number, (name, method, address) in enumerate(pages(things)):
         if not chosen(name):
             continue
-        for parameter in parameters(client, address):
+        for parameter in list(parameters(client, address))[number % one_of :: one_of]:
             value = next(values)
             answer = getattr(client, method)(address, {parameter: value})
             if answer.status_code >= 500:
@@ -196,7 +195,10 @@ def test_a_form_with_an_impossible_character_is_refused_and_says_so(root, settin
 
 
 def test_lists_stand_whatever_is_put_into_a_parameter_of_theirs(things, root):
-    assert broken(root, things, HOSTILE, lambda name: name.endswith("changelist") or name in OTHERS) == []
+    def listed(name):
+        return name.endswith("changelist") or name in OTHERS
+
+    assert broken(root, things, HOSTILE, listed, 5) == []
 
 
 @pytest.mark.slow
@@ -212,7 +214,7 @@ def test_so_does_it_with_bodies_that_broke_others(things, root):
     hostile = [text for text in texts if "\x00" not in text]
     assert len(hostile) > 200
 
-    assert broken(root, things, hostile, lambda name: name.endswith("changelist")) == []
+    assert broken(root, things, hostile, lambda name: name.endswith("changelist"), 8) == []
 
 
 @pytest.mark.parametrize("path", ["/nothing/", "/admin/nothing/", "/admin/runs/run/run_x/change/"])
