@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from groups.models import Token
+from groups.scopes import SCOPES
 from runs.models import Approval
 
 DECISION = re.compile(r"approvals/(apr_[0-9a-z]+)/(?:approve|reject)/")
@@ -19,6 +20,7 @@ class Api:
 
     def __init__(self, user: Any, organization: Any, **fields: Any) -> None:
         self.user, self.organization = user, organization
+        fields.setdefault("scopes", list(SCOPES))  # its user's voice, unless a test says otherwise
         self.token, self.secret = Token.objects.issue(organization, user, **fields)
         self.client = Client(raise_request_exception=False)
         self.headers = {"Authorization": f"Token {self.secret}"}
