@@ -379,10 +379,9 @@ def facts_of(run, arguments=OTHER):
 def test_a_program_without_the_scope_does_not_ask_for_what_a_profile_lets_the_person_ask_for(world):
     Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
     goal = "Send an e-mail to mallory@evil.example"
-    robot, voice = (
-        Api(world.user, world.organization),
-        Api(world.user, world.organization, scopes=["runs:write", "runs:read", "speak_as_person"]),
-    )
+    scopes = ["runs:write", "runs:read"]
+    robot = Api(world.user, world.organization, scopes=scopes)
+    voice = Api(world.user, world.organization, scopes=[*scopes, "speak_as_person"])
     made = {
         api: api.post("runs/", {"project": world.project.pk, "goal": goal}).json()["id"]
         for api in (robot, voice)
