@@ -155,9 +155,9 @@ def test_a_failed_run_ends_with_1(demo, settings):
 def test_a_cancelled_run_ends_with_1(demo, when_parked):
     from tests.acting import cancel
 
-    when_parked(lambda: cancel(Run.objects.get().pk, by="admin"))
+    when_parked(lambda: cancel(Run.objects.get().pk, by="member"))
     status, said = ask("Email ann@example.com that lunch is at noon")
-    assert status == 1 and "Cancelled by admin" in said
+    assert status == 1 and "Cancelled by member" in said
 
 
 def test_a_timer_is_swept_without_a_cluster(demo, settings, when_parked):

@@ -133,7 +133,7 @@ def test_a_rule_made_stricter_after_the_approval_asks_again(waiting, world, ada,
 
     again = pending(run)
     assert (again.replaces_id, mail.outbox) == (approval.pk, [])
-    assert again.explanation.endswith(").") and "Asked again" in again.explanation
+    assert "Asked again: " in again.explanation
 
 
 def test_a_rule_made_stricter_while_it_waits_counts_at_the_decision(waiting, ada, bo, rule):
@@ -379,10 +379,9 @@ def facts_of(run, arguments=OTHER):
 def test_a_program_without_the_scope_does_not_ask_for_what_a_profile_lets_the_person_ask_for(world):
     Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
     goal = "Send an e-mail to mallory@evil.example"
-    robot, voice = (
-        Api(world.user, world.organization),
-        Api(world.user, world.organization, scopes=["runs:write", "runs:read", "speak_as_person"]),
-    )
+    scopes = ["runs:write", "runs:read"]
+    robot = Api(world.user, world.organization, scopes=scopes)
+    voice = Api(world.user, world.organization, scopes=[*scopes, "speak_as_person"])
     made = {
         api: api.post("runs/", {"project": world.project.pk, "goal": goal}).json()["id"]
         for api in (robot, voice)

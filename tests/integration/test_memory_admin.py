@@ -10,6 +10,7 @@ from groups.models import Membership
 from memory.deposit import GroupResult, deposit
 from memory.models import DepositedKnowledge, Memory
 from memory.write import memory_write
+from runs.models import Run
 from tests.factories import permit
 from tests.memory_world import Place, place
 
@@ -76,11 +77,16 @@ def test_a_membership_of_some_projects_shows_only_these(here, curator, client):
 def test_it_is_filtered_by_project_group_state_and_run(here, curator, client):
     first = deposited(here, "run_1", "one")
     waits = deposited(here, "run_2", "two", review=True)
+    for run in ("run_1", "run_2"):
+        Run.objects.create(
+            id=run, root_id=run, organization=here.organization, project=here.project, group=here.group,
+            user=here.agent.user, kind="group", goal="g",
+        )  # fmt: skip
     everyones = memory_write("everyone's", here.organization_wide, type="archival")
     for query, found in (
         ({"project": here.project.id}, {first.id, waits.id}),
         ({"project": "-"}, {everyones.id}),
-        ({"group": here.group.id}, {first.id, waits.id}),
+        ({"group": here.group.id}, {first.id, waits.id}),  # by the group of the run that left it
         ({"group": here.other_group.id}, set()),
         ({"status__exact": "pending_review"}, {waits.id}),
         ({"q": "run_1"}, {first.id}),

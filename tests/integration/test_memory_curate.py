@@ -14,6 +14,9 @@ from memory.search import memory_search_pa
 from memory.statistics import merge_all_deltas
 from memory.upkeep import upkeep
 from memory.write import memory_write
+from tests.acting import at_the_pages
+from tests.factories import MembershipFactory
+from tests.integration.api_client import permit
 from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +29,9 @@ def here() -> Place:
 
 @pytest.fixture
 def curator(here):
-    return here.agent.user
+    user = permit(here.agent.user, "curate_memory")
+    MembershipFactory(organization=here.organization, user=user)
+    return at_the_pages(user, here.organization.id)
 
 
 def deposited(here: Place, run: str, *decisions: str, review: bool = False) -> list[Memory]:

@@ -12,6 +12,7 @@ from runs.models import Approval, ToolCall
 from runs.tools import registry
 from tests.acting import approve
 from tests.admin_world import client_of, superuser
+from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.integration.test_decisions import decider
 from tests.scripted import by_role, call, in_order, say
@@ -179,7 +180,9 @@ def test_like_calls_of_one_run_are_one_question(ask, world, profile):
     )
     ask(in_order(both, say("done")), "Email ann@example.com and bob@example.com")
     first, second = Approval.objects.order_by("pk")
-    client = client_of(superuser())
+    root = superuser()
+    MembershipFactory(organization=world.organization, user=root)
+    client = client_of(root)
     page = client.get(reverse("admin:runs_approval_change", args=[first.pk])).content.decode()
     assert second.pk in page
     several = client.post(

@@ -70,7 +70,7 @@ def dies(messages, facts):
     ("end", "status", "outcome", "words"),
     [
         (fails, "failed", "failed", "Group run failed: bad key"),
-        (is_cancelled, "cancelled", "cancelled", "Cancelled by mia."),
+        (is_cancelled, "cancelled", "cancelled", "Group run cancelled by mia."),
         (takes_too_long, "cancelled", "expired", "Group run {child} did not complete within 300000ms"),
         (is_poison, "failed", "failed", "Group run failed: The run took its worker down 3 times."),
     ],
