@@ -38,7 +38,7 @@ from runs.models import (
     WorkerGroup,
 )
 from tests.acting import start
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit, permit_all
 from tests.scripted import Scripted, by_role, call, say
 
 APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
@@ -174,7 +174,7 @@ def person(made: SimpleNamespace | None, username: str, *permissions: str, **fie
 
 
 def superuser(made: SimpleNamespace | None = None, username: str = "root") -> Any:
-    return person(made, username, is_staff=True, is_superuser=True)
+    return permit_all(person(made, username, is_staff=True, is_superuser=True))
 
 
 def client_of(user: Any) -> Client:

@@ -70,8 +70,8 @@ def headers(world: SimpleNamespace) -> dict[str, dict[str, str]]:
     people["member"] = world.user
     people["admin"].is_superuser = True
     people["admin"].save()
-    for name in ("approver", "robot"):
-        people[name].memberships.update(role="decider")
+    for name, role in (("approver", "decider"), ("robot", "decider"), ("admin", "administrator")):
+        people[name].memberships.update(role=role)
     given = {"nobody": {}} | {role: Api(user, org).headers for role, user in people.items()}
     # what a request writes is undone, so that each one would note that its token is in use
     Token.objects.update(last_used_at=timezone.now() + timedelta(days=1))

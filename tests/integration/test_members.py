@@ -221,6 +221,16 @@ def test_a_superuser_runs_the_installation_and_decides_only_as_a_member(here, rf
     assert client_of(stranger).get(url("runs_run_change", here.run.pk)).status_code == 200
 
 
+def test_over_the_api_a_superuser_may_what_their_role_says(here):
+    root = superuser(here)
+    Membership.objects.filter(user=root).update(role="viewer", custom_role=None)
+    body = {"tool": "send_email", "effect": "allow"}
+
+    assert problem(Api(root, here.organization).post("policy/rules/", body)) == (403, "NOT_ENTITLED")
+    Membership.objects.filter(user=root).update(role="administrator")
+    assert Api(root, here.organization).post("policy/rules/", body).status_code == 201
+
+
 # kinds
 
 
