@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0008_retention'),
-        ('runs', '0013_one_key_a_call'),
+        ('runs', '0017_seats'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

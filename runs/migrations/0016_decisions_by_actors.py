@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0008_retention'),
-        ('runs', '0013_one_key_a_call'),
+        ('runs', '0015_outbound'),
     ]
 
     operations = [

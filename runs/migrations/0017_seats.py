@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0014_decisions_by_actors"),
+        ("runs", "0016_decisions_by_actors"),
     ]
 
     operations = [
