@@ -10,13 +10,10 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import idna
-import phonenumbers
-from schwifty import IBAN
-from schwifty.exceptions import SchwiftyException
-from tldextract import TLDExtract
 
 from policy.provenance.words import INVISIBLE
 
@@ -171,15 +168,17 @@ def _is_host(host: str, goes_on: bool) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _suffixes() -> TLDExtract:
-    """The public suffix list as the package brings it; nothing is fetched."""
+def _suffixes() -> Any:
+    """The public suffix list as the package brings it; nothing is fetched. Loaded when it is first needed."""
+    from tldextract import TLDExtract
+
     return TLDExtract(suffix_list_urls=(), cache_dir=None, extra_suffixes=_PRIVATE)
 
 
 @lru_cache(maxsize=4096)
 def _suffix(host: str) -> str:
     found = _suffixes()(host)
-    return found.suffix if found.domain else ""
+    return str(found.suffix) if found.domain else ""
 
 
 def _link(url: str) -> str:
@@ -239,6 +238,9 @@ def _accounts(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _iban(text: str) -> int:
     """How many characters of the text are a valid IBAN; 0 where it does not begin with one."""
+    from schwifty import IBAN  # takes a tenth of a second to load, and few runs need it
+    from schwifty.exceptions import SchwiftyException
+
     plain = [place for place, letter in enumerate(text) if letter.isalnum()]
     try:
         length = IBAN("".join(text[place] for place in plain), allow_invalid=True).spec.iban_length
@@ -254,6 +256,8 @@ def _phones(text: str) -> Iterator[tuple[int, int, str]]:
     if not DIGITS.search(text):
         return
     for found in PHONE.finditer(text):
+        import phonenumbers
+
         written = found[0] if found[0].startswith("+") else f"+{found[0][2:]}"
         try:
             number = phonenumbers.parse(written)

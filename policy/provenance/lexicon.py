@@ -223,6 +223,7 @@ WRITTEN = _set(
 )
 WHO = _set("id ids number sender from author user recipient recipients to cc channel")
 AUTHOR = _set("sender from author user by")
+RECEIVED = _set("transaction payment transfer")  # whoever sends a cent is their sender
 SENT_BY = _set("sender from author user recipient recipients to cc")
 ANSWERS = _set("reply respond answer acknowledge thank thanks react 回复 答复")
 MAILED = _set("com org net gmail hotmail yahoo outlook mail email example info www")

@@ -1,7 +1,7 @@
 """The words of provenance: where a value came from, and what that is worth. Plain values."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Trust = Literal["user", "organization", "outside", "unknown"]
@@ -58,7 +58,8 @@ class Facts:
     asked_for: bool
     why_not_asked_for: str = ""
     carries: tuple[str, ...] = ()  # confidential values it takes to others unasked, by what they are called
-    results: Callable[[], Mapping[str, Any]] = dict  # what was read of the call's record, by tool
+    # What was read of the call's record, by tool.
+    results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
     repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
 
     def source(self, argument: str) -> Trust:

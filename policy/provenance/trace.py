@@ -611,7 +611,10 @@ def _wanted(path: str, declared: Declaration) -> Want:
 def _sent_by(text: Text) -> bool:
     """Whether it says from whom, or to whom, something came that others wrote."""
     last = (split(text.key) or [""])[-1]
-    return text.kind is not None and bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
+    if text.kind is None:
+        return False
+    written = bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
+    return written or (bool(text.piece.nouns & lexicon.RECEIVED) and last in lexicon.AUTHOR | {"from"})
 
 
 def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
