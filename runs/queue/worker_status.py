@@ -119,6 +119,8 @@ class WorkerStatus:
         self.slot: int | None = None  # of this very process
         self.next_slot = -1
         self._parent = 0
+        self._own: Member | None = None  # what this process has written last, and as which version
+        self._version = 0
 
     # Every process
 
@@ -209,11 +211,11 @@ class WorkerStatus:
 
     def begin(self, message: int = 0) -> None:
         if self.slot is not None:
-            self._become(doing=BUSY, begun=self._read(self.slot).begun + 1, message=message)
+            self._become(doing=BUSY, begun=self._mine(self.slot).begun + 1, message=message)
 
     def end(self) -> None:
         if self.slot is not None:
-            own = self._read(self.slot)
+            own = self._mine(self.slot)
             took = time.monotonic() - own.since
             takes = own.takes + WEIGHT * (took - own.takes)
             self._become(doing=IDLE, takes=takes, message=0, holds="", attempt=0)
@@ -221,8 +223,7 @@ class WorkerStatus:
     def hold(self, holds: str, attempt: int) -> None:
         """This worker keeps the lease of this run or call; of none where it is empty."""
         if self.slot is not None:
-            own = self._read(self.slot)
-            self._put(replace(own, holds=holds, attempt=attempt))
+            self._put(replace(self._mine(self.slot), holds=holds, attempt=attempt))
 
     # Forking
 
@@ -250,7 +251,7 @@ class WorkerStatus:
         follow_parent(signal.SIGKILL)
         if os.getppid() != self._parent:  # it died before the kernel was asked
             os._exit(1)
-        self.slot = self.next_slot
+        self.slot, self._own = self.next_slot, None
         self._become(doing=HELPER)
         util.Finalize(None, self._goodbye, exitpriority=0)
 
@@ -261,14 +262,24 @@ class WorkerStatus:
 
     def _become(self, **changed: Any) -> None:
         assert self.slot is not None  # noqa: S101
-        own = self._read(self.slot)
+        own = self._mine(self.slot)
         self._put(replace(own, pid=os.getpid(), since=time.monotonic(), **changed))
+
+    def _mine(self, slot: int) -> Member:
+        """This process's own slot, which nobody else writes."""
+        return self._own or self._read(slot)
 
     def _put(self, member: Member) -> None:
         """Write the older of the slot's two records."""
-        version = max(record[0] for record in self._records(member.slot)) + 1
-        _, _, *values, holds = astuple(member)
-        self.slots.write(2 * member.slot + version % 2, version, *values, holds.encode())
+        if self._own is None or member.slot != self.slot:
+            version = max(record[0] for record in self._records(member.slot)) + 1
+        else:
+            version = self._version + 1
+        if member.slot == self.slot:
+            self._own, self._version = member, version
+        times = (member.since, member.begun, member.takes)
+        values = (member.pid, member.doing, *times, member.message, member.attempt, member.holds.encode())
+        self.slots.write(2 * member.slot + version % 2, version, *values)
 
     def _read(self, slot: int) -> Member:
         """The newest whole record."""
