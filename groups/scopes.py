@@ -20,7 +20,7 @@ SCOPES = {
     "tokens:write": "Issue and revoke one's own tokens",
 }
 DEFAULT = tuple(name for name in SCOPES if name.endswith(":read"))  # of a token that asks for none
-BY_NAME = frozenset({"approvals:decide", "speak_as_person"})  # no token has these unless asked for by name
+BY_NAME = frozenset({"speak_as_person"})  # says whose words a token's are; no address asks for it
 
 
 def reach(scopes: Sequence[str]) -> frozenset[str]:
