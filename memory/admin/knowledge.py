@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin, messages
+from django.core.exceptions import BadRequest, FieldError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -124,6 +125,13 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return DepositedKnowledge.objects.visible_to(request.user)
+
+    def export_action(self, request: HttpRequest) -> Any:
+        """The export page, for the filters of the list. Raises BadRequest for one that is none."""
+        try:
+            return super().export_action(request)
+        except FieldError as error:
+            raise BadRequest(str(error)) from None
 
     def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return {"user": request.user, "actor_at": partial(Actor.of_request, request)}
