@@ -108,6 +108,11 @@ def test_every_page_asks_who_it_is(acme):
         )
 
 
+def test_a_script_whose_session_has_ended_is_not_shown_the_door(acme):
+    answer = Client().get(reverse("web:count"), headers={"HX-Request": "true"})
+    assert answer.status_code == 401 and answer.content == b""
+
+
 def test_a_form_without_the_token_of_its_page_is_refused(acme):
     user, _ = member(acme, "mia")
     strict = Client(enforce_csrf_checks=True)
