@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
@@ -50,7 +50,15 @@ def member(view: View) -> View:
         with timezone.override(time_zone(request)):
             return view(request, *args, **kwargs)
 
-    return never_cache(login_required(guarded))
+    signed_in = login_required(guarded)
+
+    @wraps(view)
+    def asked(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.headers.get("HX-Request") and not request.user.is_authenticated:
+            return HttpResponse(status=401)  # a script's request would put the door into the page
+        return signed_in(request, *args, **kwargs)
+
+    return never_cache(asked)
 
 
 def enter(request: Any, membership: Membership) -> None:

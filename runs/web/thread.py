@@ -7,20 +7,18 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from common.canonical import digest
 from groups import routing
-from memory.models import Memory
 from runs.models import Approval, Rating, Run, RunEvent, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, WaitKind
-from runs.web import access
+from runs.web import access, sources
 from runs.web.access import MemberRequest
+from runs.web.sources import Source
+from runs.web.story import Line, doing, line_of
 
 MOST_EVENTS = 2_000  # of one turn that are read
-SHOWN_WORDS = 400  # characters of a group member's words in the story
-SHOWN_SOURCES = 8
-ESCALATE = "escalate_to_group"
 
 TOLD = (
     EventType.RUN_CREATED,
@@ -42,14 +40,6 @@ TOLD = (
     EventType.RUN_FAILED,
     EventType.RUN_CANCELLED,
 )
-DOES = {  # a tool, and what the agent does with it
-    "memory_search": gettext_lazy("Searches memory"),
-    "memory_write": gettext_lazy("Remembers something"),
-    "blackboard_write": gettext_lazy("Writes on the group's blackboard"),
-    "list_available_groups": gettext_lazy("Looks up the groups"),
-    "http_get": gettext_lazy("Reads a page"),
-    "send_email": gettext_lazy("Sends an e-mail"),
-}
 
 
 @dataclass(frozen=True)
@@ -62,18 +52,6 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of the turn's story. `depth` is how far below the person's own agent it happened."""
-
-    text: str
-    who: str
-    at: datetime
-    depth: int
-    tone: str = ""
-    said: str = ""
-
-
-@dataclass(frozen=True)
 class Question:
     """Something the agent, or a group's member, wants to know."""
 
@@ -82,15 +60,6 @@ class Question:
     text: str
     who: str
     choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Source:
-    """A memory that stood before the agent when it answered."""
-
-    id: str
-    text: str
-    name: str
 
 
 @dataclass
@@ -137,7 +106,11 @@ def read(request: MemberRequest, runs: Sequence[Run]) -> list[Turn]:
     events = _events(every)
     waits, asked = _open_waits(every), _approvals(request, every)
     turns = [_turn(run, below[run.pk], events, waits, asked) for run in runs]
-    _find_sources(request, turns, events)
+    answers = {run.pk: run.output for run in runs if run.output}
+    said = {root: [event for one in below[root] for event in events[one.pk]] for root in answers}
+    found = sources.behind(request, answers, said)
+    for turn in turns:
+        turn.sources = found.get(turn.run.pk, [])
     return turns
 
 
@@ -185,7 +158,7 @@ def _turn(
     for one in tree:
         named = bool(not one.depth and events[one.pk] and events[one.pk][0].payload.get("escalate_to"))
         for event in events[one.pk]:
-            line = _line(one, event, names)
+            line = line_of(one, event, names)
             turn.story += [line] if line else []
             if event.type == EventType.CHILD_CREATED:
                 turn.groups.append(
@@ -245,61 +218,6 @@ def _why(run: Run, event: RunEvent, named: bool) -> str:
     if taken and taken.get("matched"):
         return _("it matches {words}").format(words=", ".join(map(str, taken["matched"][:5])))
     return _("no other fits better") if taken else ""
-
-
-def _line(run: Run, event: RunEvent, names: dict[str, str]) -> Line | None:
-    """The event as a line of the story; None for one that says nothing new."""
-    told = _told(run, event)
-    if told is None:
-        return None
-    text, tone, said = told
-    group = run.group.name if run.group else ""
-    who = " · ".join(filter(None, [group, names.get(event.agent, "")]))
-    return Line(text, who, event.created_at, run.depth, tone, said)
-
-
-def _told(run: Run, event: RunEvent) -> tuple[str, str, str] | None:
-    """What it says, its tone, and words that are quoted."""
-    kind, payload = event.type, event.payload
-    tool = str(payload.get("tool", ""))
-    if kind == EventType.MESSAGE_CREATED:
-        if payload.get("role") == "user" or not run.depth or not str(payload.get("content", "")).strip():
-            return None
-        said = str(payload["content"])
-        return _("says"), "", said if len(said) <= SHOWN_WORDS else f"{said[:SHOWN_WORDS].rstrip()}…"
-    if kind == EventType.CHILD_CREATED:
-        return _("Asks the group {name}").format(name=payload.get("group", "")), "", ""
-    if kind == EventType.TOOL_CALLED:
-        return None if tool == ESCALATE else (doing(tool), "", "")
-    if kind == EventType.TOOL_WAITS:
-        return _("Asks you"), "warn", str(payload.get("question", ""))
-    if kind == EventType.TOOL_REQUIRES_APPROVAL:
-        return _("Needs an approval for {tool}").format(tool=tool), "warn", ""
-    if kind == EventType.TOOL_APPROVED:
-        return _("Approved by {who}").format(who=payload.get("by") or _("a person")), "good", ""
-    if kind in (EventType.TOOL_REJECTED, EventType.TOOL_EXPIRED):
-        return _rejected(kind, payload), "bad", ""
-    if kind in (EventType.TOOL_FAILED, EventType.TOOL_BLOCKED):
-        return str((payload.get("error") or {}).get("message", "")), "bad", ""
-    if kind == EventType.TOOL_OUTCOME_UNKNOWN:
-        return _("{tool} was interrupted; a person has to say what happened").format(tool=tool), "warn", ""
-    if kind == EventType.MODEL_RETRIED:
-        return _("The model did not answer: {why}").format(why=payload.get("message", "")), "bad", ""
-    if kind in (EventType.RUN_FAILED, EventType.RUN_CANCELLED) and run.depth:
-        return str((payload.get("error") or {}).get("message", "")), "bad", ""
-    return None
-
-
-def _rejected(kind: str, payload: dict[str, Any]) -> str:
-    if kind == EventType.TOOL_EXPIRED:
-        return _("Nobody decided in time")
-    return str((payload.get("error") or {}).get("message", "")) or _("Rejected")
-
-
-def doing(tool: str) -> str:
-    """What the agent does with a tool, in words."""
-    said = DOES.get(tool)
-    return str(said) if said else _("Uses {tool}").format(tool=tool)
 
 
 def _questions(run: Run, events: list[RunEvent], waits: list[Wait], names: dict[str, str]) -> list[Question]:
@@ -381,58 +299,3 @@ def _agent_now(events: list[RunEvent]) -> str:
         if event.type in (EventType.MESSAGE_CREATED, EventType.TOOL_COMPLETED):
             break
     return _("thinks")
-
-
-def _find_sources(request: MemberRequest, turns: list[Turn], events: dict[str, list[RunEvent]]) -> None:
-    """The memories behind each answer that its person may read: those whose words or ids it repeats first."""
-    wanted = {turn.run.pk: _remembered(turn, events) for turn in turns if turn.run.output}
-    ids = {memory for found in wanted.values() for memory in found}
-    if not ids:
-        return
-    seen = access.memories(request).filter(pk__in=ids)
-    texts = {memory.pk: memory for memory in seen.defer("search_vector")}
-    for turn in turns:
-        known = [texts[memory] for memory in wanted.get(turn.run.pk, []) if memory in texts]
-        cited = [memory for memory in known if quoted(memory, turn.run.output or "")]
-        turn.sources = [_source(memory) for memory in cited[:SHOWN_SOURCES]]
-
-
-def _remembered(turn: Turn, events: dict[str, list[RunEvent]]) -> list[str]:
-    """The memories that any speaker of the turn was shown, or found, each once."""
-    found: dict[str, None] = {}
-    for run_id in [turn.run.pk, *(one for one in events if one != turn.run.pk)]:
-        for event in events.get(run_id, []):
-            if event.type == EventType.MESSAGE_CREATED:
-                found |= {str(memory.get("id")): None for memory in event.payload.get("memories") or []}
-            elif event.type == EventType.TOOL_COMPLETED:
-                found |= dict.fromkeys(_hits(event.payload.get("result")))
-    return list(found)
-
-
-def _hits(result: Any) -> list[str]:
-    """The ids of the memories in the result of a search."""
-    hits = result.get("results") if isinstance(result, dict) else None
-    return [str(hit["id"]) for hit in hits or [] if isinstance(hit, dict) and "id" in hit]
-
-
-PASSAGE = 40  # characters that have to be the same for an answer to repeat a memory
-
-
-def quoted(memory: Memory, answer: str) -> bool:
-    """Whether the answer names the memory, or repeats a passage of it word for word."""
-    if memory.pk in answer:
-        return True
-    if memory.metadata.get("source") == "run_outcome":  # it remembers the question itself
-        return False
-    said = " ".join(answer.split())
-    for line in memory.content.splitlines():
-        text = " ".join(line.split())
-        if len(text) >= PASSAGE // 2 and text[:PASSAGE] in said:
-            return True
-    return False
-
-
-def _source(memory: Memory) -> Source:
-    heading = next((line.strip("# ").strip() for line in memory.content.splitlines() if line.strip()), "")
-    name = str(memory.metadata.get("path") or memory.metadata.get("title") or "")
-    return Source(memory.pk, heading[:100], name)

@@ -122,6 +122,23 @@ def test_words_appear_as_they_come_and_never_as_markup(open_page: Any) -> None:
     expect(page.locator("[data-live]")).to_be_hidden()
 
 
+def test_words_that_could_not_be_sent_are_not_lost(open_page: Any) -> None:
+    made = acme()
+    mia = somebody(made, "mia")
+    Scripted.play = staticmethod(by_role(Personal_agent=[say("Six euros.")]))
+    page = open_page(mia, DESK)
+    page.goto("/")
+    page.get_by_label("What should your agent do?").fill("What is the price?")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".turn")
+    page.context.clear_cookies()
+    page.get_by_label("What should your agent do?").fill("And in dollars?")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("alert")).to_contain_text("What you wrote is still there")
+    expect(page.get_by_label("What should your agent do?")).to_have_value("And in dollars?")
+
+
 def test_without_scripts_everything_but_the_live_part_works(open_page: Any) -> None:
     made = acme()
     somebody(made, "mia")

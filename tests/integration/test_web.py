@@ -108,6 +108,11 @@ def test_every_page_asks_who_it_is(acme):
         )
 
 
+def test_a_script_whose_session_has_ended_is_not_shown_the_door(acme):
+    answer = Client().get(reverse("web:count"), headers={"HX-Request": "true"})
+    assert answer.status_code == 401 and answer.content == b""
+
+
 def test_a_form_without_the_token_of_its_page_is_refused(acme):
     user, _ = member(acme, "mia")
     strict = Client(enforce_csrf_checks=True)
@@ -395,10 +400,13 @@ def pdf(words):
         b"/Resources<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
         b"<</Length %d>>stream\n%s\nendstream" % (len(drawn), drawn),
     ]
-    body = b"%PDF-1.4\n"
+    body, places = b"%PDF-1.4\n", []
     for number, one in enumerate(objects, 1):
+        places.append(len(body))
         body += b"%d 0 obj%s endobj\n" % (number, one)
-    return body + b"trailer<</Root 1 0 R/Size 5>>\n%%EOF"
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    tail = b"trailer<</Root 1 0 R/Size 5>>\nstartxref\n%d\n%%%%EOF" % len(body)
+    return body + b"xref\n0 5\n0000000000 65535 f \n" + table + tail
 
 
 def test_a_pdf_is_read_as_text(acme):

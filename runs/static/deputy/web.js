@@ -245,6 +245,16 @@
     followAll();
     tell();
   };
+  // What could not be sent stays in its field, and the page says so.
+  for (const name of ["htmx:responseError", "htmx:sendError"]) {
+    document.addEventListener(name, (event) => {
+      if (!event.target.closest("[data-composer]")) return;
+      const told = document.querySelector("[data-failed]");
+      told.hidden = false;
+      told.scrollIntoView({ block: "center" });
+    });
+  }
+
   document.addEventListener("htmx:afterSettle", (event) => {
     begin();
     if (event.detail.target?.id !== "main") return;
