@@ -90,12 +90,12 @@ def remember_outcome(
 
 def _episodic(result: GroupResult) -> Iterable[Memory]:
     """DECISION, EVIDENCE and TODO at {organization, project, group}, each once."""
-    board = Scope(result.organization_id, project_id=result.project_id, group_id=result.group_id)
+    blackboard = Scope(result.organization_id, project_id=result.project_id, group_id=result.group_id)
     kinds = {"DECISION": result.decisions, "EVIDENCE": result.evidence, "TODO": result.todos}
     for kind, contents in kinds.items():
         for content in dict.fromkeys(text for text in map(_text, contents) if text):
             yield Memory(
-                **_columns(board),
+                **_columns(blackboard),
                 type=MemoryType.EPISODIC,
                 content=content,
                 metadata={"memory_type": kind, "source_run_id": result.run_id},

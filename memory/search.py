@@ -111,8 +111,8 @@ def memory_search_tiered(query: str, scope: Scope, limit: int = 10) -> list[Hit]
     third = max(1, ceil((limit - half) / 3))
     tiers = [Tier(4, third, _knowledge(organization, project))]
     if project is not None and scope.group_id is not None:
-        board = Scope(organization, project_id=project, group_id=scope.group_id)
-        tiers.append(Tier(1, half, [board.key(MemoryType.CORE), board.key(MemoryType.EPISODIC)]))
+        blackboard = Scope(organization, project_id=project, group_id=scope.group_id)
+        tiers.append(Tier(1, half, [blackboard.key(MemoryType.CORE), blackboard.key(MemoryType.EPISODIC)]))
     if project is not None:
         tiers.append(Tier(2, third, [Scope(organization, project_id=project).key(MemoryType.CORE)]))
     if project is not None and scope.agent_instance_id is not None:

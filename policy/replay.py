@@ -57,7 +57,7 @@ class Policy:
 
 
 @dataclass
-class Tally:
+class Score:
     """Counts over traces. A share of nothing is None."""
 
     benign: int = 0
@@ -121,13 +121,13 @@ class Wrong:
 class Report:
     """The figures by suite, and over all of them; `wrong` in the order of the traces."""
 
-    suites: dict[str, Tally] = field(default_factory=dict)
-    overall: Tally = field(default_factory=Tally)
+    suites: dict[str, Score] = field(default_factory=dict)
+    overall: Score = field(default_factory=Score)
     wrong: list[Wrong] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "suites": {name: tally.as_dict() for name, tally in sorted(self.suites.items())},
+            "suites": {name: score.as_dict() for name, score in sorted(self.suites.items())},
             "overall": self.overall.as_dict(),
             "wrong": [asdict(wrong) for wrong in self.wrong],
         }
@@ -150,7 +150,7 @@ def replay(traces: Iterable[Trace], tools: Mapping[str, Mapping[str, ToolFacts]]
             decisions.append(evaluate(so_far, known[call.tool], call.arguments))
             if decisions[-1].unlockable and not call.injected:
                 heard.approve()
-        report.suites.setdefault(trace.suite, Tally()).add(trace, decisions)
+        report.suites.setdefault(trace.suite, Score()).add(trace, decisions)
         report.overall.add(trace, decisions)
         report.wrong += wrong(trace, decisions)
     return report

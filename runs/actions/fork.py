@@ -192,7 +192,7 @@ def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
 
 
 def _copy_calls(old: str, new: str, state: State) -> None:
-    """The ledger of what has been done, for its results. The keys are the new run's: no effect follows."""
+    """The tool calls that have been done, for its results. The keys are the new run's: no effect follows."""
     call_ids: Iterable[str] = list(state.calls)
     keys = [digest("forked", new, call_id) for call_id in call_ids]
     execute(COPY_CALLS, [new, [ids.call_id() for _ in keys], list(call_ids), keys, old])

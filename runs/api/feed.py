@@ -1,6 +1,7 @@
 """What wakes the followers of a process: one LISTEN, one look a second, however many they are.
 
-Notifications are hints. What happened is read from the log, over one further connection that all
+A notification only says that a look is worth while. What happened is read from the log, over one further
+connection that all
 followers of the process share; nobody holds one of their own.
 """
 
@@ -23,7 +24,7 @@ from runs.outbound.following import Delta
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0  # what a lost hint may cost
+POLL_SECONDS = 1.0  # what a lost notification may cost
 AWAY_SECONDS = 1.0  # between two attempts to reach the database
 
 ANNOUNCE_SECONDS = 10.0  # between two times of saying who follows
@@ -132,16 +133,16 @@ class Feed:
                 self._wake(root_id)
             seen: dict[str, int] = {}
             while True:
-                async for hint in connection.notifies(timeout=POLL_SECONDS):
-                    self._hear(hint)
+                async for heard in connection.notifies(timeout=POLL_SECONDS):
+                    self._hear(heard)
                 seen = await self._look(connection, seen)
         finally:
             await connection.close()
 
-    def _hear(self, hint: psycopg.Notify) -> None:
-        if hint.channel == CHANNEL:
-            self._wake(hint.payload)
-        elif delta := following.read(hint.payload):
+    def _hear(self, heard: psycopg.Notify) -> None:
+        if heard.channel == CHANNEL:
+            self._wake(heard.payload)
+        elif delta := following.read(heard.payload):
             for woken in self.followers.get(delta.root_id, ()):
                 woken.hear(delta)
 

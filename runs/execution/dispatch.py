@@ -180,7 +180,7 @@ def record_answer(
     agent: AgentContext | None = None,
     row_id: str = "",
 ) -> Child | None:
-    """Put a tool's answer into the log and the ledger."""
+    """Put a tool's answer into the log and its tool call."""
     call = claimed.state.calls[call_id]
     if isinstance(answer, Done):
         succeed(claimed, call, answer)

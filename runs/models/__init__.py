@@ -7,7 +7,7 @@ from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
 from .notices import ApprovalNotice
-from .operations import Tally, TallyCursor, WorkerGroup
+from .operations import EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .queue import QueueMessage
 from .runs import Run
@@ -22,6 +22,8 @@ __all__ = [
     "Carrier",
     "Conversation",
     "DeliveryStatus",
+    "EventCount",
+    "EventCountCursor",
     "Follower",
     "IdempotencyRecord",
     "McpServer",
@@ -32,8 +34,6 @@ __all__ = [
     "Rating",
     "Run",
     "RunEvent",
-    "Tally",
-    "TallyCursor",
     "ToolCall",
     "ToolState",
     "Wait",

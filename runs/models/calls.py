@@ -1,4 +1,4 @@
-"""The ledger of tool calls."""
+"""What became of each tool call."""
 
 from django.db import models
 from django.db.models import Q

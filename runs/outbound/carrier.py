@@ -28,8 +28,8 @@ from runs.queue.broker import CHANNEL as QUEUE_CHANNEL
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 5.0  # what a lost hint of new calls may cost
-LOOK_SECONDS = 0.5  # what a lost hint that a call is dropped may cost
+POLL_SECONDS = 5.0  # what a lost notification of new calls may cost
+LOOK_SECONDS = 0.5  # what a lost notification that a call is dropped may cost
 GATHER_SECONDS = 0.004  # answers of this time are written together
 MOST = 500  # calls taken, or answers written, at once
 LOCKED_SECONDS = 0.05  # between two looks at a call that somebody has locked
@@ -104,13 +104,13 @@ class Carrier:
             for channel in (CHANNEL, DROPPED, FOLLOW):
                 await own.execute(f"LISTEN {channel}")
             self.hinted.set()
-            async for hint in own.notifies():
-                if hint.channel == CHANNEL:
+            async for heard in own.notifies():
+                if heard.channel == CHANNEL:
                     self.hinted.set()
-                elif hint.channel == DROPPED:
-                    self._drop_of(hint.payload)
+                elif heard.channel == DROPPED:
+                    self._drop_of(heard.payload)
                 else:
-                    self.words.follow(hint.payload)
+                    self.words.follow(heard.payload)
         finally:
             await own.close()
 

@@ -7,7 +7,7 @@ CHANNEL = "deputy_deltas"
 FOLLOW = "deputy_follow"  # says the root of a tree that somebody has begun to follow
 KEPT_SECONDS = 30  # a follower says so again, more often than this
 
-# Carriers hear of it at once, and find it in the table should the hint be lost.
+# Carriers hear of it at once, and find it in the table should the notification be lost.
 ANNOUNCE = f"""
 INSERT INTO runs_follower (root_id, until)
 SELECT unnest(%s::text[]), now() + {KEPT_SECONDS} * interval '1 second'
@@ -28,7 +28,7 @@ class Delta:
 
 
 def read(payload: str) -> Delta | None:
-    """The hint's words; None for what is no such hint."""
+    """The notification's words; None for what is no such notification."""
     try:
         return Delta(*json.loads(payload))
     except (ValueError, TypeError):

@@ -13,7 +13,7 @@ from runs.outbound.following import CHANNEL
 from runs.outbound.table import Table, Taken
 
 EVERY_SECONDS = 0.1
-MOST_BYTES = 6000  # of words in one hint
+MOST_BYTES = 6000  # of words in one notification
 
 
 class Words:
@@ -48,7 +48,7 @@ class Words:
         self.followed.add(root_id)
 
     async def look(self, table: Table) -> None:
-        """Which of the trees at hand are followed still; a hint of a new follower may have been lost."""
+        """Which of the trees at hand are followed still; a lost notification is made up for."""
         if time.monotonic() > self.told_until:
             self.told_until = time.monotonic() + 1
             self.followed = await table.followed({call.root_id for call in self.calls.values()})
@@ -71,13 +71,13 @@ class Words:
 
 
 def parts(text: str) -> list[str]:
-    """The text in pieces that fit a hint: a character takes four bytes at most, and an escape six."""
+    """The text in pieces that fit a notification: a character takes four bytes at most, and an escape six."""
     size = MOST_BYTES // 6
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def delta(call: Taken, text: str) -> str:
-    """The hint: root, run, the last seq its model had seen, the agent, and the words."""
+    """The notification: root, run, the last seq its model had seen, the agent, and the words."""
     receipt = json.loads(call.receipt)
     told = [call.root_id, call.run_id, receipt["saw"], receipt["agent"], text]
     return packing.text(told)

@@ -1,7 +1,7 @@
 """django-q2's broker on PostgreSQL.
 
 An enqueue is an INSERT of the caller's transaction. Whoever takes messages holds a connection of its
-own: it takes several with one statement, sleeps until a hint says that there is more, and looks by
+own: it takes several with one statement, sleeps until a notification says that there is more, and looks by
 itself every POLL_SECONDS. Taking is a lease in the row; a message whose lease ends is taken again,
 which is harmless: the claim decides who drives a run.
 
@@ -29,7 +29,7 @@ from runs.queue.worker_status import IDLE, Member
 logger = logging.getLogger(__name__)
 
 CHANNEL = "deputy_queue"
-POLL_SECONDS = 5.0  # what a lost hint may cost
+POLL_SECONDS = 5.0  # what a lost notification may cost
 LISTEN_SECONDS = 0.2  # between two looks at whether this process is to stop
 AWAY_SECONDS = 0.5  # between two attempts to reach the database
 FULL_SECONDS = 0.01  # between two looks at whether a worker is free
@@ -168,7 +168,7 @@ class Taker:
     def __init__(self, queue: str) -> None:
         self.queue = queue
         self.connection: Any = None
-        self.look_at = 0.0  # when to ask the database again, unless a hint comes first
+        self.look_at = 0.0  # when to ask the database again, unless a notification comes first
         self.away = False
         self.pace = Pace()
         self.turns = Turns()
@@ -202,7 +202,7 @@ class Taker:
         self.away = False
 
     def _hinted(self) -> bool:
-        """Wait a moment for a hint, no longer than until the next look."""
+        """Wait a moment for a notification, no longer than until the next look."""
         wait = max(0.0, min(LISTEN_SECONDS, self.look_at - time.monotonic()))
         heard = list(self.connection.notifies(timeout=wait, stop_after=1))
         return bool(heard) or time.monotonic() >= self.look_at

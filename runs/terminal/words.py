@@ -47,8 +47,8 @@ class Listener:
                 if time.monotonic() - announced >= ANNOUNCE_SECONDS:
                     own.execute(ANNOUNCE, [[self.root_id]])
                     announced = time.monotonic()
-                for hint in own.notifies(timeout=LOOK_SECONDS):
-                    self._hear(following.read(hint.payload) if hint.channel == CHANNEL else None)
+                for heard in own.notifies(timeout=LOOK_SECONDS):
+                    self._hear(following.read(heard.payload) if heard.channel == CHANNEL else None)
         except psycopg.Error:
             return
         finally:

@@ -14,8 +14,8 @@ from tests.scripted import Scripted
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_hints_left():
-    """Tests that commit leave a sender of hints behind, whose connection would keep the database open."""
+def no_notifications_left():
+    """Tests that commit leave a sender of notifications behind, whose connection holds the database open."""
     yield
     if notifications._sender:
         notifications._wanted.set()  # with nothing pending it ends

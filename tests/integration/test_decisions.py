@@ -251,10 +251,10 @@ def test_edited_arguments_replace_the_old_ones_wholly(waiting, approver):
     resumed(run)
 
     assert [m.to for m in mail.outbox] == [["b@example.com"]]
-    ledger = ToolCall.objects.get(run=run)
-    assert (ledger.arguments, ledger.effective_arguments) == (TO, edited)
+    kept = ToolCall.objects.get(run=run)
+    assert (kept.arguments, kept.effective_arguments) == (TO, edited)
     assert payload(run, "tool.called")["arguments"] == edited
-    assert payload(run, "tool.called")["idempotency_key"] == ledger.idempotency_key
+    assert payload(run, "tool.called")["idempotency_key"] == kept.idempotency_key
 
 
 def test_an_edit_that_fails_the_schema_is_refused_and_leaves_it_pending(waiting, approver):

@@ -71,10 +71,10 @@ def test_a_retracted_memory_is_not_found_until_it_is_restored(here, curator):
 def test_an_edit_keeps_what_was_and_the_lineage(here, curator):
     (memory,) = deposited(here, "run_1", "the report")
     deposited_at = memory.metadata["deposited_at"]
-    curate.edit(memory.id, curator, content="the ledger", metadata={"topic": "money"})
+    curate.edit(memory.id, curator, content="the register", metadata={"topic": "money"})
     memory.refresh_from_db()
     assert found(here) == []
-    assert found(here, "ledger") == [memory.id]
+    assert found(here, "register") == [memory.id]
     assert memory.metadata["topic"] == "money"
     assert memory.metadata["deposited_at"] == deposited_at
     assert memory.revisions.get().before["content"] == "the report"

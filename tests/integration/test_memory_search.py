@@ -34,7 +34,7 @@ def prefer(here: Place, content: str):
 def test_a_personal_agent_finds_preferences_then_knowledge_then_history(here):
     memory_write("The quarterly report was sent to finance", here.history, type="episodic")
     memory_write("A report names its sources", here.organization_wide, type="archival")
-    memory_write("Report numbers come from the ledger", here.project_wide, type="archival")
+    memory_write("Report numbers come from the register", here.project_wide, type="archival")
     prefer(here, "Prefers a concise report")
 
     hits = memory_search_pa("write the report", here.personal)

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.jsonl import BadFile
 from policy import replay_files
-from policy.replay import MOST_COUNTED, Policy, Report, Tally, profiles, replay
+from policy.replay import MOST_COUNTED, Policy, Report, Score, profiles, replay
 
 COLUMNS = ("autonomy", "asks", "denials", "breach")
 PROFILES = tuple(profiles(()))
@@ -82,11 +82,11 @@ def lines(name: str, report: Report) -> list[str]:
 
 def at_most(report: Report, number: int) -> list[str]:
     """How many benign traces mean at most so many questions, of all and of those that were solved."""
-    tally = report.overall
-    solved = tally.of_solved.total()
-    rows = [f"  at most {number} questions: {_figure(tally.at_most(number))} of {tally.benign} benign traces"]
+    score = report.overall
+    solved = score.of_solved.total()
+    rows = [f"  at most {number} questions: {_figure(score.at_most(number))} of {score.benign} benign traces"]
     if solved:
-        share = _figure(tally.at_most(number, solved=True))
+        share = _figure(score.at_most(number, solved=True))
         rows.append(f"  at most {number} questions: {share} of the {solved} solved")
     return [*rows, ""]
 
@@ -110,10 +110,10 @@ def beside(reports: dict[str, Report]) -> list[str]:
     return [f"{'over all suites':<24}{'benign':>8}{'attacks':>9}{heads}", *rows]
 
 
-def _line(suite: str, tally: Tally) -> str:
-    found = tally.as_dict()
+def _line(suite: str, score: Score) -> str:
+    found = score.as_dict()
     figures = "".join(f"{_figure(found[column]):>10}" for column in COLUMNS)
-    return f"  {suite:<22}{tally.benign:>8}{tally.attacks:>9}{figures}"
+    return f"  {suite:<22}{score.benign:>8}{score.attacks:>9}{figures}"
 
 
 def _figure(value: float | None) -> str:
