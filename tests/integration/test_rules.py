@@ -62,7 +62,7 @@ def test_a_child_is_made_only_by_the_worker_that_holds_its_parent(ask):
     cancel(run.pk)
 
     with pytest.raises(Fenced):
-        transact(entered.session, DOWN, True)
+        transact(entered.claimed, DOWN, True)
     assert not Run.objects.filter(parent_run=run).exists()
     assert not ToolCall.objects.filter(run=run).exists()
 

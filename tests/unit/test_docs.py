@@ -40,7 +40,11 @@ def test_the_flow_is_long_enough_to_be_one():
 def test_each_file_of_the_flow_has_the_names_to_look_for(file, names):
     text = page(file)
     assert names
-    missing = [name for name in names if not re.search(rf"^\s*(?:async def|def|class)\s+{name}\b", text, re.MULTILINE)]
+    missing = [
+        name
+        for name in names
+        if not re.search(rf"^\s*(?:async def|def|class)\s+{name}\b", text, re.MULTILINE)
+    ]
     assert not missing
 
 
