@@ -87,7 +87,14 @@ RULES = {
         HAVING count(e.seq) <> r.attempt OR count(DISTINCT e.payload->>'attempt') <> r.attempt""",
     "who is at work has a lease, and nobody else": """
         SELECT r.id FROM runs_run r
-        WHERE (r.status = 'running' AND r.driver = 'internal') <> (r.lease_expires_at IS NOT NULL)""",
+        WHERE CASE WHEN r.status = 'running' AND r.driver = 'internal'
+            THEN r.lease_expires_at IS NULL
+                 AND NOT EXISTS (SELECT FROM runs_outboundcall o WHERE o.run_id = r.id)
+            ELSE r.lease_expires_at IS NOT NULL END""",
+    "a run with outbound calls is at work, as their attempt, and in nobody's hands": """
+        SELECT o.run_id FROM runs_outboundcall o LEFT JOIN runs_run r ON r.id = o.run_id
+        WHERE r.status IS DISTINCT FROM 'running' OR r.attempt <> o.attempt
+            OR r.lease_expires_at IS NOT NULL""",
     "a run ends once": """
         SELECT e.run_id FROM runs_runevent e
         WHERE e.type IN ('run.completed', 'run.failed', 'run.cancelled') GROUP BY 1 HAVING count(*) > 1""",
@@ -98,7 +105,9 @@ RULES = {
 
 NARROWED = ", ".join(
     f"{table} AS NOT MATERIALIZED (SELECT * FROM public.{table} WHERE organization_id = %(organization)s)"
-    for table in ("runs_run", "runs_runevent", "runs_wait", "runs_toolcall", "runs_approval")
+    for table in (
+        *("runs_run", "runs_runevent", "runs_wait", "runs_toolcall", "runs_approval", "runs_outboundcall"),
+    )
 )
 ALL_RULES = f"WITH {NARROWED} " + " UNION ALL ".join(
     f"SELECT '{rule.replace(chr(39), chr(39) * 2)}', of.id FROM ({sql}) of(id)" for rule, sql in RULES.items()
