@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 # What each address is about, by the beginning of its name.
 THINGS = {
     "api-run": Run,
+    "api-job": Run,
     "api-call": ToolCall,
     "api-approval": Approval,
     "api-group": Group,
@@ -45,6 +46,7 @@ BODIES = {
     "api-run-message": {"content": "x"},
     "api-run-fork": {"seq": 2},
     "api-run-signal": {"correlation_key": "k"},
+    "api-job-signal": {"correlation_key": "k"},
     "api-run-calls": {"call_id": "1", "name": "ask_user", "arguments": {"question": "?"}},
     "api-run-complete": {"output": "x"},
     "api-run-fail": {"message": "x"},
