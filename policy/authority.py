@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
+from django.utils.translation import gettext_noop
 
 from groups import accounts, member_permissions
 from groups.actors import Actor, Via
@@ -61,7 +62,7 @@ class Need:
     whole: bool = False
     words: bool = False
     operator: bool = False
-    refused: str = "You may not do this."
+    refused: str = gettext_noop("You may not do this.")
 
 
 VERBS: dict[Verb, Need] = {
@@ -72,7 +73,7 @@ VERBS: dict[Verb, Need] = {
         ("runs.cancel_run",),
         "runs:write",
         own=True,
-        refused="This is somebody else's run; you may look, but not steer it.",
+        refused=gettext_noop("This is somebody else's run; you may look, but not steer it."),
     ),
     Verb.SPEAK_AS_PERSON: Need(
         "Speak to a run as its person",
@@ -80,7 +81,7 @@ VERBS: dict[Verb, Need] = {
         SPEAK,
         only_own=True,
         words=True,
-        refused="Only the person a run works for speaks as that person.",
+        refused=gettext_noop("Only the person a run works for speaks as that person."),
     ),
     Verb.ANSWER: Need(
         "Answer what a run asks its person",
@@ -88,54 +89,54 @@ VERBS: dict[Verb, Need] = {
         SPEAK,
         only_own=True,
         words=True,
-        refused="Only the person a run works for answers what it asks.",
+        refused=gettext_noop("Only the person a run works for answers what it asks."),
     ),
     Verb.DRIVE: Need(
         "Drive a run from outside",
         (),
         "runs:write",
         only_own=True,
-        refused="This is somebody else's run; only their own agent drives it.",
+        refused=gettext_noop("This is somebody else's run; only their own agent drives it."),
     ),
     Verb.CANCEL: Need(
         "Cancel a run",
         ("runs.cancel_run",),
         "runs:write",
         own=True,
-        refused="This is somebody else's run; you may look, but not steer it.",
+        refused=gettext_noop("This is somebody else's run; you may look, but not steer it."),
     ),
     Verb.FORK: Need(
         "Run again from an event",
         ("runs.start_run",),
         "runs:write",
         only_own=True,
-        refused="Only the person a run works for can run it again.",
+        refused=gettext_noop("Only the person a run works for can run it again."),
     ),
     Verb.DECIDE: Need(
         "Decide an approval",
         ("runs.decide_approval",),
         "approvals:decide",
-        refused="You may not decide approvals of this project.",
+        refused=gettext_noop("You may not decide approvals of this project."),
     ),
     Verb.RESOLVE_REVIEW: Need(
         "Say what became of an interrupted call",
         ("runs.resolve_review",),
         "approvals:decide",
-        refused="You may not say what became of this call.",
+        refused=gettext_noop("You may not say what became of this call."),
     ),
     Verb.GRANT: Need(
         "Make a standing approval",
         ("policy.add_grant", "runs.decide_approval"),
         "policy:write",
         operator=True,
-        refused="This takes the permissions policy.add_grant and runs.decide_approval.",
+        refused=gettext_noop("This takes the permissions policy.add_grant and runs.decide_approval."),
     ),
     Verb.REVOKE: Need(
         "Revoke a standing approval",
         ("policy.change_grant", "runs.decide_approval"),
         "policy:write",
         operator=True,
-        refused="This takes the permissions policy.change_grant and runs.decide_approval.",
+        refused=gettext_noop("This takes the permissions policy.change_grant and runs.decide_approval."),
     ),
     Verb.CURATE: Need(
         "Curate knowledge",
@@ -144,7 +145,7 @@ VERBS: dict[Verb, Need] = {
         own=True,
         whole=True,
         operator=True,
-        refused="This takes the permission memory.curate_memory.",
+        refused=gettext_noop("This takes the permission memory.curate_memory."),
     ),
     Verb.ARRANGE_GROUPS: Need("Arrange groups and seats", (), "groups:write", whole=True, operator=True),
     Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", (), "policy:write", whole=True, operator=True),

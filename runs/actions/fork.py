@@ -81,10 +81,10 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "") -> str:
         agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
         members = _members(old, events[0].payload, agent)
         log = begin(_new(old, state, _origin(old, seq), events[0].payload, members), now)
+        own = can(actor, Verb.SPEAK_AS_PERSON, old)
         for event in events[1:]:
-            log.append(*_copied(event))
+            log.append(*_copied(event, own))
         if content.strip():
-            own = can(actor, Verb.SPEAK_AS_PERSON, old)
             log.append(EventType.MESSAGE_CREATED, said(actor, content.strip(), MessageType.STATUS, own))
         waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
@@ -176,11 +176,16 @@ def _delegated(old: Run) -> dict[str, Any] | None:
     return delegate(given, today).to_json()
 
 
-def _copied(event: Event) -> tuple[EventType, dict[str, Any], str]:
-    """The event as the new log has it: without the old run's working memory."""
+def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
+    """The event as the new log has it: without the old run's working memory.
+
+    What the person said once they do not say again because a program has their words repeated (`own` False).
+    """
     if event.type == EventType.CONTEXT_CHANGED:
         return LEFT_OUT, {"left_out": event.type}, event.agent
     payload = {name: value for name, value in event.payload.items() if name != "context"}
+    if not own and event.type == EventType.MESSAGE_CREATED and payload.get("role") == "user":
+        payload["outside"] = True
     return EventType(event.type), payload, event.agent
 
 

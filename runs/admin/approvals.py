@@ -257,7 +257,10 @@ class ApprovalAdmin(History, TenantAdmin):
             return False
         if decided.status == ApprovalStatus.PENDING:
             said = _("Your approval counts; {count} people have to approve.")
-            if decided.pk != approval.pk and not decided.decisions.filter(user_id=request.user.pk).exists():
+            if (
+                decided.pk != approval.pk
+                and not decided.decisions.filter(user_id=request.user.pk or 0).exists()
+            ):
                 said = _("Changed; with these arguments somebody else has to decide.")
             self._say(request, approval, said.format(count=decided.deciders_needed), messages.SUCCESS)
         elif decided.decided_by_id != request.user.pk:

@@ -20,6 +20,7 @@ from django.utils.translation import ngettext
 
 from common import times
 from groups.actors import actors_of
+from policy.authority import Verb, visible
 from runs.admin import charts, words
 from runs.gate import deciders
 from runs.models import Approval, Run, Wait
@@ -173,10 +174,14 @@ def _learnt(request: HttpRequest, now: Any) -> list[dict[str, Any]]:
 
 def _questions(request: HttpRequest) -> list[Run]:
     """My runs that ask me something."""
-    asking = Wait.objects.filter(kind=WaitKind.INPUT, resolved_at=None, run__user_id=request.user.pk or 0)
     if not request.user.has_perm("runs.view_run"):
         return []
-    return list(mine(request, Run).filter(pk__in=asking.values("run_id"))[:SHOWN])
+    asking = Wait.objects.filter(kind=WaitKind.INPUT, resolved_at=None).values("run_id")
+    runs = Run.objects.filter(pk__in=asking)
+    keys = [visible(actor, Verb.ANSWER, runs).values("pk") for actor in actors_of(request)]
+    if not keys:
+        return []
+    return list(mine(request, Run).filter(reduce(or_, (Q(pk__in=some) for some in keys)))[:SHOWN])
 
 
 def _row(run: Run) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from runs.gate.admission import gate_of
 from runs.gate.deciders import addressed
 from runs.gate.provenance import of_run
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
-from tests.acting import approve, at_the_pages, by_token, cancel, message, reject, start
+from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, start
 from tests.admin_world import PASSWORD, client_of
 from tests.factories import MembershipFactory
 from tests.factories import permit as only
@@ -389,6 +389,18 @@ def test_a_program_without_the_scope_does_not_ask_for_what_a_profile_lets_the_pe
 
     assert not facts_of(Run.objects.get(pk=made[robot])).asked_for
     assert facts_of(Run.objects.get(pk=made[voice])).asked_for
+
+
+def test_a_program_that_has_a_run_made_again_does_not_say_again_what_the_person_said(ask, world):
+    run = ask(in_order(say("done")), "Send an e-mail to mallory@evil.example")
+    assert facts_of(run).asked_for
+    robot = by_token(world.user, world.organization.pk, "runs:write")
+    for actor, asked in (
+        (robot, False),
+        (at_the_pages(permit(world.user, "start_run"), run.organization_id), True),
+    ):
+        again = Run.objects.get(pk=fork(run.pk, 2, actor))
+        assert facts_of(again).asked_for is asked
 
 
 # What stands in a prompt

@@ -63,8 +63,8 @@ def test_a_retracted_memory_is_not_found_until_it_is_restored(here, curator):
     curate.restore(memory.id, curator)
     assert found(here) == [memory.id]
     assert [(revision.action, revision.by) for revision in memory.revisions.all()] == [
-        ("restore", curator),
-        ("retract", curator),
+        ("restore", curator.user),
+        ("retract", curator.user),
     ]
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Annotated
 
+from policy.provenance.infer import Declaration
 from policy.terms import APPROVAL_PREFIX
 from runs.models.choices import WaitKind
 from runs.tools.base import ToolContext, ToolError, WaitFor
@@ -21,6 +22,7 @@ AN_HOUR, A_WEEK = 3_600, 7 * 24 * 3_600
     mutating=False,
     supports_parallel=True,
     transactional=True,
+    declared=Declaration(content=frozenset({"key", "timeout"}), effect=False, origin="declared"),
 )
 def wait_for_signal(
     run: ToolContext,
