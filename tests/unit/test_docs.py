@@ -94,7 +94,7 @@ def test_links_lead_somewhere(path):
 
 def test_commands_that_are_named_exist():
     commands = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
-    django = {"migrate", "createsuperuser", "spectacular"}
+    django = {"check", "migrate", "createsuperuser", "spectacular"}
     for path in PAGES:
         for command in re.findall(r"manage\.py (\w+)", path.read_text("utf-8")):
             assert command in commands | django, f"{path.name}: {command}"
