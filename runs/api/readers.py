@@ -44,7 +44,7 @@ class Reader:
     @classmethod
     def of_admin(cls, request: HttpRequest, run: Run) -> "Reader":
         place = (run.organization_id, run.project_id)
-        return cls(int(request.user.pk), *place, None, request.session.session_key, operator=True)
+        return cls(request.user.pk or 0, *place, None, request.session.session_key, operator=True)
 
     async def may_still(self, source: Feed) -> bool:
         """Whether the stream may go on."""

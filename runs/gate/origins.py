@@ -81,8 +81,12 @@ def _shown(value: Origin, private: set[tuple[str, int]]) -> Origin:
 def _readable(passage: Passage, private: set[tuple[str, int]]) -> Passage:
     if (passage.run, passage.event) in private:
         return replace(passage, before="", marked=showing.PRIVATE, after="")
-    words = {name: redact.shown(getattr(passage, name)) for name in ("before", "marked", "after")}
-    return replace(passage, **words)
+    return replace(
+        passage,
+        before=redact.shown(passage.before),
+        marked=redact.shown(passage.marked),
+        after=redact.shown(passage.after),
+    )
 
 
 def _of_memory(passages: Sequence[Passage]) -> set[tuple[str, int]]:
