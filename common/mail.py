@@ -12,7 +12,7 @@ FOLDER, FILE = 0o700, 0o600
 class PrivateFiles(EmailBackend):
     """Django's, with a folder and files of its user alone."""
 
-    def __init__(self, *args: Any, file_path: Any = None, **kwargs: Any) -> None:
+    def __init__(self, *, file_path: Any = None, **kwargs: Any) -> None:
         from django.conf import settings
 
         folder = Path(file_path or settings.EMAIL_FILE_PATH)
@@ -20,7 +20,7 @@ class PrivateFiles(EmailBackend):
             folder.mkdir(FOLDER, parents=True, exist_ok=True)
         elif folder.is_dir() and folder.stat().st_uid == os.geteuid():
             folder.chmod(FOLDER)
-        super().__init__(*args, file_path=file_path, **kwargs)  # type: ignore[misc]
+        super().__init__(file_path=file_path, **kwargs)
 
     def open(self) -> bool:
         if self.stream is None:
