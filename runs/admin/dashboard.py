@@ -38,8 +38,8 @@ def mine(request: HttpRequest, model: Any) -> QuerySet[Any]:
 def decidable(request: HttpRequest) -> QuerySet[Approval]:
     """The pending approvals that wait for this person."""
     rows = mine(request, Approval)
-    keys = [deciders.decidable(actor, Approval.objects.all()).values("pk") for actor in actors_of(request)]
-    return rows.filter(reduce(or_, (Q(pk__in=some) for some in keys))) if keys else rows.none()
+    mine_of = [deciders.waits_for(actor) for actor in actors_of(request)]
+    return rows.filter(reduce(or_, mine_of)) if mine_of else rows.none()
 
 
 def pending_badge(request: HttpRequest) -> int:

@@ -21,24 +21,28 @@ from runs.models.choices import ApprovalEffect, ApprovalStatus
 
 
 def decidable(actor: Actor, rows: QuerySet[Approval]) -> QuerySet[Approval]:
-    """The pending ones that wait for the actor: whose decision would count, and who has not taken it yet.
+    """Those of the approvals that wait for the actor."""
+    return rows.filter(waits_for(actor))
 
-    A person's session counts as confirmed: it can be. One query, and one for the approvals whose rules name
-    their deciders.
+
+def waits_for(actor: Actor) -> Q:
+    """Which pending approvals wait for the actor: whose decision would count and is not taken yet.
+
+    A person's session counts as confirmed: it can be. One query for the approvals whose rules name deciders.
     """
     mine = actor.membership
     if mine is None:
-        return rows.none()
-    pending = rows.filter(organization_id=mine.organization_id, status=ApprovalStatus.PENDING)
+        return Q(pk__in=[])
+    here = Q(organization_id=mine.organization_id, status=ApprovalStatus.PENDING)
     if mine.projects is not None:
-        pending = pending.filter(run__project_id__in=mine.projects)
+        here &= Q(run__project_id__in=mine.projects)
     taken = ApprovalDecision.objects.filter(
         approval=OuterRef("pk"), user=actor.user, arguments_digest=OuterRef("arguments_digest"), approved=True
     )
-    found = Q(pk__in=_named(actor, pending))
+    found = Q(pk__in=_named(actor, Approval.objects.filter(here)))
     if holds(actor, PERMISSION) and actor.has_scope(VERBS[Verb.DECIDE].scope):
         found = found | _anybodys(actor)
-    return pending.filter(found).exclude(Exists(taken))
+    return here & found & ~Q(Exists(taken))
 
 
 def _anybodys(actor: Actor) -> Q:

@@ -57,5 +57,15 @@ class Migration(migrations.Migration):
             model_name='runevent',
             constraint=models.CheckConstraint(condition=models.Q(('type__in', ['run.created', 'run.started', 'run.waiting', 'run.resumed', 'run.completed', 'run.failed', 'run.cancelled', 'message.created', 'model.retried', 'tool.called', 'tool.completed', 'tool.failed', 'tool.blocked', 'tool.waits', 'tool.requires_approval', 'tool.approved', 'approval.edited', 'tool.rejected', 'tool.expired', 'tool.outcome_unknown', 'wait.completed', 'child.created', 'memory.written', 'memory.deposited', 'context.changed'])), name='run_event_type'),
         ),
+        migrations.AlterField(
+            model_name='run',
+            name='waiting_reason',
+            field=models.CharField(choices=[('child', "A group's result"), ('approval', 'A decision'), ('input', 'An answer'), ('review', 'Word on what happened'), ('timer', 'A point in time'), ('signal', 'A signal')], max_length=10, null=True),
+        ),
+        migrations.AlterField(
+            model_name='wait',
+            name='kind',
+            field=models.CharField(choices=[('child', "A group's result"), ('approval', 'A decision'), ('input', 'An answer'), ('review', 'Word on what happened'), ('timer', 'A point in time'), ('signal', 'A signal')], max_length=10),
+        ),
         migrations.RunSQL(NOTHING_VOUCHED, migrations.RunSQL.noop),
     ]

@@ -156,7 +156,8 @@ def asked(api, name, method, things):
     path = reverse(name, args=[thing.run_id, thing.call_id] if about == "api-call" else [thing.pk])
     if method == "get":
         return api.client.get(path, headers=api.headers)
-    body = json.dumps(BODIES[name])
+    seen = {"arguments_digest": thing.arguments_digest} if about == "api-approval" else {}
+    body = json.dumps(BODIES[name] | seen)
     return getattr(api.client, method)(path, body, content_type="application/json", headers=api.headers)
 
 
