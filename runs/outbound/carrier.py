@@ -28,6 +28,7 @@ from runs.queue.broker import CHANNEL as QUEUE_CHANNEL
 
 logger = logging.getLogger(__name__)
 
+LISTEN_SECONDS = 5.0  # between two looks at whether the session that listens is still there
 POLL_SECONDS = 5.0  # what a lost notification of new calls may cost
 LOOK_SECONDS = 0.5  # what a lost notification that a call is dropped may cost
 GATHER_SECONDS = 0.004  # answers of this time are written together
@@ -104,15 +105,20 @@ class Carrier:
             for channel in (CHANNEL, DROPPED, FOLLOW):
                 await own.execute(f"LISTEN {channel}")
             self.hinted.set()
-            async for heard in own.notifies():
-                if heard.channel == CHANNEL:
-                    self.hinted.set()
-                elif heard.channel == DROPPED:
-                    self._drop_of(heard.payload)
-                else:
-                    self.words.follow(heard.payload)
+            while True:
+                async for heard in own.notifies(timeout=LISTEN_SECONDS):
+                    self._hear(heard)
+                await own.execute("SELECT 1")  # raises where the session is gone without a word
         finally:
             await own.close()
+
+    def _hear(self, heard: psycopg.Notify) -> None:
+        if heard.channel == CHANNEL:
+            self.hinted.set()
+        elif heard.channel == DROPPED:
+            self._drop_of(heard.payload)
+        else:
+            self.words.follow(heard.payload)
 
     def _drop_of(self, run_id: str) -> None:
         """Look at once at what is left of this run's calls."""
