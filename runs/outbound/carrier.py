@@ -104,15 +104,19 @@ class Carrier:
             for channel in (CHANNEL, DROPPED, FOLLOW):
                 await own.execute(f"LISTEN {channel}")
             self.hinted.set()
-            async for heard in own.notifies():
-                if heard.channel == CHANNEL:
-                    self.hinted.set()
-                elif heard.channel == DROPPED:
-                    self._drop_of(heard.payload)
-                else:
-                    self.words.follow(heard.payload)
+            while True:  # a wait without an end would count as a server that does not answer
+                async for heard in own.notifies(timeout=POLL_SECONDS):
+                    self._hear(heard)
         finally:
             await own.close()
+
+    def _hear(self, heard: psycopg.Notify) -> None:
+        if heard.channel == CHANNEL:
+            self.hinted.set()
+        elif heard.channel == DROPPED:
+            self._drop_of(heard.payload)
+        else:
+            self.words.follow(heard.payload)
 
     def _drop_of(self, run_id: str) -> None:
         """Look at once at what is left of this run's calls."""
