@@ -85,10 +85,12 @@ def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpRes
     tool = toolbox.find(found.organization_id, found.tool_call.tool)
     queue = [one for one in access.to_decide(request) if one.pk != found.pk]
     said = deciding.asking(found)
+    code, refused = deciding.refusal(found, request.actor)
     context = {
         "approval": found,
         "shown": deciding.shown([found], compare=True)[0],
-        "refused": deciding.refusal(found, request.actor),
+        "refused": refused,
+        "confirm_first": code == "CONFIRM_FIRST",
         "fate": fate(found),
         "mine": found.run.user_id == request.user.pk,
         "followed": followed(found),
