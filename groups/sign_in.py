@@ -7,6 +7,7 @@ whoever uses up an account's attempts locks its owner out neither for good nor f
 what the account has lost.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,12 +16,13 @@ from typing import Any
 from unicodedata import normalize
 
 from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from rest_framework.throttling import BaseThrottle
-from unfold.forms import AuthenticationForm
+from unfold import forms as unfold
 
 from common.api import throttles
 
@@ -93,29 +95,49 @@ def remember(request: HttpRequest, response: HttpResponse, name: str) -> None:
     )
 
 
-class SignInForm(AuthenticationForm):  # type: ignore[misc]
-    """The admin's, which refuses before it looks at a password. `wait`: seconds until the next attempt."""
+class TooMany(ValidationError):
+    """An attempt that was refused before a password was looked at. `wait`: seconds until the next."""
+
+    def __init__(self, wait: float) -> None:
+        words = _("Too many attempts to sign in. Try again in {seconds} seconds.")
+        super().__init__(words.format(seconds=whole(wait)), code="throttled")
+        self.wait = wait
+
+
+def paced(request: HttpRequest, name: str, look: Callable[[], Any]) -> Any:
+    """What `look` finds, which looks at a password of the account. Raises TooMany, and what it raises."""
+    if left := wait(request, name):
+        raise TooMany(left)
+    if not _hashing.acquire(blocking=False):
+        raise TooMany(BUSY_SECONDS)
+    try:
+        found = look()
+    finally:
+        _hashing.release()
+    forgive(request, name)
+    return found
+
+
+class Paced:
+    """A form that looks at a password. `wait`: seconds until the next attempt, where one was refused."""
 
     wait: float = 0.0
 
     def clean(self) -> Any:
-        name = self.cleaned_data.get("username") or ""
-        self.wait = wait(self.request, name)
-        if self.wait:
-            raise self.refusal()
-        if not _hashing.acquire(blocking=False):
-            self.wait = BUSY_SECONDS
-            raise self.refusal()
+        own: Any = self
         try:
-            cleaned = super().clean()
-        finally:
-            _hashing.release()
-        forgive(self.request, name)
-        return cleaned
+            return paced(own.request, own.cleaned_data.get("username") or "", super().clean)  # type: ignore[misc]
+        except TooMany as refused:
+            self.wait = refused.wait
+            raise
 
-    def refusal(self) -> ValidationError:
-        words = _("Too many attempts to sign in. Try again in {seconds} seconds.")
-        return ValidationError(words.format(seconds=whole(self.wait)), code="throttled")
+
+class SignInForm(Paced, unfold.AuthenticationForm):  # type: ignore[misc]
+    """The admin's."""
+
+
+class MemberSignInForm(Paced, AuthenticationForm):
+    """That of people's own pages."""
 
 
 def whole(seconds: float) -> int:
@@ -126,7 +148,7 @@ def answered(request: HttpRequest, response: Any) -> Any:
     """The sign-in page's answer: 429 where an attempt was refused; the browser is known after a success."""
     form: Any = getattr(response, "context_data", None) or {}
     form = form.get("form")
-    if isinstance(form, SignInForm) and form.wait:
+    if isinstance(form, Paced) and form.wait:
         response.status_code = 429
         response.headers["Retry-After"] = str(whole(form.wait))
     elif request.method == "POST" and request.user.is_authenticated:

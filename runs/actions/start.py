@@ -81,11 +81,12 @@ def start(
     session_key: str = "",
     driver: str = Driver.INTERNAL.value,
     group_id: str | None = None,
+    outside: bool = False,
 ) -> str:
     """Start a run of the actor's personal agent; returns its id.
 
-    A goal that is not the person's own words is text from outside. `group_id`: the person wants this group;
-    the agent is told to escalate to it.
+    A goal that is not the person's own words is text from outside; `outside`: it repeats such words.
+    `group_id`: the person wants this group; the agent is told to escalate to it.
 
     Raises NotAllowed, and CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the
     group UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY; QUEUE_FULL when too many of the organization's runs wait
@@ -113,7 +114,7 @@ def start(
                 budgets=default_budgets(),
                 deadline=None,
                 author=str(actor),
-                outside=not can(actor, Verb.SPEAK_AS_PERSON, about),
+                outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
                 snapshot=snapshot,
             ),
             now,

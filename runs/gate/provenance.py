@@ -124,6 +124,13 @@ def persons_words(root_id: str) -> list[tuple[int, str]]:
     return [(seq, payload["content"]) for seq, payload in found if not payload.get("outside")]
 
 
+def goal_is_outside(run_id: str) -> bool:
+    """Whether a run's goal is somebody else's words than the person's; so it stays when it is repeated."""
+    said = RunEvent.objects.filter(run_id=run_id, type=EventType.MESSAGE_CREATED, payload__role="user")
+    goal = said.order_by("seq").values_list("payload", flat=True).first() or {}
+    return bool(goal.get("outside", not goal))
+
+
 def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Trust]]:
     """The memories that stood in the run's prompts: (seq of the reply, id, content, trust).
 
@@ -153,7 +160,7 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[str]]]:
         organization_id=run.organization_id, kind=RunKind.PERSONAL, pk__lt=run_id, **mine
     )
     for earlier in found.order_by("-id")[:MOST_EARLIER]:
-        own = bool(persons_words(earlier.pk))
+        own = not goal_is_outside(earlier.pk)
         calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
         results = [canonical(call.result) for call in calls]
         yield earlier.pk, earlier.goal, "user" if own else "outside", [earlier.output or "", *results]

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
+from groups import current as standing
 from groups.actors import Actor
 from groups.api import access as organization
 from groups.models import Membership, Project
@@ -64,6 +65,7 @@ def member(view: View) -> View:
 def enter(request: Any, membership: Membership) -> None:
     """From here on the request is in this organization."""
     request.membership = membership
+    standing.stand(request.user, membership)  # what the role there permits, and no other
     request.actor = Actor.of_session(request, request.user, membership)
 
 

@@ -86,6 +86,7 @@ def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpRes
     queue = [one for one in access.to_decide(request) if one.pk != found.pk]
     code, refused = deciding.refusal(found, request.actor)
     said = deciding.asking(found)
+    code, refused = deciding.refusal(found, request.actor)
     context = {
         "approval": found,
         "shown": deciding.shown([found], compare=True)[0],

@@ -34,7 +34,13 @@ def new_key() -> str:
 
 
 def ask(
-    request: MemberRequest, project: Project, goal: str, context: str, session_key: str, group_id: str | None
+    request: MemberRequest,
+    project: Project,
+    goal: str,
+    context: str,
+    session_key: str,
+    group_id: str | None,
+    outside: bool = False,
 ) -> str:
     """Start a turn of a conversation; the run's id. Raises Refused."""
     try:
@@ -45,6 +51,7 @@ def ask(
             context=context,
             session_key=session_key,
             group_id=group_id,
+            outside=outside,
         )
     except (NotAllowed, CannotStart) as refused:
         raise Refused(_(refused.message)) from None

@@ -1,17 +1,16 @@
 """The addresses of people's own pages."""
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from runs.web import approval_views, group_views, memory_views, settings_views, talk_views
+from runs.web import approval_views, confirm, group_views, memory_views, settings_views, talk_views
 
 app_name = "web"
 
-SIGN_IN = LoginView.as_view(template_name="web/sign_in.html", redirect_authenticated_user=True)
-
 urlpatterns = [
     path("", talk_views.home, name="home"),
-    path("sign-in/", SIGN_IN, name="sign_in"),
+    path("sign-in/", confirm.SignIn.as_view(), name="sign_in"),
+    path("confirm/", confirm.confirm, name="confirm"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("ask/", talk_views.ask, name="ask"),
     path("conversations/", talk_views.search, name="conversations"),

@@ -223,6 +223,27 @@ def test_the_right_password_does_not_get_past_it_and_works_again_later(ada):
     assert [sign_in("ada").status_code for _ in range(3)] == [200] * 3  # a success gave all of it back
 
 
+@override_settings(SIGN_INS=3)
+@pytest.mark.parametrize("name", ["ada", "nobody-at-all"])
+def test_the_door_of_peoples_own_pages_keeps_the_same_pace(ada, name):
+    address, told = "/sign-in/", {"username": name, "password": "guess"}
+    answers = [Client().post(address, told) for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert int(answers[3]["Retry-After"]) > 1 and "Too many attempts" in answers[3].content.decode()
+    assert sign_in(name, address="127.0.0.1").status_code == 429  # one allowance for both doors
+
+
+@override_settings(SIGN_INS=3)
+def test_nor_is_a_password_guessed_where_it_is_confirmed(ada):
+    client = Client()
+    client.force_login(ada)
+    answers = [client.post("/confirm/", {"password": "guess"}) for _ in range(3)]
+    assert all("This is not your password" in answer.content.decode() for answer in answers)
+
+    assert "Too many attempts" in client.post("/confirm/", {"password": PASSWORD}).content.decode()
+
+
 @override_settings(SIGN_INS_ADDRESS=4)
 def test_an_address_has_so_many_whatever_the_names(ada):
     answers = [sign_in(f"name{n}").status_code for n in range(6)]

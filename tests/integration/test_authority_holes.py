@@ -277,9 +277,9 @@ def test_a_session_that_was_not_confirmed_lately_confirms_first(waiting, world, 
     assert "Confirm your password" in client.get(address).content.decode()
     client.post(address, form)
     assert Approval.objects.get(pk=approval.pk).status == "pending"
-    wrong = client.post(reverse("admin:confirm"), {"password": "guessed", "next": address})
+    wrong = client.post(reverse("web:confirm"), {"password": "guessed", "next": address})
     assert "This is not your password" in wrong.content.decode()
-    right = client.post(reverse("admin:confirm"), {"password": PASSWORD, "next": address})
+    right = client.post(reverse("web:confirm"), {"password": PASSWORD, "next": address})
     assert right["Location"] == address
     client.post(address, form)
     assert Approval.objects.get(pk=approval.pk).status == "approved"
@@ -290,9 +290,9 @@ def test_after_confirming_nobody_is_sent_to_another_site(world, ada):
     ada.is_staff = True
     ada.save()
     answer = client_of(ada).post(
-        reverse("admin:confirm"), {"password": PASSWORD, "next": "https://evil.example/"}
+        reverse("web:confirm"), {"password": PASSWORD, "next": "https://evil.example/"}
     )
-    assert answer["Location"] == reverse("admin:index")
+    assert answer["Location"] == reverse("web:home")
 
 
 @pytest.mark.parametrize("changed", ["account", "membership"])
