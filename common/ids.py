@@ -118,6 +118,10 @@ def declaration_id() -> str:
     return new_id("tdc")
 
 
+def entity_id() -> str:
+    return new_id("ent")
+
+
 def rule_id() -> str:
     return new_id("rul")
 

@@ -86,6 +86,12 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
                 "policy_tooldeclaration_changelist",
                 "policy.view_tooldeclaration",
             ),
+            (
+                "Outside entities",
+                "category",
+                "policy_outsideentity_changelist",
+                "policy.view_outsideentity",
+            ),
             ("What would happen?", "help_center", "runs_what_if", "policy.view_capabilityrule"),
             ("Standing approvals", "verified", "policy_grant_changelist", "policy.view_grant"),
         ),

@@ -33,6 +33,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),  # where the reader chooses a language
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
+    path("", include("runs.api.authzen_urls")),
     *other_packages(),
 ]
 

@@ -21,6 +21,7 @@ AUDITED = (
     *("groups.Organization", "groups.Project", "groups.Membership", "groups.CustomRole", "groups.Token"),
     *("groups.Role", "groups.AgentInstance", "groups.Group", "groups.GroupMember"),
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
+    "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "auth.User"),
 )
 SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous"}

@@ -26,7 +26,12 @@ STARTS = ("runs.start_run",)
 DECIDES = (
     *("runs.decide_approval", "runs.resolve_review", "runs.cancel_run"),
     *("policy.view_capabilityrule", "policy.view_capability", "policy.view_toolbinding"),
-    *("policy.view_tooldeclaration", "policy.view_grant", "policy.view_grantuse"),
+    *(
+        "policy.view_tooldeclaration",
+        "policy.view_outsideentity",
+        "policy.view_grant",
+        "policy.view_grantuse",
+    ),
 )
 CURATES = (
     "memory.curate_memory",

@@ -378,6 +378,7 @@ ARRANGED: dict[str, Verb] = {
     "policy.toolbinding": Verb.ARRANGE_RULES,
     "policy.capabilityrule": Verb.ARRANGE_RULES,
     "policy.tooldeclaration": Verb.ARRANGE_RULES,
+    "policy.outsideentity": Verb.ARRANGE_RULES,
     "policy.grant": Verb.GRANT,
     "runs.mcpserver": Verb.ARRANGE_SERVERS,
     "runs.mcptool": Verb.ARRANGE_SERVERS,

@@ -56,6 +56,9 @@ def simulate(
     if found is None:
         unknown = Explained(tool, "deny", "unknown_tool", f"There is no tool '{tool}'.")
         return Simulated(unknown, gate.policy.digest, (), given)
+    if found.suspended:
+        suspended = Explained(tool, "deny", "tool_suspended", found.suspended)
+        return Simulated(suspended, gate.policy.digest, (), given)
     try:
         arguments = normalise(arguments)
     except NotJson as error:
@@ -73,6 +76,28 @@ def simulate(
         )
         who = who_may_decide(project, user.pk, demand)
     return Simulated(explained, gate.policy.digest, tuple(one.get_username() for one in who), given)
+
+
+def foreseen(
+    organization: Organization,
+    project: Project,
+    user: Any,
+    tool: str,
+    *,
+    role: Role | None = None,
+    agent: AgentInstance | None = None,
+    group: Group | None = None,
+) -> bool:
+    """Whether the gate lets the tool pass as far as that is known before its arguments are.
+
+    Raises CannotSimulate.
+    """
+    _check_belonging(organization, project, role, agent, group)
+    gate, agent_context = _asker(organization, project, user, role, agent, group, None)
+    found = gate.tools.get(tool)
+    if found is None or found.suspended:
+        return False
+    return gate.beforehand(agent_context, found, gate.granted_tools()).decision.allowed
 
 
 def considered(found: Simulated, organization_id: str, projects: Sequence[str] | None) -> list[Considered]:
