@@ -13,7 +13,7 @@ from runs.tools import registry
 from tests.acceptance.house import MODEL, House, status, until
 from tests.acting import start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
-from tests.integration.conftest import no_hints_left  # noqa: F401  (these tests commit too)
+from tests.integration.conftest import no_notifications_left  # noqa: F401  (these tests commit too)
 
 ENDED = ("completed", "failed", "cancelled")
 

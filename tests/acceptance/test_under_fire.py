@@ -49,9 +49,9 @@ def parked(run):
 DIES = """
 import django, os, signal
 django.setup()
-from runs import hints
+from common import notifications
 from tests.acting import signal as send
-hints.send = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # the commit is done, nobody has been told
+notifications.send = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # committed, and nobody has been told
 send({run!r}, "input-4.0", {{"answer": "2026"}})
 """
 

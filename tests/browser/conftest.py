@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.integration.conftest import no_hints_left  # noqa: F401  (browser tests commit too)
+from tests.integration.conftest import no_notifications_left  # noqa: F401  (browser tests commit too)
 from tests.server import serving
 
 from .chromium import CHROMIUM, FLAGS, WIDE
