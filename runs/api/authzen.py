@@ -132,7 +132,11 @@ class DecisionPoint:
             ).explained
         except CannotSimulate as refused:
             raise Unknown("invalid", str(refused)) from None
-        said = {"effect": found.effect, "reason_code": found.reason_code, "reason": found.message}
+        said: dict[str, Any] = {
+            "effect": found.effect,
+            "reason_code": found.reason_code,
+            "reason": found.message,
+        }
         if found.problems:
             said["problems"] = list(found.problems)
         return Answer(found.allowed, {**said, "unlockable": found.unlockable, "deciders": found.deciders})
