@@ -16,6 +16,7 @@ from policy.models import (
     CapabilityRule,
     Grant,
     GrantUse,
+    OutsideEntity,
     PolicyVersion,
     ToolBinding,
     ToolDeclaration,
@@ -71,6 +72,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         organization=organization, pattern=text[:64], capability=made.capability
     )
     made.declaration = ToolDeclaration.objects.create(organization=organization, tool=text[:64])
+    made.entity = OutsideEntity.objects.create(
+        organization=organization, type=text[:64], identifier=text[:200], properties={"text": text}
+    )
     made.rule = CapabilityRule.objects.create(
         organization=organization, name=text, tool="send_email", effect="require_approval"
     )

@@ -111,7 +111,7 @@ class DecisionPoint:
             return unknown.answer()
 
     def allows(self, asked: Question) -> bool:
-        """For searches: a tool's call whose arguments are not given is decided as far as it is known before."""
+        """For searches: a tool without arguments is decided as far as that is known before they are."""
         try:
             if not is_own(asked) or "arguments" in asked.action.properties:
                 return self.evaluate(asked).decision
@@ -132,7 +132,11 @@ class DecisionPoint:
             ).explained
         except CannotSimulate as refused:
             raise Unknown("invalid", str(refused)) from None
-        said = {"effect": found.effect, "reason_code": found.reason_code, "reason": found.message}
+        said: dict[str, Any] = {
+            "effect": found.effect,
+            "reason_code": found.reason_code,
+            "reason": found.message,
+        }
         if found.problems:
             said["problems"] = list(found.problems)
         return Answer(found.allowed, {**said, "unlockable": found.unlockable, "deciders": found.deciders})

@@ -66,7 +66,7 @@ class AuthzenView(ApiView):
 
     def evaluations(self, request: Any) -> Response:
         body = _body(request)
-        items = body.get("evaluations") or []
+        items = body.get("evaluations", [])
         if not isinstance(items, list):
             raise bad("/evaluations", "is an array.")
         ends = _semantic(body)
@@ -219,8 +219,8 @@ def _item(point: DecisionPoint, body: Body, item: Any) -> Answer:
 def with_defaults(body: Body, item: Any) -> Body:
     """The item with the members it leaves out, each taken whole from the top of the request.
 
-    Of an entity or action that is there, only a missing `type`, `id` or `name` is filled in, never a property:
-    the conformance suite has such an item. Raises Problem.
+    Of an entity or action that is there, only a missing `type`, `id` or `name` is filled in, never a
+    property: the conformance suite has such an item. Raises Problem.
     """
     if not isinstance(item, dict):
         raise bad("", "is an object.")

@@ -111,6 +111,10 @@ def more(stem, made, start, count):
         may.ToolDeclaration.objects.bulk_create(
             may.ToolDeclaration(organization=o, tool=f"tool{n}") for n in numbers
         )
+    elif stem == "policy_outsideentity":
+        may.OutsideEntity.objects.bulk_create(
+            may.OutsideEntity(organization=o, type="record", identifier=f"record-{n}") for n in numbers
+        )
     elif stem == "policy_policyversion":
         for n in numbers:
             other = who.Organization.objects.create(slug=f"o{n}", name=f"O{n}")

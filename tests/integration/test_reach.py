@@ -27,6 +27,7 @@ pytestmark = pytest.mark.django_db
 WHOLE = (
     *("groups_organization", "groups_membership", "groups_customrole", "groups_role", "groups_agentinstance"),
     *("policy_capability", "policy_toolbinding", "policy_tooldeclaration", "policy_capabilityrule"),
+    "policy_outsideentity",
     *("runs_mcpserver", "runs_mcptool"),
 )
 MODELS = (
