@@ -292,7 +292,7 @@ def test_calls_count_as_steps_and_the_budget_ends_the_run(outside, counted, sett
 
 
 def overdue(run):
-    Run.objects.filter(pk=run.pk).update(deadline=timezone.now() - timedelta(seconds=1))
+    Run.objects.filter(pk=run.pk).update(deadline=timezone.now() - timedelta(minutes=10))
 
 
 def test_a_call_after_the_deadline_ends_the_run(outside, counted):
@@ -345,7 +345,7 @@ def interrupted(outside, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 external.execute(ToolCall.objects.get(call_id=call_id).pk)
         ToolCall.objects.filter(call_id=call_id).update(
-            lease_expires_at=timezone.now() - timedelta(seconds=1)
+            lease_expires_at=timezone.now() - timedelta(minutes=10)
         )
 
     make.again = kill

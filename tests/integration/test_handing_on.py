@@ -62,7 +62,8 @@ def test_an_escalation_costs_so_many_statements(ask):
 
     assert run.status == "completed"
     statements = [query["sql"] for query in asked if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
-    assert len(statements) <= 30, "\n".join(sql[:200] for sql in statements)
+    # one reads the actor's membership, at the door; one for each prompt reads the standing approvals
+    assert len(statements) <= 34, "\n".join(sql[:200] for sql in statements)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -108,7 +108,10 @@ def test_what_was_delegated_forbids_what_the_role_allows(ask, world):
     }
     error = payload(child, "tool.blocked")["error"]
     assert (error["code"], error["unlockable"]) == ("PERMISSION_DENIED", False)
-    assert error["message"] == ("Tool 'http_get' is denied by policy: the delegated permissions deny it")
+    assert error["message"] == (
+        "Tool 'http_get' is denied by policy: the delegated permissions deny it; "
+        f"passed on by the role Personal agent, run {child.parent_run_id}"
+    )
 
 
 def test_the_role_forbids_what_was_delegated(ask, world, personal):
