@@ -21,6 +21,11 @@ SELECT correlation_key, tool_call_id FROM runs_wait
 WHERE run_id = %s AND kind = %s AND resolved_at IS NULL ORDER BY id
 """
 
+OFFERED = """
+SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
+WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
+"""
+
 
 def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") -> Delivered:
     """Add the message to the log and answer the oldest open question, or the one named.
@@ -44,18 +49,22 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
             answers = None
-        log.append(
-            EventType.MESSAGE_CREATED,
-            said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log)),
-        )
+        chosen = {"chosen": True} if answers and content in offered(run_id, answers[0]) else {}
+        words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
+        log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
         if answers:
             key, tool_call_id = answers
-            answer = {"answer": content, "author": str(actor)}
+            answer = {"answer": content, "author": str(actor), **chosen}
             waits.resolve_open(log, key, WaitOutcome.COMPLETED.value, answer, tool_call_id)
         waits.flush_and_enqueue(log)
         if log.status == RunStatus.RUNNING and outbound.drop_question(log.id):
             put.resume(log.id)  # the model is asked again, with this
     return Delivered("delivered" if answers else "kept")
+
+
+def offered(run_id: str, correlation_key: str) -> list[str]:
+    """The answers that the agent has put to a question: its own words, also where the person takes one."""
+    return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
 
 
 def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict[str, Any]:

@@ -54,14 +54,17 @@ class Gathered:
         """Take in what the log brought since the last time."""
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
             if isinstance(entry, Said):
-                own = self.personal and not entry.outside
+                own = self.personal and not entry.outside and not (entry.chosen and self._steered())
                 hear = self.material.hear if own else self.material.overhear
                 hear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 if entry.approved > self._latest_outside():
                     self.material.approve(declared, arguments)
-                self.material.read(str(seq), declared, arguments, self._result(entry), entry.tool)
+                result = self._result(entry)
+                if isinstance(result, dict) and result.get("chosen") is True and self._steered():
+                    declared = replace(declared, output_trust="outside")
+                self.material.read(str(seq), declared, arguments, result, entry.tool)
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
         if self.seq == 0:
@@ -69,6 +72,18 @@ class Gathered:
         for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
             self.material.recall(f"{memory_id}:{seq}", text, trust)
         self.seq = self.state.seq
+
+    def _steered(self) -> bool:
+        """Whether the agent may have read something from outside: an answer that it has put to its question
+        is then no more the person's own words for their having taken it.
+        """
+        before = self.state.context or self.state.inherited or not self.personal
+        return bool(
+            self.material.read_outside
+            or before
+            or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
+            or next(earlier_turns(self.run_id), None)
+        )
 
     def _begin(self) -> None:
         """What stands in the first prompt beside the goal: its context, the parent's pages, earlier turns."""
@@ -121,7 +136,8 @@ def persons_words(root_id: str) -> list[tuple[int, str]]:
     """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs."""
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
     found = said.order_by("seq").values_list("seq", "payload")
-    return [(seq, payload["content"]) for seq, payload in found if not payload.get("outside")]
+    own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
+    return [(seq, payload["content"]) for seq, payload in own]
 
 
 def goal_is_outside(run_id: str) -> bool:

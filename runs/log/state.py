@@ -72,6 +72,7 @@ class Said:
     calls: tuple[str, ...] = ()
     saw: int = 0  # the last seq its author had seen
     outside: bool = False  # of what reached the run: not its person's own words
+    chosen: bool = False  # an answer that the agent has put to its question
 
 
 @dataclass(slots=True)
@@ -202,6 +203,7 @@ def _message(state: State, event: Event) -> None:
         calls=tuple(request.get("call_id", f"{event.seq}.{i}") for i, request in enumerate(requests)),
         saw=payload.get("saw", event.seq),
         outside=payload.get("outside", False),
+        chosen=payload.get("chosen", False),
     )
     state.messages.append(said)
     if said.author == USER:
