@@ -73,7 +73,7 @@ async def of_tool(call: Taken, pool: Executor) -> dict[str, Any]:
 
 
 def _performed(call: Taken) -> Answer:
-    """Run the tool. Its call was admitted in the step that wrote it; here nobody is asked again."""
+    """Run the tool. Its call was admitted in the step that wrote it; policy is not asked again here."""
     tool = toolbox.find(call.organization_id, call.target)
     if tool is None or tool.suspended:
         return Failed("UNKNOWN_TOOL", f"'{call.target}' is gone, or suspended, since the call was admitted.")

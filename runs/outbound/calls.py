@@ -60,7 +60,7 @@ CRASHES = "SELECT crashes FROM runs_run WHERE id = %s"
 
 @dataclass(frozen=True)
 class Answers:
-    """What came of all of a run's calls. `lost`: of some, nobody knows."""
+    """The outcomes of all of a run's calls. `lost`: the outcome of some is unknown."""
 
     reply: Reply | ProviderError | None
     receipt: dict[str, Any]
@@ -184,7 +184,7 @@ def crashes(run_id: str) -> int:
 
 
 def drop(run_id: str) -> None:
-    """Nobody waits for the run's calls any more: carriers let go of them. Joins the transaction."""
+    """Drop the run's calls, which nobody waits for any more: carriers let go. Joins the transaction."""
     if execute(DROP, [run_id]):
         notifications.after_commit(DROPPED, run_id)
 

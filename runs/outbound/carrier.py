@@ -212,7 +212,7 @@ class Carrier:
                 await self._look_once()
 
     async def _look_once(self) -> None:
-        """Let go of calls that nobody waits for any more, and see whose words are followed."""
+        """Let go of calls that nobody waits for any more, and read which runs are followed."""
         before = list(self.flying)
         async with self.table_turn:
             held = await self.table.held()

@@ -63,5 +63,5 @@ class Circuits:
 
 
 def pause_after(failures: int) -> float:
-    """Seconds in which nobody asks a model that has failed so often in a row."""
+    """For how many seconds a model that has failed so often in a row gets no calls."""
     return min(FIRST_PAUSE * 2.0 ** min(failures - OPEN_AT, 10), LONGEST_PAUSE)

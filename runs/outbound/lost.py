@@ -43,7 +43,7 @@ WHERE r.status = 'running' AND r.driver = 'internal' AND r.lease_expires_at IS N
     AND {NO_MESSAGE.format(run="r.id")}
 LIMIT %s
 """  # noqa: S608
-# Its run has ended, or has been claimed anew: nobody will take the answer.
+# Its run has ended, or has been claimed again: nothing will take the answer.
 ORPHANS = """
 DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
     SELECT FROM runs_run r WHERE r.id = c.run_id AND r.status = 'running' AND r.attempt = c.attempt)

@@ -64,7 +64,7 @@ def for_people(organization_id: str) -> Turn:
 
 
 def in_background(organization_id: str) -> Turn:
-    """The turn of what nobody sits and waits for."""
+    """The turn of background work, which no person waits for."""
     return Turn(organization_id, BACKGROUND)
 
 

@@ -77,7 +77,7 @@ class RedisBroker(redis_broker.Redis):
         self.acknowledge(task_id)
 
     def set_stat(self, key: str, value: str, timeout: int) -> None:
-        """What django-q2 notes of its processes; nobody here reads it."""
+        """What django-q2 records about its processes; Deputy does not read it."""
 
     def _lost(self, error: redis.RedisError) -> None:
         if not self.away:

@@ -61,7 +61,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Death:
-    """A worker that ended in the middle of a message. `by_itself`: nobody of ours has ended it."""
+    """A worker that ended in the middle of a message. `by_itself`: Deputy did not end it."""
 
     pid: int
     message: int

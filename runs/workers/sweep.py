@@ -244,7 +244,7 @@ def fail_poisoned(log: RunLog, parent: RunLog | None, crashes: int) -> None:
 
 
 def expire_wait(wait_id: str, run_id: str) -> bool:
-    """Resolve a wait whose time is over, unless its clock stood still meanwhile."""
+    """Resolve an expired wait, unless its clock was stopped in the meantime."""
     with transaction.atomic():
         try:
             parent = cancel.lock_parent(run_id)

@@ -94,7 +94,7 @@ def execute_call(tool_call_id: str) -> None:
 
 @contextmanager
 def or_later(task: str, *arguments: str) -> Iterator[None]:
-    """Have it done in a while where the database could not: nobody but its message knows of it."""
+    """Put the task back for later when the database failed: only its message records it."""
     try:
         yield
     except OperationalError as error:

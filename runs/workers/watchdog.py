@@ -116,7 +116,7 @@ class Group:
                 self._send(signal.SIGSTOP, member.pid)
 
     def finished(self) -> bool:
-        """A retired group has nobody left at work, or has had its time; then it is ended."""
+        """End a retired group when none of its workers is busy any more, or its time is over."""
         for member in self._dead():
             if member.doing == BUSY:
                 self._bury(member, by_itself=True)
