@@ -254,7 +254,17 @@ def examine(path: Path, settings: dict[str, Any], survivors: bool) -> bool:
     own = settings["modules"][path.as_posix()]
     equivalent = {(each["before"], each["after"]) for each in own.get("equivalent", ())}
     trial = Trial(path, settings["seconds"], settings["jobs"])
-    options = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-m", "not slow"]
+    options = [
+        "-o",
+        "addopts=",
+        "--assert=plain",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:terminal",
+        "-m",
+        "not slow",
+    ]
     status = pytest.main([*options, *own["tests"]], plugins=[trial])
     if not trial.results:
         raise SystemExit(f"no mutant of {path} was tried (pytest's status {status})")
