@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib import admin
 
-from groups.models import Group, GroupMember, Membership, Role, RoutingExample, Token
+from groups.models import AgentInstance, Group, GroupMember, Membership, Role, RoutingExample, Token
 from memory.models import DepositedKnowledge
 from policy.models import CapabilityRule, Grant
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
 from tests.acting import reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
-from tests.factories import MembershipFactory, permit
+from tests.factories import permit
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -104,8 +104,7 @@ def test_a_request_that_changed_since_it_was_shown_is_not_decided(made, approver
 
 
 def test_who_may_not_decide_is_told_why_and_gets_no_buttons(made):
-    own = person(None, "own", *APPROVER, is_staff=True)
-    MembershipFactory(organization=made.organization, user=own)
+    own = person(made, "own", *APPROVER, is_staff=True)
     Run.objects.filter(pk=made.run.pk).update(user=own)
     demand(made, effect="require_human")
     client = client_of(own)
@@ -120,9 +119,12 @@ def test_who_may_not_decide_is_told_why_and_gets_no_buttons(made):
 
 
 def test_a_superuser_who_is_no_member_does_not_decide(made):
-    page = text(post_decision(client_of(superuser()), made.approval, "approve"))
+    client = client_of(superuser())
+    page = text(client.get(url("runs_approval_change", made.approval.pk)))
+    posted = post_decision(client, made.approval, "approve")
 
     assert "You may not decide approvals of this project" in page
+    assert posted.status_code == 403
     assert status(made.approval) == "pending"
 
 
@@ -563,8 +565,8 @@ def role_fields(made, **fields):
         ({"allowed_tools_open": "on", "allowed_tools_list": "send_email"}, None),
         ({"allowed_tools_list": ""}, []),
         (
-            {"allowed_tools_list": "send_email\r\nweb_fetch, ask_user\n\nsend_email"},
-            ["send_email", "web_fetch", "ask_user"],
+            {"allowed_tools_list": "send_email\r\nmemory_search, ask_user\n\nsend_email"},
+            ["send_email", "memory_search", "ask_user"],
         ),
     ],
 )
@@ -599,11 +601,20 @@ def test_a_role_saved_as_it_is_stays_as_it_is(made):
 
 
 def test_a_membership_is_limited_to_projects_chosen_by_name(made):
-    fields = {"kind": "human", "active": "on", "projects_list": [made.project.pk], "allowed_tools_open": "on"}
+    fields = {
+        "role": made.member.role,
+        "active": "on",
+        "projects_list": [made.project.pk],
+        "allowed_tools_open": "on",
+    }
 
     client_of(superuser(made)).post(url("groups_membership_change", made.member.pk), fields)
 
     assert Membership.objects.get(pk=made.member.pk).projects == [made.project.pk]
+
+
+def agent_of(made):
+    return AgentInstance.objects.create(organization=made.organization, role=made.role)
 
 
 def group_fields(made, *members):
@@ -621,7 +632,7 @@ def group_fields(made, *members):
         fields |= {
             f"members-{i}-ordinal": ordinal,
             f"members-{i}-role": made.role.pk,
-            f"members-{i}-agent_instance": made.seat.agent_instance_id,
+            f"members-{i}-agent_instance": agent_of(made).pk,
         } | ({f"members-{i}-is_lead": "on"} if lead else {})
     return fields
 

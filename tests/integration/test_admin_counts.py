@@ -71,6 +71,13 @@ def more(stem, made, start, count):
             who.Token(organization=o, user=u, prefix="dpt_", secret_hash=u.username)
             for u in users(start, count)
         )
+    elif stem == "groups_customrole":
+        who.CustomRole.objects.bulk_create(who.CustomRole(organization=o, name=f"c{n}") for n in numbers)
+    elif stem == "groups_change":
+        who.Change.objects.bulk_create(
+            who.Change(organization=o, user=u, via="admin", action="added", model="groups.role", label="R")
+            for u in users(start, count)
+        )
     elif stem == "groups_role":
         who.Role.objects.bulk_create(who.Role(organization=o, name=f"r{n}") for n in numbers)
     elif stem == "groups_agentinstance":
