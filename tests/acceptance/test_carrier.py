@@ -7,11 +7,9 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from runs.actions.cancel import cancel
-from runs.actions.message import message
-from runs.actions.start import start
 from runs.models import OutboundCall, Run
 from tests.acceptance.house import check_logs, status, until
+from tests.acting import cancel, message, start
 from tests.model_server import Answer, ModelServer, says, slowly
 
 SLOW = 3.0  # seconds of one call

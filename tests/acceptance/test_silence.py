@@ -16,12 +16,12 @@ from common import connections
 from groups.models import Token
 from launch.home import PROJECT
 from policy.models import Capability, CapabilityRule
-from runs.actions.start import start
 from runs.models import Approval, ApprovalNotice, QueueMessage, Run
 from tests.acceptance.house import MODEL, House, children, status, until
 from tests.acceptance.proxy import Proxy
 from tests.acceptance.web import Web
 from tests.acceptance.witness import MailSink
+from tests.acting import start
 from tests.factories import MembershipFactory
 
 LEASE = 6

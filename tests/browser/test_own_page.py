@@ -199,7 +199,7 @@ def a_page_of_each_kind(made: Any, user: Any) -> list[str]:
         call(("send_email", LETTER), content="I write now."),
     ]
     Scripted.play = staticmethod(by_role(Personal_agent=play))
-    from runs.actions.start import start
+    from tests.acting import start
 
     runs = []
     for goal in ("What is the price?", "And elsewhere?", "Write to Ada"):

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from runs.actions.start import start
 from runs.execution import executor, outside_agents
 from runs.execution.outside_agents import OutsideRefused
 from runs.models import Run
 from runs.providers.base import ProviderError
+from tests.acting import start
 from tests.admin_world import person
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, RoleFactory
 from tests.scripted import Scripted, by_role, call, in_order, say

@@ -9,9 +9,6 @@ from typing import Annotated
 import pytest
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
-from runs.actions.message import message
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import Carrier, OutboundCall, OutboundTarget, QueueMessage, Run, ToolCall
 from runs.observe import doing
@@ -23,6 +20,7 @@ from runs.providers.base import ProviderError
 from runs.tools.base import ToolContext, ToolError
 from runs.workers import tasks
 from runs.workers.sweep import sweep
+from tests.acting import cancel, message, start
 from tests.factories import OrganizationFactory
 from tests.integration.api_client import Api
 from tests.scripted import Scripted, call, in_order, say

@@ -12,12 +12,11 @@ from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import CapabilityRule
-from runs.actions.start import start
 from runs.execution import executor
 from runs.gate import provenance
 from runs.models import Approval, Conversation, Rating, Run, RunEvent
 from runs.web import files, tags
-from tests.acting import by_token
+from tests.acting import by_token, start
 from tests.admin_world import PASSWORD, person
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.scripted import Scripted, by_role, call, in_order, say
