@@ -7,7 +7,7 @@ PYTHON = $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; done; echo none)
 INSTALL = $(if $(filter none,$(PYTHON)),@echo "deputy: Python 3.11 or newer is needed and not on the PATH." >&2; exit 1,@$(PYTHON) -m launch.install)
 
-.PHONY: help run test test-slow soak bench lint messages pictures
+.PHONY: help run test test-slow soak bench lint lock messages pictures
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -32,6 +32,11 @@ soak:  ## a mixed load under kills, MIN=10 minutes long, by SEED=n; then an audi
 lint:  ## style and types
 	$(INSTALL) --dev
 	@exec $(VENV) -m launch.check --lint
+
+lock:  ## the lock files: every package with the digests of its files; after changing requirements*.txt (wants uv)
+	@for name in requirements requirements-dev requirements-container; do \
+		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
+			--custom-compile-command "make lock" $$name.txt -o $$name.lock || exit 1; done
 
 messages:  ## the words of the interface: find new ones, compile, list what has no translation
 	$(INSTALL) --dev

@@ -40,8 +40,8 @@ class Decide(Deputy):
         self._pending = iter(waiting.values_list("id", "run_id"))
 
     def item(self) -> None:
-        from runs.actions.decide import approve
         from runs.execution import executor
+        from tests.acting import approve
 
         approval_id, run_id = next(self._pending)
         approve(approval_id, self._decider)
@@ -73,7 +73,6 @@ def prepare(url: str) -> None:
     """Deputy's tables and world, the rule, and somebody who may decide."""
     prepare_deputy(url)
     from django.contrib.auth import get_user_model
-    from django.contrib.auth.models import Permission
 
     from groups.models import Membership, Organization
     from policy.models import CapabilityRule
@@ -81,8 +80,7 @@ def prepare(url: str) -> None:
     organization = Organization.objects.get()
     CapabilityRule.objects.create(organization=organization, tool=STOPPED, effect="require_approval")
     decider = get_user_model().objects.create(username="ann")
-    decider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
-    Membership.objects.create(organization=organization, user=decider)
+    Membership.objects.create(organization=organization, user=decider, role="decider")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def work(kind: str, runs: int) -> None:
     from django.contrib.auth import get_user_model
 
     from groups.models import Project
-    from runs.actions.start import start
     from runs.models import Run
+    from tests.acting import start
 
     user = get_user_model().objects.get(username="mia")
     project = Project.objects.get(slug="supply")

@@ -98,10 +98,10 @@ def a_view(count: int):
     words = "A line of notes, as long as such lines are. " * 20
     for n in range(count // (LIST_LENGTH + 1)):
         is_open = n < OPEN_LISTS
-        shelf = tree.add_page("usr-0" if is_open else archive, PageKind.CONTENTS, f"List {n}")
+        listing = tree.add_page("usr-0" if is_open else archive, PageKind.CONTENTS, f"List {n}")
         for item in range(LIST_LENGTH):
             folded = Visibility.HIDDEN if item else Visibility.EXPANDED
-            tree.add_page(shelf, PageKind.DETAIL, f"Note {item}", "what it is about", words, folded)
+            tree.add_page(listing, PageKind.DETAIL, f"Note {item}", "what it is about", words, folded)
     system, _ = ContextSystem.open(organization.id, project.id, f"run_{count}", "", tree)
     return system
 

@@ -74,8 +74,8 @@ class Deputy:
 
     def run(self) -> str:
         """Start a run and drive it, handoffs and all, until nothing is left to do but wait; its id."""
-        from runs.actions.start import start
         from runs.execution import executor
+        from tests.acting import start
 
         run_id = start(user=self._user, project=self._project, goal=GOAL)
         executor.run(run_id)

@@ -38,8 +38,8 @@ class Wake(Deputy):
         self._wake(next(self._parked))
 
     def _wake(self, run_id: str) -> None:
-        from runs.actions.message import message
         from runs.execution import executor
+        from tests.acting import message
 
         message(run_id, "Europe", author="mia")
         executor.run(run_id)

@@ -215,16 +215,16 @@ def run_to_follow() -> tuple[str, str, Any, Any]:
     from django.contrib.auth import get_user_model
 
     from groups.models import Membership, Organization, Project, Token
-    from runs.actions.message import message
-    from runs.actions.start import start
+    from groups.scopes import SCOPES
     from runs.execution.outside_agents import complete
     from runs.models import Run
+    from tests.acting import message, start
 
     organization = Organization.objects.create(slug="streams", name="Streams")
     project = Project.objects.create(organization=organization, slug="streams", name="Streams")
     user = get_user_model().objects.create(username="streams")
     Membership.objects.create(organization=organization, user=user)
-    _, secret = Token.objects.issue(organization, user)
+    _, secret = Token.objects.issue(organization, user, scopes=list(SCOPES))
     run_id = start(user=user, project=project, goal="Be followed", driver="external")
 
     def say(words: str) -> tuple[int, float]:

@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg.adapt import Loader
 from psycopg.types.json import Jsonb
+
+from common import postgres
 
 Statement = tuple[str, list[Any]]  # SQL and the values of its parameters
 
@@ -76,15 +79,22 @@ class Times(Loader):
         return datetime.fromisoformat(bytes(data).decode()).astimezone(UTC)
 
 
+LOCKED = "55P03"  # PostgreSQL's lock_not_available
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether a statement gave up waiting for what another transaction has locked (LOCK_SECONDS)."""
+    return getattr(error.__cause__ or error, "sqlstate", None) == LOCKED
+
+
 def own_connection(*, durable: bool = True) -> Any:
     """A connection to the default database beside Django's, in autocommit; the caller closes it.
 
     `durable=False`: a commit returns before it is on disk, for what may be lost in a power cut.
     """
     parameters = connections["default"].get_connection_params()
-    own = psycopg.connect(**{**parameters, "cursor_factory": psycopg.Cursor}, autocommit=True)
-    if not durable:
-        own.execute("SET synchronous_commit = off")
+    own = postgres.Connection.connect(**{**parameters, "cursor_factory": psycopg.Cursor}, autocommit=True)
+    postgres.limit(own, settings.LOCK_SECONDS, settings.LEASE_SECONDS, durable)
     return own
 
 
@@ -93,6 +103,7 @@ async def own_async_connection() -> Any:
     parameters = connections["default"].get_connection_params()
     for name in ("cursor_factory", "context"):  # Django's; they read values as Django's own cursors do
         parameters.pop(name, None)
-    own = await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+    own = await postgres.AsyncConnection.connect(**parameters, autocommit=True)
+    await own.execute(*postgres.limits(settings.LOCK_SECONDS, settings.LEASE_SECONDS))
     await own.execute("SET TimeZone = 'UTC'")
     return own

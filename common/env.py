@@ -94,6 +94,20 @@ def origins(name: str) -> list[str]:
     return [entry.rstrip("/") for entry in entries]
 
 
+def figures(name: str, default: int, least: int = 1) -> dict[str, int]:
+    """A number for everything (`*`) and others for names or patterns: `120, ollama:*=600`.
+
+    Raises BadSetting.
+    """
+    found = {"*": default}
+    for entry in filter(None, map(str.strip, text(name, "").split(","))):
+        pattern, _, figure = entry.rpartition("=")
+        if not (figure.strip().isascii() and figure.strip().isdigit() and int(figure) >= least):
+            raise BadSetting(f"{name} has an entry that makes no sense; it takes 120, ollama:*=600.")
+        found[pattern.strip() or "*"] = int(figure)
+    return found
+
+
 def origin(name: str, default: str) -> str:
     """One origin (`https://host`), without a slash at its end. Raises BadSetting."""
     found = origins(name)

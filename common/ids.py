@@ -9,20 +9,23 @@ ID_LENGTH = 31  # the longest prefix (4), an underscore and 26 digits
 
 
 def uuid7() -> int:
-    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, version, 12 + 62 random bits."""
-    milliseconds = time.time_ns() // 1_000_000
-    random_bits = secrets.randbits(74)
+    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, version, 12 bits of their fraction, 62 random bits.
+
+    The fraction (section 6.2, method 3) is a quarter of a microsecond: what one process makes in one go,
+    such as the rows of a file, sorts in the order in which it was made.
+    """
+    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     return (
         (milliseconds & ((1 << 48) - 1)) << 80
         | 0x7 << 76
-        | (random_bits >> 62) << 64
+        | (nanoseconds << 12) // 1_000_000 << 64
         | 0b10 << 62
-        | random_bits & ((1 << 62) - 1)
+        | secrets.randbits(62)
     )
 
 
 def new_id(prefix: str) -> str:
-    """`prefix` and 26 sortable digits: ids made later sort later, to the millisecond."""
+    """`prefix` and 26 sortable digits: ids made later sort later; across processes, to the millisecond."""
     return _written(prefix, uuid7())
 
 
@@ -53,6 +56,14 @@ def project_id() -> str:
 
 def membership_id() -> str:
     return new_id("mbr")
+
+
+def custom_role_id() -> str:
+    return new_id("mrl")
+
+
+def change_id() -> str:
+    return new_id("chg")
 
 
 def token_id() -> str:
@@ -105,6 +116,10 @@ def binding_id() -> str:
 
 def declaration_id() -> str:
     return new_id("tdc")
+
+
+def entity_id() -> str:
+    return new_id("ent")
 
 
 def rule_id() -> str:

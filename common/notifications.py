@@ -1,8 +1,8 @@
-"""Hints: NOTIFY after a commit, from a thread and a connection of its own.
+"""Notifications: NOTIFY after a commit, from a thread and a connection of its own.
 
 NOTIFY makes commits take turns, so it is never sent inside a step. The thread sends what has come
 together meanwhile, each channel and payload once, the first at once and then every PAUSE_SECONDS at most.
-A process that ends waits a moment for its last hints. One that is lost costs its reader one poll.
+A process that ends waits a moment for its last notifications. One that is lost costs its reader one poll.
 """
 
 import logging
@@ -22,9 +22,10 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 
 GATHER_SECONDS = 0.0005  # what comes within this time goes out together
 PAUSE_SECONDS = 0.05  # between two rounds; a person sees no difference, and it bounds the commits
-URGENT = "deputy_queue"  # the channel that a worker sleeps on: its hints wait for nothing
+# The channels that workers and carriers sleep on: their hints wait for nothing.
+URGENT = frozenset({"deputy_queue", "deputy_outbound"})
 IDLE_SECONDS = 30  # after which the connection is closed
-LEAVE_SECONDS = 1.0  # that the end of a process waits for its last hints
+LEAVE_SECONDS = 1.0  # that the end of a process waits for its last notifications
 
 _lock = threading.Lock()
 _wanted = threading.Event()
@@ -32,7 +33,7 @@ _urgent = threading.Event()
 _pending: dict[tuple[str, str], None] = {}
 _sending = False
 _sender: tuple[int, threading.Thread] | None = None  # the process it was started in: a fork has none
-_waiting = 0  # the process whose end waits for its hints
+_waiting = 0  # the process whose end waits for its notifications
 
 
 def after_commit(channel: str, payload: str = "") -> None:
@@ -46,10 +47,10 @@ def send(channel: str, payload: str = "") -> None:
     with _lock:
         _pending[channel, payload] = None
         if not (_sender and _sender[0] == os.getpid() and _sender[1].is_alive()):
-            _sender = (os.getpid(), threading.Thread(target=_send_all, name="hints", daemon=True))
+            _sender = (os.getpid(), threading.Thread(target=_send_all, name="notifications", daemon=True))
             _sender[1].start()
             _wait_at_the_end()
-    if channel == URGENT:
+    if channel in URGENT:
         _urgent.set()
     _wanted.set()
 
@@ -91,8 +92,8 @@ def _send_all() -> None:
                 if connection is None:
                     connection = own_connection(durable=False)
                 connection.execute(NOTIFY, [list(part) for part in zip(*due, strict=True)])
-            except Exception as error:  # only a hint
-                logger.info("could not send a hint: %s", type(error).__name__)
+            except Exception as error:  # only a notification
+                logger.info("could not send a notification: %s", type(error).__name__)
                 if connection is not None:
                     connection.close()
                     connection = None

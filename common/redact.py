@@ -19,10 +19,28 @@ HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # apiKey is api_Key
 SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 URL_VARIABLES = ("DATABASE_URL", "EMAIL_URL", "REDIS_URL")
 
+# What says of itself that it is a key: long, and with a digit, so that no ordinary word is taken for one. No
+# look ahead is without end, or a text of a thousand beginnings would be read a thousand times.
+KEYS = (
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:.*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|.*)"
+    r"|\beyJ[A-Za-z0-9_-]{8,200}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # a JSON Web Token
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon's
+    r"|\bAIza[A-Za-z0-9_-]{35}"  # Google's
+    r"|\b(?:sk|rk|pk|dpt|whsec|gh[opsur]|github_pat|glpat|hf|npm|pypi|xox[abeprs])[-_]"
+    r"(?=[A-Za-z_+/=-]{0,60}[0-9])[A-Za-z0-9_+/=-]{12,}"
+)
+IN_URL = r"(?P<before>://[^/\s:@]*:)[^/\s@]+(?=@)"  # a URL's password
+AUTHORIZED = r"\b(?:Bearer|Token|Basic)\s+"
+SHOWN = re.compile(
+    rf"{KEYS}|{IN_URL}|(?P<scheme>{AUTHORIZED})(?=[A-Za-z._~+/-]{{0,60}}[0-9=])[A-Za-z0-9._~+/=-]{{12,}}",
+    re.DOTALL,
+)
+# the same, and whatever follows the name of a scheme: nobody misses a word in a log
 LOOKS = re.compile(
-    r"(?P<scheme>\b(?:Bearer|Token|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}"  # an Authorization header
-    r"|(?P<before>://[^/\s:@]*:)[^/\s@]+(?=@)"  # a URL's password
-    r"|\b(?:dpt_|whsec_|sk-|ghp_|xox[abp]-)[A-Za-z0-9_+/=-]{8,}",  # keys that say what they are
+    rf"(?P<scheme>{AUTHORIZED})[A-Za-z0-9._~+/=-]{{8,}}|{IN_URL}"
+    rf"|\b(?:dpt_|whsec_|sk-|ghp_|xox[abp]-)[A-Za-z0-9_+/=-]{{8,}}|{KEYS}",
+    re.DOTALL,
 )
 
 
@@ -32,10 +50,14 @@ def names_secret(name: str) -> bool:
 
 
 def masked(value: Any) -> Any:
-    """A JSON value whose secret fields, by their names, are masked; the same object where there are none."""
+    """A JSON value without the secrets in its texts, and whose secret fields, by their names, are masked; the
+    same object where there are none.
+    """
+    if isinstance(value, str):
+        return shown(value)
     if isinstance(value, dict):
-        shown = {key: MASK if _is_secret(key, inner) else masked(inner) for key, inner in value.items()}
-        return value if all(shown[key] is value[key] for key in value) else shown
+        found = {key: MASK if _is_secret(key, inner) else masked(inner) for key, inner in value.items()}
+        return value if all(found[key] is value[key] for key in value) else found
     if isinstance(value, list):
         items = [masked(item) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
@@ -47,8 +69,13 @@ def _is_secret(name: str, value: Any) -> bool:
     return names_secret(name) and value not in (None, "") and not isinstance(value, int | float)
 
 
+def shown(words: str) -> str:
+    """A text as people may read it: what looks like a key is masked. The same object where nothing does."""
+    return SHOWN.sub(_mask, words) if len(words) >= SHORTEST else words
+
+
 def text(line: str) -> str:
-    """A line of text without the secrets of the environment and without what looks like one."""
+    """A line of a log without the secrets of the environment and without what looks like one."""
     for secret in environment_secrets():
         line = line.replace(secret, MASK)
     return LOOKS.sub(_mask, line)

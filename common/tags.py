@@ -6,7 +6,7 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from common import times
+from common import redact, times
 
 register = template.Library()
 
@@ -34,6 +34,12 @@ def left(moment: datetime | None) -> str:
 def exact(moment: datetime) -> str:
     """The moment to the second."""
     return times.exact(moment)
+
+
+@register.filter
+def masked(words: str) -> str:
+    """A text without what looks like a secret."""
+    return redact.shown(str(words))
 
 
 @register.filter

@@ -16,6 +16,8 @@ from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 
+ALIVE = "/healthz"
+
 
 class Threads:
     """A process's threads. Used by its event loop alone, so nothing is locked."""
@@ -95,6 +97,17 @@ def let_go() -> None:
         lent.let_go()
 
 
+async def alive(scope: Any, send: Any) -> None:
+    """Whether the process answers: said by its event loop, whatever its threads wait for."""
+    known = scope["method"] in ("GET", "HEAD")
+    body = b'{"status": "ok"}' if known else b""
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if not known:
+        headers.append((b"allow", b"GET, HEAD"))
+    await send({"type": "http.response.start", "status": 200 if known else 405, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
 class Application(ASGIHandler):
     """What web processes serve."""
 
@@ -105,6 +118,9 @@ class Application(ASGIHandler):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             raise ValueError(f"Deputy speaks HTTP, not {scope['type']}.")
+        if scope["path"] == ALIVE:
+            await alive(scope, send)
+            return
         lent = Lent(self.threads)
         token = _lent.set(lent)
         try:

@@ -11,7 +11,11 @@ with errors.one_line():
     postgres.ensure()
     django.setup(set_prefix=False)
 
-    from common.web import Application  # what it imports reads the settings
+    from common.bodies import limited  # what these import reads the settings
+    from common.web import Application
+    from config.connections import check
     from runs.mcp.app import with_mcp
 
-    application = with_mcp(Application())
+    check()
+
+    application = limited(with_mcp(Application()))

@@ -21,7 +21,7 @@ SERVES = ("database", "migrations")  # what a web process needs; the rest is the
 
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 as long as the process answers."""
+    """200 as long as the process answers. (Under ASGI common/web.py has said so before.)"""
     return JsonResponse({"status": "ok"})
 
 

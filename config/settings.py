@@ -7,6 +7,7 @@ HOST, PORT       where `make run` listens (127.0.0.1, 8000)
 ALLOWED_HOSTS    names the server answers to (localhost, 127.0.0.1, [::1] and HOST)
 BEHIND_HTTPS     yes behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies, HSTS
 CSRF_TRUSTED_ORIGINS  further origins whose forms are accepted
+CORS_ORIGINS     origins whose pages may call the API with a token (none)
 DEBUG            yes only while developing
 PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run` listens)
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
@@ -14,7 +15,7 @@ WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not publ
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
-WORKERS          processes that carry runs (2)
+WORKERS          processes that take runs' steps (2), CARRIERS those that await models and tools (1)
 LOG_FORMAT       plain or json
 METRICS_TOKEN    who has it reads /metrics and what /readyz found; so do the networks of METRICS_ALLOW
 
@@ -65,6 +66,7 @@ INSTALLED_APPS = [
     "import_export",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "corsheaders",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -73,14 +75,19 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "common.csp.policy",
     "config.static.StaticFiles",
+    "corsheaders.middleware.CorsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "groups.current.CurrentOrganization",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "common.api.errors.Unavailable",
+    "common.characters.Characters",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -97,7 +104,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "runs.web.pages.theme",
             ],
+            "libraries": {"web": "runs.web.tags"},
             "builtins": ["django.templatetags.i18n", "common.tags"],
         },
     },
@@ -112,7 +121,19 @@ DATABASES = {
         "CONN_HEALTH_CHECKS": True,  # without, one dropped connection stops a worker for good
     }
 }
-DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 2  # of what common.db.prepared runs
+LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
+LOCK_SECONDS = env.whole_number("LOCK_SECONDS", 2)  # that a statement waits for what another has locked
+DATABASES["default"]["ENGINE"] = "common.postgres"  # notices a session that is gone without a word
+DATABASES["default"]["OPTIONS"] = {
+    "prepare_threshold": 2,  # of what common.db.rows runs
+    # a network that drops what it is given is noticed by the kernel within LEASE_SECONDS
+    "connect_timeout": max(2, LEASE_SECONDS // 4),
+    "keepalives_idle": max(1, LEASE_SECONDS // 4),
+    "keepalives_interval": max(1, LEASE_SECONDS // 4),
+    "keepalives_count": 2,
+    "tcp_user_timeout": LEASE_SECONDS * 1000,
+    **DATABASES["default"].get("OPTIONS", {}),  # what DATABASE_URL says goes before
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on
@@ -152,11 +173,21 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-LOGIN_URL = "admin:login"
-LOGIN_REDIRECT_URL = "admin:index"
+AUTHENTICATION_BACKENDS = ["groups.current.MembershipBackend"]
+LOGIN_URL = "web:sign_in"
+LOGIN_REDIRECT_URL = "web:home"
+LOGOUT_REDIRECT_URL = "web:sign_in"
 
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
+CORS_ALLOWED_ORIGINS = env.origins("CORS_ORIGINS")
+CORS_URLS_REGEX = r"^/api/"
+CORS_ALLOW_CREDENTIALS = False  # a token, never somebody's session
+CORS_ALLOW_HEADERS = (
+    *("accept", "authorization", "content-type"),
+    *("idempotency-key", "if-match", "last-event-id", "x-organization"),
+)
+CORS_EXPOSE_HEADERS = ("Location", "Retry-After", "Idempotency-Replayed", "ETag")
 BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
 if BEHIND_HTTPS and not DEBUG:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -242,12 +273,14 @@ SPECTACULAR_SETTINGS = {
 
 # E-mail: written to files until EMAIL_URL says where to send it
 
-EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_BACKEND = "common.mail.PrivateFiles"
 EMAIL_FILE_PATH = str(DEPUTY_HOME / "outbox")
 EMAIL_TIMEOUT = 20  # seconds
 DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "deputy@localhost")
 if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
+if EMAIL_BACKEND == "django.core.mail.backends.filebased.EmailBackend":
+    EMAIL_BACKEND = "common.mail.PrivateFiles"
 
 # Looking after it: logs, and who may see metrics and what a probe found (config/watchers.py)
 
@@ -282,17 +315,41 @@ RUN_TOKENS = env.whole_number("RUN_TOKENS", 200_000)
 CONTEXT_TOKENS = env.whole_number("CONTEXT_TOKENS", 24_000)  # of an agent's view before pages are folded
 RUN_SECONDS = env.whole_number("RUN_SECONDS", 3600)
 CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
-LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
 SWEEP_SECONDS = env.whole_number("SWEEP_SECONDS", 5)  # between two looks for what was lost or is overdue
 STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
 HANDOFF_SECONDS = env.whole_number("HANDOFF_SECONDS", 30)  # after which a worker hands on through the queue
 NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
 APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide
+MODEL_SECONDS = env.figures("MODEL_SECONDS", 120)  # of one call, by the model's name or a pattern
+MODEL_CALLS = env.figures("MODEL_CALLS", 1000)  # of one model under way at once, likewise
+TOOL_CALLS = env.figures("TOOL_CALLS", 16)  # of one tool that leaves the database, likewise
+HOST_CALLS = env.figures("HOST_CALLS", 2000)  # to one host, by its name as URLs have it
+ORGANIZATION_CALLS = env.whole_number("ORGANIZATION_CALLS", 1000)  # of one organization
+CARRIERS = env.whole_number("CARRIERS", 1, least=0, most=16)  # processes beside each cluster's workers
+CARRIER_CALLS = env.whole_number("CARRIER_CALLS", 2000)  # that one carrier awaits at once
+CARRIER_THREADS = env.whole_number(
+    "CARRIER_THREADS", 64, most=500
+)  # for tools, whose code is not asynchronous
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
+ASKED_AGAIN_SECONDS = env.whole_number(
+    "ASKED_AGAIN_SECONDS", 600
+)  # the same words of a client: the same call
+CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person
 API_PER_MINUTE_UNKNOWN = env.whole_number("API_PER_MINUTE_UNKNOWN", 120, least=0)  # of one address
+BODY_BYTES = env.whole_number("BODY_BYTES", 1_048_576, least=10_000)  # of a request; files may be larger
+UPLOAD_BYTES = env.whole_number("UPLOAD_BYTES", 20_971_520, least=10_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_BYTES  # Django's own, of a form without its files
+STREAMS = env.whole_number("STREAMS", 50)  # live streams and long polls of one token in one web process
+CALLS_IN_REPLY = env.whole_number("CALLS_IN_REPLY", 32)  # of a model; the rest is refused
+OPEN_APPROVALS = env.whole_number("OPEN_APPROVALS", 20)  # of one run
+OPEN_APPROVALS_ALL = env.whole_number("OPEN_APPROVALS_ALL", 1000)  # of one organization
+SIGN_IN_SECONDS = env.whole_number("SIGN_IN_SECONDS", 300)  # in which are allowed, of attempts to sign in:
+SIGN_INS = env.whole_number("SIGN_INS", 10)  # to one account from one address
+SIGN_INS_ADDRESS = env.whole_number("SIGN_INS_ADDRESS", 100)  # from one address
+SIGN_INS_ACCOUNT = env.whole_number("SIGN_INS_ACCOUNT", 50)  # to one account from browsers it does not know
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
 MCP_ALLOW = env.names("MCP_ALLOW", ())

@@ -16,6 +16,12 @@ class Site(UnfoldAdminSite):  # type: ignore[misc]
         """Django's list of all applications, made where somebody looks at it: the sidebar is our own."""
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
+    def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """The sign-in page. What is refused for its pace is refused as such (groups/sign_in.py)."""
+        from groups import sign_in  # its form wants the applications
+
+        return sign_in.answered(request, super().login(request, extra_context))
+
 
 class Unfold(DefaultAppConfig):  # type: ignore[misc]
     """unfold, with this site."""

@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-# (title: shown in the reader's language, icon, the admin's url name, the permission to see it)
+# (title: shown in the reader's language, icon, the url's name, without `admin:` for its own, the permission)
 Item = tuple[str, str, str, str]
 SUPERUSER = "superuser"  # in place of a permission: what belongs to the whole installation
 
@@ -19,6 +19,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "",
         (
             ("Overview", "space_dashboard", "index", ""),
+            ("My agent", "chat", "web:home", ""),
             ("Ask", "edit_square", "runs_run_ask", "runs.start_run"),
         ),
     ),
@@ -85,6 +86,12 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
                 "policy_tooldeclaration_changelist",
                 "policy.view_tooldeclaration",
             ),
+            (
+                "Outside entities",
+                "category",
+                "policy_outsideentity_changelist",
+                "policy.view_outsideentity",
+            ),
             ("What would happen?", "help_center", "runs_what_if", "policy.view_capabilityrule"),
             ("Standing approvals", "verified", "policy_grant_changelist", "policy.view_grant"),
         ),
@@ -95,9 +102,10 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Organizations", "domain", "groups_organization_changelist", "groups.view_organization"),
             ("Projects", "folder", "groups_project_changelist", "groups.view_project"),
             ("Memberships", "card_membership", "groups_membership_changelist", "groups.view_membership"),
+            ("Member roles", "shield_person", "groups_customrole_changelist", "groups.view_customrole"),
             ("Tokens", "vpn_key", "groups_token_changelist", "groups.view_token"),
+            ("Changes", "history", "groups_change_changelist", "groups.view_change"),
             ("Users", "person", "auth_user_changelist", "auth.view_user"),
-            ("Permission groups", "shield_person", "auth_group_changelist", "auth.view_group"),
         ),
     ),
     (
@@ -118,14 +126,27 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         }
         for title, items in SIDEBAR
     ]
+    groups = _choice(request) + groups
     _mark_here(request.path, [entry for group in groups for entry in group["items"]])
     return [group for group in groups if group["items"]]
+
+
+def _choice(request: HttpRequest) -> list[dict[str, Any]]:
+    """For somebody who belongs to several organizations: where they are, and the way to another."""
+    from groups import current  # the settings, which import this module, come before any model
+
+    if len(memberships := current.memberships_of(request.user)) < 2:
+        return []
+    here = current.membership_of(request.user) or memberships[0]
+    link = reverse("admin:groups_organization_choose")
+    entry = {"title": str(here.organization), "icon": "swap_horiz", "link": link}
+    return [{"title": None, "separator": False, "items": [entry]}]
 
 
 def _mark_here(path: str, entries: list[dict[str, Any]]) -> None:
     """Of the entries whose page this one lies under, the nearest is where we are."""
     home = reverse("admin:index")
-    links = [entry["link"] for entry in entries if path.startswith(entry["link"])]
+    links = [link for entry in entries if path.startswith(link := entry["link"]) and link.startswith(home)]
     nearest = max((link for link in links if link != home or path == home), key=len, default="")
     for entry in entries:
         entry["active"] = entry["link"] == nearest
@@ -154,7 +175,7 @@ def _entry(request: HttpRequest, item: Item) -> dict[str, Any] | None:
 def _link(name: str, prefix: str) -> str | None:
     """The page of this name below `prefix`, under which Deputy is served; None where there is none."""
     try:
-        return reverse(f"admin:{name}")
+        return reverse(name if ":" in name else f"admin:{name}")
     except NoReverseMatch:  # not every deployment has every app
         return None
 
@@ -172,6 +193,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": True,
     "STYLES": [lambda request: static("deputy/admin.css")],
     "SCRIPTS": [lambda request: static("deputy/times.js"), lambda request: static("deputy/names.js")],
+    "LOGIN": {"form": "groups.sign_in.SignInForm"},
     "DASHBOARD_CALLBACK": "runs.admin.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,

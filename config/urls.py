@@ -5,7 +5,6 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import module_has_submodule
-from django.views.generic import RedirectView
 
 from common.api import errors
 from config import health, metrics
@@ -27,13 +26,14 @@ def other_packages() -> list[URLPattern | URLResolver]:
 
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("", include("runs.web.urls")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
     path("i18n/", include("django.conf.urls.i18n")),  # where the reader chooses a language
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
+    path("", include("runs.api.authzen_urls")),
     *other_packages(),
 ]
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy
 
@@ -10,3 +12,23 @@ class GroupsConfig(AppConfig):
 
     def ready(self) -> None:
         labels.translate(self)
+        from django.contrib.auth.signals import user_logged_in
+        from django.db.models.signals import post_delete
+
+        user_logged_in.connect(note_sign_in, dispatch_uid="deputy.confirmed")
+        post_delete.connect(end_tokens, sender=self.get_model("Membership"), dispatch_uid="deputy.tokens_end")
+
+
+def end_tokens(sender: Any, instance: Any, **more: Any) -> None:
+    """A token ends with the membership it was issued in, however that goes."""
+    from groups import tokens
+
+    tokens.end(instance.organization_id, instance.user_id)
+
+
+def note_sign_in(sender: Any, request: Any, **more: Any) -> None:
+    """Whoever signs in has just proved who they are."""
+    from groups import actors
+
+    if request is not None and hasattr(request, "session"):
+        actors.confirm(request)

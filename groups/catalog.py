@@ -15,7 +15,7 @@ VERSION = "SELECT catalog_version FROM groups_project WHERE id = %s"
 
 GROUPS_WITH_ROLES = """
 SELECT g.id, g.name, g.description, g.capabilities, g.max_rounds,
-       m.agent_instance_id, m.ordinal, m.is_lead, r.id, r.name, r.description
+       m.agent_instance_id, m.ordinal, m.is_lead, r.id, r.name, r.description, m.id
 FROM groups_group g
 LEFT JOIN groups_groupmember m ON m.group_id = g.id
 LEFT JOIN groups_role r ON r.id = m.role_id
@@ -26,7 +26,7 @@ ORDER BY g.created_at, g.id, m.is_lead, m.ordinal
 
 @dataclass(frozen=True)
 class Seat:
-    """A member: the agent, its role, and whether it leads."""
+    """A member: the agent, its role, whether it leads; `id` of the GroupMember."""
 
     agent: str
     ordinal: int
@@ -34,6 +34,7 @@ class Seat:
     role_id: str
     role: str
     description: str
+    id: str = ""
 
     def as_member(self) -> dict[str, Any]:
         """The member as run.created records it."""
@@ -43,6 +44,7 @@ class Seat:
             "role": self.role,
             "ordinal": self.ordinal,
             "is_lead": self.is_lead,
+            "seat": self.id,
         }
 
 
@@ -113,8 +115,7 @@ def _load(project_id: str) -> tuple[GroupWithRoles, ...]:
         heads[found[0]] = found[:5]
         seats.setdefault(found[0], [])
         if found[5]:
-            agent, ordinal, is_lead, role_id, role, description = found[5:]
-            seats[found[0]].append(Seat(agent, ordinal, is_lead, role_id, role, description))
+            seats[found[0]].append(Seat(*found[5:]))
     return tuple(
         GroupWithRoles(id, name, description, tuple(capabilities), max_rounds, tuple(seats[id]))
         for id, name, description, capabilities, max_rounds in heads.values()

@@ -1,12 +1,15 @@
 """Which group a goal belongs to: the scores of groups/scoring.py over a project's groups."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from common import ids
 from common.canonical import digest
+from groups import meaning
 from groups.catalog import GroupWithRoles, edition, list_groups_with_roles
+from groups.meaning import FusedRouter
 from groups.models import Group, RoutingExample
 from groups.models.groups import ExampleKind
 from groups.scoring import Candidate, Router, Score
@@ -49,7 +52,7 @@ INSERT INTO groups_routingexample ({", ".join(LEARNED)}) VALUES ({", ".join(["%s
 ON CONFLICT DO NOTHING
 """  # noqa: S608 - the names above
 
-_routers: dict[str, tuple[int, float, Router]] = {}
+_routers: dict[str, tuple[int, float, Router | FusedRouter]] = {}
 
 
 def rank(goal: str, project_id: str, catalog_version: int | None = None) -> list[Ranked]:
@@ -93,14 +96,23 @@ def named_group(group_id: str, project_id: str) -> GroupWithRoles:
     return found
 
 
-def router(project_id: str, current: int, groups: dict[str, GroupWithRoles]) -> Router:
+def router(project_id: str, current: int, groups: dict[str, GroupWithRoles]) -> Router | FusedRouter:
     """The project's router, rebuilt when its groups change or new examples may be there."""
     kept = _routers.get(project_id)
     if kept and kept[0] == current and kept[1] > time.monotonic():
         return kept[2]
-    made = Router([_candidate(group, examples) for group, examples in _with_examples(groups)])
+    made = meaning.router(_candidate(group, examples) for group, examples in _with_examples(groups))
     _routers[project_id] = (current, time.monotonic() + EXAMPLES_TTL, made)
     return made
+
+
+def texts() -> Iterator[str]:
+    """Everything that routing embeds, of all projects: for the background."""
+    projects = Group.objects.filter(active=True).values_list("project_id", flat=True).distinct()
+    for project_id in projects.order_by("project_id"):
+        groups = {group.id: group for group in list_groups_with_roles(project_id) if group.seats}
+        for group, examples in _with_examples(groups):
+            yield from meaning.texts_of(_candidate(group, examples))
 
 
 def learn(

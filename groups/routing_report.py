@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groups.scoring import FITS, Candidate, Router
+from groups.meaning import FusedRouter, embedding_now, router, texts_of
+from groups.scoring import FITS, Candidate
 
 CONFUSIONS = 10
 
@@ -19,11 +20,14 @@ def report(
     groups: `id`, and if known `name`, `description`, `capabilities`, `roles`, `examples`. goals: `text` and
     `gold`, the ids of the groups that are right; [] where none is.
     """
-    started = time.perf_counter()
-    router = Router(candidate(group, with_examples) for group in groups)
-    built = time.perf_counter()
-    ranked = [[(score.id, score.score) for score in router.score(goal["text"])] for goal in goals]
-    ended = time.perf_counter()
+    candidates = [candidate(group, with_examples) for group in groups]
+    texts = [text for each in candidates for text in texts_of(each)] + [goal["text"] for goal in goals]
+    with embedding_now(texts):
+        started = time.perf_counter()
+        made = router(candidates)
+        built = time.perf_counter()
+        ranked = [[(score.id, score.score) for score in made.score(goal["text"])] for goal in goals]
+        ended = time.perf_counter()
     routed = [(goal["gold"], ranking) for goal, ranking in zip(goals, ranked, strict=True) if goal["gold"]]
     first = groups[0]["id"] if groups else None
     return {
@@ -31,7 +35,11 @@ def report(
         "goals": len(goals),
         "goals_without_group": len(goals) - len(routed),
         "with_examples": with_examples,
+        "by_meaning": isinstance(made, FusedRouter),
         "accuracy_at_1": _mean([_hit(gold, ranking, 1) for gold, ranking in routed]),
+        "joint_accuracy": _mean(
+            [_right(goal["gold"], ranking) for goal, ranking in zip(goals, ranked, strict=True)]
+        ),
         "recall_at_3": _mean([_hit(gold, ranking, 3) for gold, ranking in routed]),
         "always_first": _mean([first in gold for gold, _ in routed]),
         "no_group": _no_group(goals, ranked),
@@ -57,6 +65,12 @@ Ranking = list[tuple[str, float]]
 
 def _hit(gold: Sequence[str], ranking: Ranking, depth: int) -> bool:
     return any(group in gold for group, _ in ranking[:depth])
+
+
+def _right(gold: Sequence[str], ranking: Ranking) -> bool:
+    """Whether the best group is right and fits; or, where no group is right, whether none fits."""
+    fits = bool(ranking) and ranking[0][1] >= FITS
+    return (fits and ranking[0][0] in gold) if gold else not fits
 
 
 def _mean(values: Sequence[bool]) -> float | None:

@@ -2,8 +2,9 @@
 
 A group is one weighted vector of terms: what it says of itself (name, description, capabilities,
 roles) plus each goal that went well in it (Rocchio's method). A goal's score is its cosine with that
-vector, less the more it is like one goal that a person took away from the group. docs/routing.md has
-what else was tried.
+vector, and half as much again by how much likelier its words are in the group than anywhere (naive Bayes);
+less the more it is like one goal that a person took away from the group. docs/routing.md has what else was
+tried.
 """
 
 import math
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from common.function_words import is_function_word
 from common.text import terms
 
 GOAL_LIMIT = 8_000  # characters of a goal that are read; what is wanted stands at its beginning
@@ -26,10 +28,14 @@ _BALANCE = 0.8  # how fully a group with many examples is scaled down to one wit
 _PIECE_IN_PROFILE, _PIECE_IN_EXAMPLE = 0.5, 0.3  # four letters of a word, against the word
 _PAIR = 0.5  # two words in a row, against one word
 _COMMON = 0.3  # a function word where a group describes itself
+# What naive Bayes counts beside the cosine, each in units of its own spread over the groups, where examples
+# are many. Of groups that only describe themselves it would know too little.
+_EVIDENCE = 0.6
+_SMOOTHING = 50.0  # words of all groups' language that each group's own are mixed with
 # Times log2 of the number of groups: by chance alone the best of many looks better than the best of few.
 _USUAL_THRESHOLD = 0.05
 _USUAL_WORTH = 20  # examples' worth of trust in that number
-_LENIENCE = 2 / 3  # of the even cut: refusing the right group costs more than trying a wrong one
+_LENIENCE = 0.5  # of the even cut: refusing the right group costs more than trying a wrong one
 _CALIBRATION = 300  # examples the threshold is found from
 _EXPLAINED = 3  # groups, from the best, whose `matched` is filled
 _WORDS_SHOWN = 6
@@ -37,23 +43,6 @@ _WORDS_SHOWN = 6
 _UNKNOWN_CHARACTER = 0.5
 _FIRST_HAN = "\u3400"
 _PIECE = "~"  # first letter of the feature for a piece of a word
-
-# Words that say how a thing is asked, not what. In descriptions they match by accident; in past goals
-# ("how do I …") they are evidence like any other.
-_FUNCTION_WORDS = frozenset(
-    terms(
-        "a about after again all also am an and any are as at be because been before being but by can "
-        "could did do does doing don't for from further had has have having he her here hers him his "
-        "how i i'd i'll i'm i've if in into is isn't it its just let like may me might mine more most "
-        "my need no nor not now of off on once one only or other our ours out over own please shall she "
-        "should so some such than thank thanks that the their theirs them then there these they this "
-        "those through to too under until up us very want was we were what when where whether which "
-        "while who whom whose why will with within without would yes you your yours"
-    )
-)
-_FUNCTION_CHARACTERS = frozenset(
-    "的了在是我你您他她它们有和就不也很到说要去会着没这那哪吗呢吧啊呀嘛么什怎请帮给能可以想下再还被把对与及或等让从为个些一"
-)
 
 
 @dataclass(frozen=True)
@@ -100,6 +89,7 @@ class Router:
         self._profiles = [self._weighted(bag, _PIECE_IN_PROFILE, _COMMON) for bag in profiles]
         self._examples = [[_unit(self._example(bag)) for bag in bags] for bags in examples]
         self._index()
+        self._count(profiles, examples)
         self._threshold = self._calibrated()
         self._lately: dict[str, list[Score]] = {}
 
@@ -113,13 +103,28 @@ class Router:
 
     def _scored(self, goal: str) -> list[Score]:
         asked = self._weighted(_features(goal))
-        raw = self._corrected(self._raw(asked), asked)
+        raw = [value * share for value, share in zip(self.raw(goal), self.kept(goal), strict=True)]
         order = sorted(range(len(raw)), key=lambda i: -raw[i])
         words = _surface(goal) if order and raw[order[0]] > 0 else {}
         return [
             self._score(i, raw[i], self._matched(i, asked, words, rank == 0) if rank < _EXPLAINED else ())
             for rank, i in enumerate(order)
         ]
+
+    def raw(self, goal: str, without: int | None = None) -> list[float]:
+        """How well each candidate's words suit the goal: 0 and more, only to be compared with each other.
+
+        `without`: the candidate of which the goal is an example, as if it were not.
+        """
+        bag = _features(goal)
+        asked = self._weighted(bag)
+        raw = self._raw(asked)
+        if without is None:
+            return _joined(raw, self._evidence(bag), self._worth)
+        itself = _unit(self._example(bag))
+        given = sum(weight * itself.get(term, 0.0) for term, weight in asked.items())
+        raw[without] = max(raw[without] - given / self._scales[without] / self._asked_length(asked), 0.0)
+        return _joined(raw, self._evidence(bag, (without, bag)), self._worth)
 
     def _score(self, i: int, raw: float, matched: tuple[str, ...]) -> Score:
         """The cosine, bent so that the threshold lies at 0.5 whatever the groups."""
@@ -175,6 +180,43 @@ class Router:
                 for term, weight in _unit(self._weighted(_features(text))).items():
                     self._corrections[term].append(((i, j), weight))
 
+    def _count(self, profiles: list[Bag], examples: list[list[Bag]]) -> None:
+        """How often each group says each term, and all of them together: for naive Bayes."""
+        self._said: list[Vector] = [
+            _sum([(_counted(profile), _PROFILE), *((_counted(bag), 1.0) for bag in bags)])
+            for profile, bags in zip(profiles, examples, strict=True)
+        ]
+        self._sizes = [sum(said.values()) for said in self._said]
+        everything = _sum([(said, 1.0) for said in self._said])
+        total = sum(everything.values()) or 1.0
+        learnt = sum(map(len, examples))
+        self._worth = _EVIDENCE * learnt / (learnt + len(profiles)) if learnt else 0.0
+        self._usual = {term: count / total for term, count in everything.items()}
+        self._likelier: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for i, said in enumerate(self._said):
+            for term, count in said.items():
+                self._likelier[term].append((i, math.log1p(count / (_SMOOTHING * self._usual[term]))))
+
+    def _evidence(self, bag: Bag, less: tuple[int, Bag] | None = None) -> list[float]:
+        """For each group the logarithm of how much likelier it says this than all groups together do.
+
+        `less`: a group and what one of its examples says, as if it were not among them.
+        """
+        known = {term: count for term, count in _counted(bag).items() if term in self._usual}
+        total = sum(known.values())
+        found = [total * -math.log1p(size / _SMOOTHING) for size in self._sizes]
+        for term, count in known.items():
+            for i, log in self._likelier[term]:
+                found[i] += count * log
+        if less is not None:
+            i, given = less[0], _counted(less[1])
+            size = self._sizes[i] - sum(given.values())
+            found[i] = total * -math.log1p(max(size, 0.0) / _SMOOTHING)
+            for term, count in known.items():
+                said = max(self._said[i].get(term, 0.0) - given.get(term, 0.0), 0.0)
+                found[i] += count * math.log1p(said / (_SMOOTHING * self._usual[term]))
+        return found
+
     def _raw(self, asked: Vector) -> list[float]:
         totals = [0.0] * len(self._candidates)
         for term, weight in asked.items():
@@ -183,19 +225,23 @@ class Router:
         length = self._asked_length(asked)
         return [total / length for total in totals]
 
-    def _corrected(self, raw: list[float], asked: Vector) -> list[float]:
-        """Each correction speaks alone, to goals like it: summed into the group's vector they drown what
-        the group is for (measured: docs/routing.md). The very goal again scores nothing."""
+    def kept(self, goal: str) -> list[float]:
+        """What each candidate's score for the goal is multiplied by, for what people took away from it.
+
+        Each correction speaks alone, to goals like it: summed into the group's vector they drown what the
+        group is for (measured: docs/routing.md). The very goal again scores nothing.
+        """
+        kept = [1.0] * len(self._candidates)
         if not self._corrections:
-            return raw
+            return kept
+        asked = self._weighted(_features(goal))
         likeness: dict[tuple[int, int], float] = defaultdict(float)
         for term, weight in _unit(asked).items():
             for correction, other in self._corrections.get(term, ()):
                 likeness[correction] += weight * other
-        kept = [1.0] * len(raw)
         for (i, _), like in likeness.items():
             kept[i] = min(kept[i], max(0.0, 1 - like**_CORRECTION))
-        return [value * share if share > 1e-9 else 0.0 for value, share in zip(raw, kept, strict=True)]
+        return [share if share > 1e-9 else 0.0 for share in kept]
 
     def _asked_length(self, asked: Vector) -> float:
         """How much the goal says, in words: unknown ones count in full, function words little.
@@ -222,16 +268,12 @@ class Router:
         """
         belongs, strange = [], []
         for i, text in self._sample():
-            asked = self._weighted(_features(text))
-            raw = self._raw(asked)
-            itself = _unit(self._example(_features(text)))
-            given = sum(weight * itself.get(term, 0.0) for term, weight in asked.items())
-            own = raw[i] - given / self._scales[i] / self._asked_length(asked)
-            others = max((value for j, value in enumerate(raw) if j != i), default=0.0)
-            belongs.append(max(own, others))
-            strange.append(others)
+            raw = self.raw(text, without=i)
+            belongs.append(max(raw))
+            del raw[i]
+            strange.append(max(raw))
         usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
-        found = _best_cut(belongs, strange)
+        found = best_cut(belongs, strange)
         even = (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
         return even * _LENIENCE
 
@@ -297,17 +339,34 @@ def _surface(goal: str) -> dict[str, str]:
         bare = word.strip(".,;:!?\"'()[]{}<>“”‘’。，；：！？（）《》「」、")
         for term in terms(bare):
             found.setdefault(term, bare if bare.isascii() else term)
-    return {term: word for term, word in found.items() if not is_common(term)}
-
-
-def is_common(term: str) -> bool:
-    return term in _FUNCTION_WORDS or _FUNCTION_CHARACTERS.issuperset(term)
+    return {term: word for term, word in found.items() if not is_function_word(term)}
 
 
 def _share(term: str, piece: float, common: float) -> float:
     if term[0] == _PIECE:
         return piece
-    return common if common != 1.0 and is_common(term) else 1.0
+    return common if common != 1.0 and is_function_word(term) else 1.0
+
+
+def _counted(bag: Bag) -> Bag:
+    return {term: _damped(count) * _share(term, _PIECE_IN_EXAMPLE, 1.0) for term, count in bag.items()}
+
+
+def _joined(raw: list[float], evidence: list[float], worth: float) -> list[float]:
+    """The cosines, each moved by how far the group's evidence is from the mean, in units of its spread."""
+    spread, other = _spread(raw), _spread(evidence)
+    if not spread or not other or not worth:
+        return raw
+    mean, unit = sum(evidence) / len(evidence), worth * spread / other
+    return [max(x + unit * (e - mean), 0.0) if x > 0 else 0.0 for x, e in zip(raw, evidence, strict=True)]
+
+
+def _spread(values: list[float]) -> float:
+    """The standard deviation; 0 of none."""
+    if not values:
+        return 0.0
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((x - mean) ** 2 for x in values) / len(values))
 
 
 def _rarity(count: int, total: int) -> float:
@@ -335,13 +394,16 @@ def _sum(parts: Sequence[tuple[Vector, float]]) -> Vector:
     return total
 
 
-def _best_cut(belongs: list[float], strange: list[float]) -> float:
-    """The cut with the most of `belongs` at or above it and of `strange` below; 0 for empty lists."""
-    steps = sorted([(x, 1) for x in belongs] + [(x, -1) for x in strange])
-    best, at, gain, below = 0.0, 0.0, 0, 0.0
+def best_cut(belongs: list[float], strange: list[float], worth: float = 1.0) -> float:
+    """The cut with the most of `belongs` at or above it and of `strange` below; 0 for empty lists.
+
+    `worth`: what one of `strange` counts beside one of `belongs`.
+    """
+    steps = sorted([(x, -1.0) for x in belongs] + [(x, worth) for x in strange])
+    best, at, gain, below = 0.0, 0.0, 0.0, steps[0][0] if steps else 0.0
     for x, kind in steps:
         if gain > best and x > below:
             best, at = gain, (below + x) / 2
-        gain -= kind
+        gain += kind
         below = x
     return at

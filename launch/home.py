@@ -7,6 +7,8 @@ from pathlib import Path
 from common.env import text
 from launch.errors import LaunchError
 
+WEB_PROCESSES = 2  # of `make run`
+ONLY_OURS, ONLY_THROUGH = 0o700, 0o711  # root's database runs as another user, who has to pass
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -19,7 +21,7 @@ def make_home() -> Path:
     """The folder, made if missing. Raises LaunchError where it cannot be written."""
     folder = home()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(ONLY_THROUGH if os.geteuid() == 0 else ONLY_OURS, parents=True, exist_ok=True)
     except OSError as error:
         raise LaunchError(f"cannot make {folder}: {error.strerror}; DEPUTY_HOME moves it.") from None
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -9,6 +9,7 @@ for old Pythons too, down to the line that says one is too old.
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,7 +66,7 @@ def installed(wanted: str) -> bool:
 
 def with_uv(uv: str, wanted: str) -> bool:
     """uv is quick, but knows nothing of pip's settings (an own index, say): where it fails, pip tries."""
-    command = [uv, "pip", "install", "-q", "--python", PYTHON, "-r", os.path.join(PROJECT, wanted)]
+    command = [uv, "pip", "install", "-q", "--python", PYTHON, *source(wanted)]
     return subprocess.run(command, env=environment(), capture_output=True, check=False).returncode == 0
 
 
@@ -74,7 +75,41 @@ def with_pip(wanted: str) -> None:
     reason = "pip could not be set up in .venv"
     run([PYTHON, "-m", "ensurepip", "--default-pip"], reason)
     pip = [PYTHON, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check"]
-    run([*pip, "-r", os.path.join(PROJECT, wanted)], "the packages could not be installed")
+    run([*pip, *source(wanted)], "the packages could not be installed")
+
+
+def source(wanted: str) -> "list[str]":
+    """Where pip and uv read what to install: the lock file, by which every file has a known digest, where it
+    has all that is wanted. (After a change of the requirements it has not, until `make lock`.)
+    """
+    lock = lock_of(wanted)
+    missing = pinned(wanted) - pinned(lock)
+    if not missing:
+        return ["--require-hashes", "-r", os.path.join(PROJECT, lock)]
+    say(f"{lock} lacks {sorted(missing)[0]}: installing without digests; `make lock` makes it anew")
+    return ["-r", os.path.join(PROJECT, wanted)]
+
+
+def lock_of(wanted: str) -> str:
+    return wanted[: -len(".txt")] + ".lock"
+
+
+def pinned(name: str) -> "set[str]":
+    """The packages and versions that a file names, and those of the files it includes."""
+    found: set[str] = set()
+    try:
+        with open(os.path.join(PROJECT, name)) as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        words = line.split("#")[0].split(";")[0].split()
+        if words[:1] == ["-r"]:
+            found |= pinned(words[1])
+        elif words and "==" in words[0]:
+            package, _, version = words[0].partition("==")
+            found.add(re.sub("[-_.]+", "-", package.split("[")[0]).lower() + "==" + version)
+    return found
 
 
 def run(command: "list[str]", reason: str) -> None:
@@ -113,7 +148,9 @@ def digest(name: str) -> str:
     """What the stamp of a requirements file says: everything it asks for."""
     names = [RUN, DEV] if name == DEV else [RUN]
     total = hashlib.sha256()
-    for part in names:
+    for part in [*names, lock_of(name)]:
+        if not os.path.exists(os.path.join(PROJECT, part)):
+            continue
         with open(os.path.join(PROJECT, part), "rb") as file:
             total.update(file.read())
     return total.hexdigest()
@@ -129,7 +166,11 @@ def read(name: str) -> str:
 
 
 def write(name: str, content: str) -> None:
-    with open(os.path.join(VENV, "deputy-" + name), "w") as file:
+    """For its user alone: pip's words may hold the password of an index."""
+    path = os.path.join(VENV, "deputy-" + name)
+    with open(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w"
+    ) as file:  # pip may say secrets
         file.write(content)
 
 

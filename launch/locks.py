@@ -12,7 +12,7 @@ from launch.errors import LaunchError
 def open_lock(path: Path) -> int:
     """A descriptor to lock; children do not inherit it across exec."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise LaunchError(f"cannot open {path}: {error.strerror}.") from None
 

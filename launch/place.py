@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from launch.errors import LaunchError
 ELSEWHERE = ("/var/lib", "/var/tmp", "/tmp")  # noqa: S108  (mkdtemp makes the folder below)
 # a Unix socket's path holds 107 bytes (103 on macOS) and PostgreSQL adds /.s.PGSQL.5432.lock
 SOCKET_FOLDER_BYTES = 80
+ACCOUNT = "deputy-postgres"  # root's server runs as this user, who owns nothing else
+NOBODY = "nobody"  # where that user can be neither found nor made
 PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
 
 
@@ -98,6 +101,8 @@ def make(home: Path) -> Place:
     try:
         if not link.is_dir():
             link.unlink(missing_ok=True)  # a link to what is gone
+            if os.geteuid() == 0 and _owned(link, home) is None:
+                _add_account()
             _make(link, _owner(link, home))
         place = existing(home)
         _check(place)
@@ -151,9 +156,19 @@ def _check(place: Place) -> None:
 
 
 def _owner(folder: Path, home: Path) -> Owner | None:
-    """Root's server runs as who owns its data; new data belongs to who owns `home`, or to nobody."""
+    """Root's server runs as who owns its data; new data belongs to who owns `home`, or to ACCOUNT."""
     if os.geteuid() != 0:
         return None
+    found = _owned(folder, home) or _account(ACCOUNT) or _account(NOBODY)
+    if found is None:
+        raise LaunchError(
+            f"PostgreSQL does not run as root and there is no user {ACCOUNT}; run Deputy as another user."
+        )
+    return found
+
+
+def _owned(folder: Path, home: Path) -> Owner | None:
+    """Whose the data is, or `home`, where that is not root's."""
     for path in (folder / "data", home):
         try:
             if owner := path.stat().st_uid:
@@ -161,13 +176,30 @@ def _owner(folder: Path, home: Path) -> Owner | None:
                 return Owner(entry.pw_uid, entry.pw_gid, entry.pw_name)
         except (OSError, KeyError):  # missing, or a user without a name, whom initdb refuses
             continue
+    return None
+
+
+def _account(name: str) -> Owner | None:
     try:
-        entry = pwd.getpwnam("nobody")
+        entry = pwd.getpwnam(name)
     except KeyError:
-        raise LaunchError(
-            "PostgreSQL does not run as root and there is no user nobody; run Deputy as another user."
-        ) from None
+        return None
     return Owner(entry.pw_uid, entry.pw_gid, entry.pw_name)
+
+
+def _add_account() -> None:
+    """Make ACCOUNT, which cannot log in. Where that is not possible, `nobody` does, and a line says so."""
+    if _account(ACCOUNT):
+        return
+    make = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    make += ["--shell", "/usr/sbin/nologin", ACCOUNT]
+    with suppress(OSError, subprocess.TimeoutExpired):  # no such program, or the list of users is locked
+        subprocess.run(make, check=False, capture_output=True, timeout=30)
+    if not _account(ACCOUNT):
+        print(
+            f"deputy: the user {ACCOUNT} could not be made: PostgreSQL runs as {NOBODY}, whom other programs "
+            f"may share; make it (useradd --system {ACCOUNT}) before the first start to keep them apart."
+        )
 
 
 def _private_folder(place: Place, folder: Path) -> None:

@@ -21,9 +21,10 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+from common import connections, env
 from launch import binaries, locks, place
 from launch.errors import LaunchError
-from launch.home import PROJECT, home, make_home
+from launch.home import PROJECT, WEB_PROCESSES, home, make_home
 from launch.place import Place
 
 DATABASE = "deputy"
@@ -99,7 +100,7 @@ class Server:
             "remove": str(self.home) if self.temporary else None,
         }
         mode = "ab" if _log_size(self.place) < LOG_BYTES else "wb"
-        with open(self.place.log, mode) as log:
+        with open(self.place.log, mode, opener=_private) as log:
             self.keeper = subprocess.Popen(
                 [sys.executable, "-m", "launch.keeper", json.dumps(instructions)],
                 cwd=PROJECT,
@@ -164,10 +165,17 @@ def _server_command(where: Place, bin_folder: Path, options: tuple[str, ...]) ->
         f"unix_socket_directories={where.socket_folder}",
         "unix_socket_permissions=0700",
         f"port={PORT}",
+        f"max_connections={_connections()}",
         *options,
     )
     command = [str(bin_folder / "postgres"), "-D", str(where.data)]
     return command + [part for setting in settings for part in ("-c", setting)]
+
+
+def _connections() -> int:
+    """As many as all of Deputy on this machine needs. Raises BadSetting."""
+    workers, threads = env.whole_number("WORKERS", 2, most=64), env.whole_number("WEB_THREADS", 12, most=64)
+    return connections.of_one_machine(workers, threads, WEB_PROCESSES)
 
 
 def _initialise(where: Place, bin_folder: Path, *, durable: bool) -> None:
@@ -271,6 +279,13 @@ def clean_environment() -> dict[str, str]:
     """The environment without what would talk PostgreSQL's programs into another server or language."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
     return kept | {"LC_ALL": "C"}
+
+
+def _private(path: str, flags: int) -> int:
+    """Opened for its user alone; also a file that was made before this was so."""
+    found = os.open(path, flags, 0o600)
+    os.fchmod(found, 0o600)
+    return found
 
 
 def _log_size(where: Place) -> int:

@@ -11,11 +11,16 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from common import connections
 from common.env import flag
 from launch.binaries import OLDEST
 from launch.errors import LaunchError, one_line
-from launch.home import make_home, write_private
+from launch.home import WEB_PROCESSES, make_home, write_private
+
+if TYPE_CHECKING:
+    import psycopg
 
 ACCOUNTS = "demo.txt"  # what the demo said on its first run: names, passwords, tokens
 
@@ -27,6 +32,7 @@ def main() -> None:
         from launch import postgres
 
         postgres.ensure()
+        check_connections()
         if nothing_to_do():
             return
         import django
@@ -39,6 +45,35 @@ def main() -> None:
             load_demo()
 
 
+def connected() -> "psycopg.Connection[Any]":
+    """A connection to the database, made without Django. Raises psycopg.Error."""
+    import psycopg
+    from django.conf import settings
+
+    database = settings.DATABASES["default"]
+    named = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
+    parts = {name: database[its] for name, its in named.items() if database.get(its)}
+    return psycopg.connect(**parts, **database["OPTIONS"])
+
+
+def check_connections() -> None:
+    """Raises BadSetting where the server allows fewer connections than all of Deputy here needs.
+
+    A server that cannot be reached is for others to tell of.
+    """
+    import psycopg
+    from django.conf import settings
+
+    workers, threads = settings.WORKERS, settings.WEB_THREADS
+    needed = connections.of_cluster(workers) + WEB_PROCESSES * connections.of_web(threads)
+    what = f"Deputy with WORKERS={workers} and WEB_THREADS={threads}"
+    try:
+        with connected() as connection:
+            connections.check(connection, needed, what, embedded="DATABASE_URL" not in os.environ)
+    except psycopg.Error:
+        return
+
+
 def nothing_to_do() -> bool:
     """Whether the database has seen every migration there is a file for, and knows somebody.
 
@@ -47,11 +82,8 @@ def nothing_to_do() -> bool:
     import psycopg
     from django.conf import settings
 
-    database = settings.DATABASES["default"]
-    named = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
-    parts = {name: database[its] for name, its in named.items() if database.get(its)}
     try:
-        with psycopg.connect(**parts, **database["OPTIONS"]) as connection:
+        with connected() as connection:
             applied = set(connection.execute("SELECT app, name FROM django_migrations").fetchall())
             (knows_somebody,) = connection.execute("SELECT EXISTS (SELECT FROM auth_user)").fetchone() or [
                 False

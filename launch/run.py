@@ -22,14 +22,13 @@ from common import env
 from common.processes import Make, die_with_parent
 from launch import locks, postgres
 from launch.errors import LaunchError, one_line
-from launch.home import PROJECT, keep_address, make_home, secret_key
+from launch.home import PROJECT, WEB_PROCESSES, keep_address, make_home, secret_key
 from launch.prepare import ACCOUNTS
 
 WEB_COMMAND = (
     *("-m", "gunicorn", "config.asgi:application", "-k", "asgi", "--log-level", "warning"),
     *("--graceful-timeout", "5", "--no-control-socket", "--preload"),  # loaded once, for all its processes
 )
-WEB_PROCESSES = 2
 WORKER_COMMAND = ("manage.py", "cluster")
 LONGEST_PAUSE = 30  # seconds before a child that keeps dying is started once more
 SETTLED = 30  # a child that lived this long starts over with short pauses
@@ -262,9 +261,9 @@ class Probe:
         accounts = make_home() / ACCOUNTS
         say(f"ready at {url}  (Ctrl-C stops it)")
         if accounts.exists():
-            say(f"sign in at {url}admin/ with a name and password from {accounts}")
+            say(f"sign in there with a name and password from {accounts}; administration: {url}admin/")
         else:
-            say(f"sign in at {url}admin/; a first account: .venv/bin/python manage.py createsuperuser")
+            say(f"administration: {url}admin/; a first account: .venv/bin/python manage.py createsuperuser")
 
 
 def supervise() -> None:

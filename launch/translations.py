@@ -39,7 +39,10 @@ LOOKUPS: dict[str, tuple[int | None, int, int | None]] = {
     "pgettext_lazy": (0, 1, None),
     # what an action refuses is said in plain English; a page looks it up when it shows it
     "DecisionRefused": (None, 1, None),
+    "NotAllowed": (None, 1, None),
     "CannotStart": (None, 1, None),
+    "CannotRate": (None, 1, None),
+    "CannotMake": (None, 1, None),
     "SignalRefused": (None, 1, None),
 }
 # what the theme says and neither it nor Django has in Chinese

@@ -5,40 +5,40 @@ from typing import Any
 
 from django.db import transaction
 
+from groups.actors import Actor
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryRevision, MemoryStatus, MemoryType
 from memory.write import LINEAGE, check_scope, checked_content, checked_metadata
-
-Person = Any  # a user, or None for the platform
+from policy.authority import About, Verb, may
 
 
 @transaction.atomic
-def approve(memory_id: str, by: Person) -> Memory:
+def approve(memory_id: str, by: Actor | None) -> Memory:
     """Let a deposit that waits for review count. Raises MemoryRefused (wrong_state)."""
-    memory = _locked(memory_id, MemoryStatus.PENDING_REVIEW)
+    memory = _locked(memory_id, by, MemoryStatus.PENDING_REVIEW)
     return _changed(memory, "approve", by, status=MemoryStatus.ACTIVE)
 
 
 @transaction.atomic
-def retract(memory_id: str, by: Person) -> Memory:
+def retract(memory_id: str, by: Actor | None) -> Memory:
     """Take a memory back: no search finds it any more; restore undoes it. Raises MemoryRefused."""
-    memory = _locked(memory_id, MemoryStatus.ACTIVE, MemoryStatus.PENDING_REVIEW)
+    memory = _locked(memory_id, by, MemoryStatus.ACTIVE, MemoryStatus.PENDING_REVIEW)
     return _changed(memory, "retract", by, status=MemoryStatus.RETRACTED)
 
 
 @transaction.atomic
-def restore(memory_id: str, by: Person) -> Memory:
+def restore(memory_id: str, by: Actor | None) -> Memory:
     """Make a retracted, superseded or merged memory count again. Raises MemoryRefused (wrong_state)."""
-    memory = _locked(memory_id, MemoryStatus.RETRACTED, MemoryStatus.SUPERSEDED)
+    memory = _locked(memory_id, by, MemoryStatus.RETRACTED, MemoryStatus.SUPERSEDED)
     if memory.superseded_by_id is not None:
         _leave(memory, by)
     return _changed(memory, "restore", by, status=MemoryStatus.ACTIVE, superseded_by=None)
 
 
 @transaction.atomic
-def edit(memory_id: str, by: Person, **changes: Any) -> Memory:
+def edit(memory_id: str, by: Actor | None, **changes: Any) -> Memory:
     """Change content, metadata (without the lineage, which stays), importance or expires_at, with history."""
-    memory = _locked(memory_id, *MemoryStatus)
+    memory = _locked(memory_id, by, *MemoryStatus)
     if "content" in changes:
         changes["content"] = checked_content(changes["content"])
     if "metadata" in changes:
@@ -51,9 +51,9 @@ def edit(memory_id: str, by: Person, **changes: Any) -> Memory:
 
 
 @transaction.atomic
-def supersede(memory_id: str, content: str, by: Person) -> Memory:
+def supersede(memory_id: str, content: str, by: Actor | None) -> Memory:
     """A new memory in the old one's scope and place; the old one stays as history. Returns the new one."""
-    old = _locked(memory_id, MemoryStatus.ACTIVE)
+    old = _locked(memory_id, by, MemoryStatus.ACTIVE)
     new = _copy(old, content=checked_content(content), metadata=_unstamped(old))
     new.save(force_insert=True)
     _changed(old, "supersede", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
@@ -61,11 +61,13 @@ def supersede(memory_id: str, content: str, by: Person) -> Memory:
 
 
 @transaction.atomic
-def promote(memory_id: str, by: Person) -> Memory:
+def promote(memory_id: str, by: Actor | None) -> Memory:
     """A project's knowledge becomes the organization's; it keeps its lineage. Returns the new memory."""
-    old = _locked(memory_id, MemoryStatus.ACTIVE)
+    old = _locked(memory_id, by, MemoryStatus.ACTIVE)
     if old.type != MemoryType.ARCHIVAL or old.project_id is None:
         raise MemoryRefused("not_project_knowledge", "only a project's knowledge is promoted")
+    if by is not None:
+        may(by, Verb.CURATE, About(old.organization_id))
     new = _copy(old, project_id=None, source_run_id=old.source_run_id, metadata=dict(old.metadata))
     new.save(force_insert=True)
     _changed(old, "promote", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
@@ -73,7 +75,7 @@ def promote(memory_id: str, by: Person) -> Memory:
 
 
 @transaction.atomic
-def merge(kept_id: str, other_ids: Iterable[str], by: Person) -> Memory:
+def merge(kept_id: str, other_ids: Iterable[str], by: Actor | None) -> Memory:
     """Others join one memory of the same scope: it is found, and names them all as its sources."""
     locked = {
         memory.id: memory
@@ -81,6 +83,7 @@ def merge(kept_id: str, other_ids: Iterable[str], by: Person) -> Memory:
         .filter(id__in={kept_id, *other_ids})
         .order_by("id")
     }
+    _check(by, *locked.values())
     kept = locked.pop(kept_id, None)
     if kept is None or not locked:
         raise MemoryRefused("nothing_to_merge", "merging takes two memories or more")
@@ -100,18 +103,27 @@ def lineage(memory: Memory) -> list[dict[str, Any]]:
     return [own | {"memory_id": memory.id, "source_run_id": memory.source_run_id}, *memory.sources]
 
 
-def _locked(memory_id: str, *allowed: MemoryStatus) -> Memory:
+def _locked(memory_id: str, by: Actor | None, *allowed: MemoryStatus) -> Memory:
     memory = Memory.objects.select_for_update(no_key=True).filter(id=memory_id).first()
     if memory is None:
         raise MemoryRefused("unknown_memory", f"there is no memory {memory_id}")
+    _check(by, memory)
     if memory.status not in allowed:
         raise MemoryRefused("wrong_state", f"the memory is {memory.get_status_display().lower()}")
     return memory
 
 
-def _changed(memory: Memory, action: str, by: Person, **changes: Any) -> Memory:
+def _check(by: Actor | None, *memories: Memory) -> None:
+    """Raises NotAllowed. None is Deputy itself, which joins duplicates."""
+    if by is not None:
+        for memory in memories:
+            may(by, Verb.CURATE, memory)
+
+
+def _changed(memory: Memory, action: str, by: Actor | None, **changes: Any) -> Memory:
     before = {name: _plain(getattr(memory, name)) for name in changes}
-    MemoryRevision.objects.create(memory=memory, action=action, by=by, before=before)
+    author = None if by is None else by.user
+    MemoryRevision.objects.create(memory=memory, action=action, by=author, before=before)
     for name, value in changes.items():
         setattr(memory, name, value)
     check_scope(memory)
@@ -119,7 +131,7 @@ def _changed(memory: Memory, action: str, by: Person, **changes: Any) -> Memory:
     return memory
 
 
-def _leave(memory: Memory, by: Person) -> None:
+def _leave(memory: Memory, by: Actor | None) -> None:
     """Undo a merge: the memory that was joined names this one no more."""
     joined = Memory.objects.select_for_update(no_key=True).get(id=memory.superseded_by_id)
     mine = [entry["memory_id"] for entry in lineage(memory) if "memory_id" in entry]

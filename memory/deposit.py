@@ -11,7 +11,7 @@ from memory import statistics
 from memory.models import Memory, MemoryStatus, MemoryType
 from memory.rows import insert, insertion
 from memory.scope import Scope
-from memory.substance import OUTPUT_PREFIX, says_something
+from memory.substance import OUTPUT_PREFIX, makes_up, says_something
 from memory.write import MOST_CHARACTERS
 
 # What a run has written so far: what may be concluded from, and what was deposited before.
@@ -20,6 +20,12 @@ OF_RUN = f"SELECT {', '.join(KNOWN)} FROM memory_memory WHERE source_run_id = %s
 
 OUTPUT = "output"
 GOAL_KEPT = 500  # characters
+SAYS_NOTHING = "says_nothing"  # metadata.review_reason of what seems to answer nothing
+QUOTED = (
+    "source",
+    "original_memory_id",
+    "deposited_at",
+)  # what a conclusion leaves with the output it makes up
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,14 @@ class GroupResult:
     goal: str = ""  # kept with the knowledge: what it answers
 
 
-def deposit(result: GroupResult) -> list[str]:
-    """Write the group's episodic entries and the project's knowledge; returns the new knowledge's ids.
+def deposit(result: GroupResult) -> dict[str, str]:
+    """Write the group's episodic entries and the project's knowledge.
+
+    Returns the new knowledge's ids, each with the reason why a curator has to look at it first ("" where
+    there is none). Nothing is left out: what seems to say nothing waits for review.
 
     Inside the transaction that completes the group run (ruling 25). A redelivery adds nothing and
-    returns []: each entry is unique on its run and its original. Whether something like it is known
+    returns nothing: each entry is unique on its run and its original. Whether something like it is known
     already is asked later (memory.duplicates).
     """
     known = [_known(found) for found in rows(OF_RUN, [result.run_id])]
@@ -52,7 +61,7 @@ def deposit(result: GroupResult) -> list[str]:
     insert([*episodic, *archival])
     for memory in archival[:1]:
         statistics.fold_sometimes(memory)
-    return [memory.id for memory in archival]
+    return {memory.id: memory.metadata.get("review_reason", "") for memory in archival}
 
 
 def remember_outcome(
@@ -81,12 +90,12 @@ def remember_outcome(
 
 def _episodic(result: GroupResult) -> Iterable[Memory]:
     """DECISION, EVIDENCE and TODO at {organization, project, group}, each once."""
-    board = Scope(result.organization_id, project_id=result.project_id, group_id=result.group_id)
+    blackboard = Scope(result.organization_id, project_id=result.project_id, group_id=result.group_id)
     kinds = {"DECISION": result.decisions, "EVIDENCE": result.evidence, "TODO": result.todos}
     for kind, contents in kinds.items():
         for content in dict.fromkeys(text for text in map(_text, contents) if text):
             yield Memory(
-                **_columns(board),
+                **_columns(blackboard),
                 type=MemoryType.EPISODIC,
                 content=content,
                 metadata={"memory_type": kind, "source_run_id": result.run_id},
@@ -98,25 +107,36 @@ def _episodic(result: GroupResult) -> Iterable[Memory]:
 def _archival(result: GroupResult, of_run: list[Memory]) -> Iterable[Memory]:
     """The run's decisions and its blackboard's conclusions, then its output, without the group.
 
-    Of a group that found no evidence, only what says something.
+    A conclusion that makes up the output is known once, as the output, which names both as its sources.
     """
-    said = set()
+    output = _text(result.output or "")
+    said, quoted = set(), []
     for memory in of_run:
         if memory.content in said or not _concludes(memory, result.group_id):
             continue
         said.add(memory.content)
-        if _tells(result, memory.content):
-            original = f"knowledge:{memory.original}" if memory.original else memory.id
-            yield _knowledge(result, memory.content, original, "group_run", original_memory_id=memory.id)
-    output = _text(result.output or "")
-    if output and _tells(result, output):
-        yield _knowledge(result, f"{OUTPUT_PREFIX}{output}", OUTPUT, "group_run_output")
+        original = f"knowledge:{memory.original}" if memory.original else memory.id
+        known = _knowledge(result, memory.content, original, "group_run", original_memory_id=memory.id)
+        if output and makes_up(memory.content, output, [*result.evidence, *result.todos]):
+            quoted.append(known)
+        else:
+            yield known
+    if output:
+        stays = _knowledge(result, f"{OUTPUT_PREFIX}{output}", OUTPUT, "group_run_output")
+        if quoted:
+            stays.metadata["sources"] = [
+                {key: known.metadata[key] for key in QUOTED} | {"source_run_id": result.run_id}
+                for known in quoted
+            ]
+        yield stays
 
 
-def _tells(result: GroupResult, content: str) -> bool:
+def _doubt(result: GroupResult, content: str) -> str:
+    """Why a curator has to see to it before it is found; "" where nothing speaks against it."""
+    content = content.removeprefix(OUTPUT_PREFIX)
     if any(says_something(text, result.goal) for text in result.evidence):
-        return True
-    return says_something(content, result.goal, leaving_out=result.todos)
+        return ""
+    return "" if says_something(content, result.goal, leaving_out=result.todos) else SAYS_NOTHING
 
 
 def _concludes(memory: Memory, group_id: str) -> bool:
@@ -127,12 +147,13 @@ def _concludes(memory: Memory, group_id: str) -> bool:
 
 
 def _knowledge(result: GroupResult, content: str, original: str, source: str, **lineage: str) -> Memory:
+    doubt = _doubt(result, content)
     stamped: dict[str, Any] = {
         "source": source,
         "source_run_id": result.run_id,
-        "group_id": result.group_id,
         "goal": result.goal[:GOAL_KEPT],
         **lineage,
+        **({"review_reason": doubt} if doubt else {}),
         "deposited_at": datetime.now(UTC).isoformat(),
     }
     return Memory(
@@ -140,7 +161,7 @@ def _knowledge(result: GroupResult, content: str, original: str, source: str, **
         type=MemoryType.ARCHIVAL,
         content=content,
         metadata=stamped,
-        status=MemoryStatus.PENDING_REVIEW if result.review else MemoryStatus.ACTIVE,
+        status=MemoryStatus.PENDING_REVIEW if result.review or doubt else MemoryStatus.ACTIVE,
         source_run_id=result.run_id,
         original=original,
     )

@@ -1,6 +1,7 @@
 """Knowledge in and out as JSON Lines: one object a line, checked in a dry run before anything is written."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import tablib
@@ -8,12 +9,14 @@ from django.core.exceptions import ValidationError
 from import_export import fields, resources
 from import_export.formats.base_formats import Format
 
+from groups.actors import Actor
 from groups.models import Project
 from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import DepositedKnowledge, Memory, MemoryType
 from memory.scope import Scope
 from memory.write import LINEAGE, memory_write
+from policy.authority import About, NotAllowed, Verb, may
 
 COLUMNS = ("id", "organization", "project", "content", "metadata", "importance", "expires_at", "status")
 
@@ -65,6 +68,9 @@ class JSONL(Format):  # type: ignore[misc]
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in dataset.dict)
 
 
+ActorAt = Callable[[str], Actor]  # whoever imports, as a member of an organization
+
+
 class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
     """A line with an id of known knowledge edits it, any other adds. `status` and the lineage are shown
     when exported and never taken from a file."""
@@ -82,9 +88,9 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
         use_transactions = True
         skip_diff = True
 
-    def __init__(self, user: Any = None, **kwargs: Any) -> None:
+    def __init__(self, user: Any = None, actor_at: ActorAt | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.user = user
+        self.user, self.actor_at = user, actor_at
 
     def get_queryset(self) -> Any:
         return DepositedKnowledge.objects.visible_to(self.user)
@@ -117,8 +123,14 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
     def save_instance(self, instance: Memory, is_create: bool, row: dict[str, Any], **kwargs: Any) -> None:
         try:
             self._write(instance, is_create, row)
-        except MemoryRefused as refused:
+        except (MemoryRefused, NotAllowed) as refused:
             raise ValidationError(str(refused)) from None
+
+    def _actor(self, organization_id: str) -> Actor:
+        """Whoever imports, as a member of the organization. Raises NotAllowed where nobody is known."""
+        if self.actor_at is None:
+            raise NotAllowed("NOT_ENTITLED", "Nobody is known who imports this.")
+        return self.actor_at(organization_id)
 
     def _write(self, instance: Memory, is_create: bool, row: dict[str, Any]) -> None:
         given = row["metadata"] or {}
@@ -130,9 +142,11 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
             "expires_at": _time(row["expires_at"]),
         }
         if not is_create:
-            curate.edit(instance.id, self.user, content=row["content"], **changes)
+            curate.edit(instance.id, self._actor(instance.organization_id), content=row["content"], **changes)
             return
-        written = memory_write(row["content"], self._scope(row), type=MemoryType.ARCHIVAL, **changes)
+        scope = self._scope(row)
+        may(self._actor(scope.organization_id), Verb.CURATE, About(scope.organization_id, scope.project_id))
+        written = memory_write(row["content"], scope, type=MemoryType.ARCHIVAL, **changes)
         instance.id = written.id
 
     def _scope(self, row: dict[str, Any]) -> Scope:

@@ -1,6 +1,7 @@
 """Finding memories: the tiers of a person's agent and of a group (000, 2.1), in one statement."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,8 @@ from uuid import UUID
 
 from common import tracing
 from common.db import rows
-from common.text import terms
+from common.function_words import is_function_word
+from common.text import is_chinese, terms
 from memory import sql
 from memory.embeddings.questions import vector_of
 from memory.errors import MemoryRefused
@@ -21,8 +23,14 @@ from memory.snippet import snippet
 from memory.substance import OUTPUT_PREFIX, repeats
 
 MOST = 50
-MOST_TERMS = 64  # of one question; the first ones
+MOST_TERMS = 1_000  # of one question that are looked up; those that occur most in it
 # Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
+WEIGHED = 48  # terms of a question that count: the rarest, and those it says most often
+EXACT = 12  # of these, each is looked up in a memory by itself
+LONG = 32  # terms of a question that are no function words: from here on those do not count at all
+FUNCTION_WORD = 0.2  # what one counts in a shorter question: who asks "who" wants a person
+CHINESE_TERMS = 3.0  # terms a word of Chinese comes to: pairs of characters, and each by itself
+SMALL = 20_000  # memories of a tier up to which three times as many are weighed
 REACH = 100  # memories that the rarest terms may bring in
 PAIRS = 5  # of the next terms, two together bring in a memory
 SCANNED = 10_000  # memories of one term that may be looked through for a second one
@@ -103,8 +111,8 @@ def memory_search_tiered(query: str, scope: Scope, limit: int = 10) -> list[Hit]
     third = max(1, ceil((limit - half) / 3))
     tiers = [Tier(4, third, _knowledge(organization, project))]
     if project is not None and scope.group_id is not None:
-        board = Scope(organization, project_id=project, group_id=scope.group_id)
-        tiers.append(Tier(1, half, [board.key(MemoryType.CORE), board.key(MemoryType.EPISODIC)]))
+        blackboard = Scope(organization, project_id=project, group_id=scope.group_id)
+        tiers.append(Tier(1, half, [blackboard.key(MemoryType.CORE), blackboard.key(MemoryType.EPISODIC)]))
     if project is not None:
         tiers.append(Tier(2, third, [Scope(organization, project_id=project).key(MemoryType.CORE)]))
     if project is not None and scope.agent_instance_id is not None:
@@ -137,7 +145,7 @@ def _search(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit
 
 
 def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]:
-    wanted = list(dict.fromkeys(terms(query)))[:MOST_TERMS]
+    wanted = _asked(query)
     if not wanted:
         return []
     places = [(tier.number, tier.quota, key) for tier in tiers for key in tier.keys]
@@ -147,8 +155,10 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
         "quotas": [quota for _, quota, _ in places],
         "kept": [NEAR if asked else quota for _, quota, _ in places],
         "keys": [key for _, _, key in places],
-        "terms": wanted,
+        "terms": list(wanted),
         "quoted": [quoted(term) for term in wanted],
+        "asked": list(wanted.values()),
+        "a_word": CHINESE_TERMS if is_chinese(query) else 1.0,
         "organization": scope.organization_id,
     }
     if asked:
@@ -162,6 +172,17 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
     return sorted(hits, key=lambda hit: (hit.tier, _echoes(hit.content, query, marked)))
 
 
+def _asked(query: str) -> dict[str, float]:
+    """The terms of a question and what each counts: as often as it says them, function words little."""
+    counts = Counter(terms(query))
+    telling = {term: float(count) for term, count in counts.items() if not is_function_word(term)}
+    if not telling:
+        return dict.fromkeys(counts, 1.0)
+    if len(telling) > LONG:
+        return dict(sorted(telling.items(), key=lambda item: -item[1])[:MOST_TERMS])
+    return telling | {term: FUNCTION_WORD for term in counts if term not in telling}
+
+
 def _echoes(content: str, query: str, asked: frozenset[str]) -> bool:
     """Whether a memory only repeats the question: its words match best, and it answers nothing."""
     said = content.removeprefix(OUTPUT_PREFIX)
@@ -171,6 +192,9 @@ def _echoes(content: str, query: str, asked: frozenset[str]) -> bool:
 def _numbers() -> dict[str, Any]:
     """What the search by words goes by, under the names of the statement."""
     return {
+        "weighed": WEIGHED,
+        "exact": EXACT,
+        "small": SMALL,
         "reach": REACH,
         "pairs": PAIRS,
         "scanned": SCANNED,

@@ -2,7 +2,8 @@
 
 Search is BM25 in one statement, for all tiers at once. Ranking every memory that shares a word with the
 question is slow (common words match a large part of a scope); so candidates come from the question's
-rarest terms, through the index, and only they are weighed: by functions of the database, migration 0008.
+rarest terms, through the index, and only they are weighed: by functions of the database, which migrations
+0008 and 0009 make.
 """
 
 from functools import cache
@@ -57,11 +58,13 @@ SELECT count(*) FROM gone
 """
 
 # Parameters: tiers, quotas, keys (parallel: a tier is a list of scope keys), kept (parallel too: how many of
-# a tier are ranked by words), terms, quoted (parallel), organization, and the numbers of memory.search.
+# a tier are ranked by words), terms, quoted, asked (parallel: what each term counts), a_word (how many terms
+# a word of the question's language has), organization, and the numbers of memory.search.
 _BY_WORDS = """memory_find(
         %(organization)s::text, %(tiers)s::int[], %(kept)s::int[], %(keys)s::uuid[], %(terms)s::text[],
-        %(quoted)s::text[], %(reach)s::int, %(pairs)s::int, %(scanned)s::int, %(enough)s::int,
-        %(telling)s::float, %(together)s::int, %(most)s::int
+        %(quoted)s::text[], %(asked)s::float[], %(a_word)s::float, %(weighed)s::int, %(exact)s::int,
+        %(small)s::int, %(reach)s::int, %(pairs)s::int, %(scanned)s::int, %(enough)s::int, %(telling)s::float,
+        %(together)s::int, %(most)s::int
     )"""
 
 # Besides, for those memories that have a vector: nearness in meaning. A memory's place in the answer comes

@@ -11,7 +11,18 @@ from memory.scope import Scope
 
 MOST_CHARACTERS = 200_000
 # Stamped by the platform; a client that sends one is refused.
-LINEAGE = frozenset({"source", "source_run_id", "original_memory_id", "deposited_at", "sources", "group_id"})
+LINEAGE = frozenset(
+    {
+        "source",
+        "source_run_id",
+        "original_memory_id",
+        "deposited_at",
+        "sources",
+        "group_id",
+        "review_reason",
+        "contradicts",
+    }
+)
 
 
 def memory_write(

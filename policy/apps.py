@@ -10,3 +10,6 @@ class PolicyConfig(AppConfig):
 
     def ready(self) -> None:
         labels.translate(self)
+        from policy import unknown
+
+        unknown.register()

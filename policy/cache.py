@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.canonical import canonical, digest
-from common.db import from_json, row
+from common.db import from_json, row, rows
 from groups.models import Role
 from policy.models import CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.provenance.terms import Profile
@@ -130,6 +130,21 @@ def live_grants(
     )
 
 
+def granted_tools(organization_id: str, project_id: str) -> frozenset[str]:
+    """The tools that a live standing approval of the project lets pass whatever their arguments."""
+    found = rows(
+        """
+        SELECT DISTINCT g.tool FROM policy_grant g
+        WHERE g.organization_id = %s AND g.project_id = %s AND g.any_arguments AND g.revoked_at IS NULL
+          AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
+          AND (g.max_uses IS NULL
+               OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))
+        """,
+        [organization_id, project_id],
+    )
+    return frozenset(tool for (tool,) in found)
+
+
 def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
     """Every argument the pattern names is there with exactly that value."""
     return all(
@@ -177,6 +192,7 @@ def _rule(rule: CapabilityRule) -> Rule:
         deciders_needed=rule.deciders_needed,
         shadow=rule.shadow,
         name=str(rule),
+        deciders=tuple(rule.deciders),
     )
 
 

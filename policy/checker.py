@@ -54,7 +54,7 @@ def check_with_delegated(
 
 
 class CapabilityPolicyChecker:
-    """Seed 004's check of one capability of one tool in a run.
+    """Seed 004's check of one capability of one tool in a run; the gate of calls ends with `enforce`.
 
     `context_of` gives the run's context; without one everything is allowed, as before the layer existed.
     """
@@ -90,6 +90,13 @@ class CapabilityPolicyChecker:
     ) -> None:
         """As `check`, for a caller that stops by an exception: raises CapabilityRequiresApproval too."""
         decision = self._decide(run, tool, capability, idempotency_key, approved_keys, arguments)
+        self.enforce(decision, idempotency_key)
+
+    @staticmethod
+    def enforce(decision: Decision, idempotency_key: str) -> None:
+        """Let the call pass, or stop it: raises PermissionDenied and CapabilityRequiresApproval."""
+        if decision.effect == "deny":
+            raise PermissionDenied(decision)
         if decision.unlockable:
             raise CapabilityRequiresApproval(approval_key(idempotency_key), decision)
 

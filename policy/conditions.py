@@ -6,12 +6,14 @@ expressions are RE2, nesting and iterations are bounded, and there is no clock t
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from cel_expr_python import cel
 
+from policy.cel_words import plain
 from policy.provenance.terms import Facts
 
 MAX_LENGTH = 1000  # characters of one condition
@@ -30,9 +32,13 @@ FACTS = {
     "run.read_outside": "run_read_outside",
     "call.steering_from_outside": "call_steering_from_outside",
     "call.asked_for": "call_asked_for",
+    "call.carries_confidential": "call_carries_confidential",
 }
 FACT = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, FACTS))})\b")
 SOURCES = "sources"
+# A field of a record read earlier in the run: `read.get_order.status`, `read["shop.get_order"].status`.
+READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
+RESULTS = "read"
 
 STRING = re.compile(
     r'[rR]?(?:"{3}(?:\\.|[^\\])*?"{3}|\'{3}(?:\\.|[^\\])*?\'{3}'
@@ -79,6 +85,7 @@ class Condition:
     names: tuple[str, ...]
     reads_args: bool
     asks_origin: bool = False
+    asks_results: bool = False
 
 
 def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None) -> bool:
@@ -90,8 +97,8 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
-    if condition.asks_origin:
-        values |= _origins(arguments, facts)
+    if condition.asks_origin or condition.asks_results:
+        values |= _origins(arguments, facts, condition.asks_results)
     try:
         return _truth(condition.program.eval(data=values))
     except ConditionError:
@@ -100,7 +107,9 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
         raise ConditionError(_reason(failure)) from failure
 
 
-def _origins(arguments: Mapping[str, Any], facts: Callable[[], Facts] | None) -> dict[str, Any]:
+def _origins(
+    arguments: Mapping[str, Any], facts: Callable[[], Facts] | None, results: bool
+) -> dict[str, Any]:
     if facts is None:
         raise ConditionError("nothing says where the values come from")
     found = facts()
@@ -109,6 +118,8 @@ def _origins(arguments: Mapping[str, Any], facts: Callable[[], Facts] | None) ->
         "run_read_outside": found.read_outside,
         "call_steering_from_outside": found.steering_from_outside,
         "call_asked_for": found.asked_for,
+        "call_carries_confidential": bool(found.carries),
+        **({RESULTS: found.results()} if results else {}),
     }
 
 
@@ -136,11 +147,14 @@ def compiled(text: str) -> Condition:
     try:
         program = _untyped().compile(_plain(text), disable_check=True)
     except RuntimeError as failure:
-        raise ConditionError(str(_problems(failure)[0])) from failure
-    plain = _code(_plain(text))
-    words = set(IDENTIFIER.findall(plain))
+        problem = _problems(failure)[0]
+        raise ConditionError(str(replace(problem, message=plain(problem.message)))) from failure
+    code = _code(_plain(text))
+    words = set(IDENTIFIER.findall(code))
     names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
-    return Condition(program, names, "args" in words, plain != _code(text))
+    asks_results = bool(READ.search(code))
+    names = tuple(name for name in names if not (asks_results and name == RESULTS))
+    return Condition(program, names, "args" in words, code != _code(text), asks_results)
 
 
 def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -156,7 +170,9 @@ def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
     problems += _unknown_fields(text, schema)
     problems += _bad_patterns(text)
     first_at = {(problem.line, problem.column): problem for problem in reversed(problems)}
-    return [first_at[place] for place in sorted(first_at)][:MAX_REPORTED]
+    found = [first_at[place] for place in sorted(first_at)][:MAX_REPORTED]
+    names = (schema or {}).get("properties") or {}
+    return [replace(problem, message=plain(problem.message, names)) for problem in found]
 
 
 def _malformed(text: str) -> Iterator[Problem]:
@@ -196,6 +212,8 @@ def _type_of(schema: Any, number: cel.Type) -> cel.Type:
 
 def _type_problems(text: str, variables: dict[str, cel.Type]) -> list[Problem]:
     everything = {"args": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
+    if READ.search(_code(text)):
+        everything[RESULTS] = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
     if _asks_origin(text):
         everything[SOURCES] = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
         everything |= dict.fromkeys(FACTS.values(), cel.Type.BOOL)
@@ -215,11 +233,17 @@ def _unknown_fields(text: str, schema: Mapping[str, Any] | None) -> Iterator[Pro
     code = _code(text)
     for field in ARGS_FIELD.finditer(code):
         if field[1] not in known:
-            yield _problem_at(text, field.start(1), f"the tool has no argument '{field[1]}'")
+            yield _problem_at(text, field.start(1), _no_argument(field[1], known))
     for index in ARGS_INDEX.finditer(text):
         literal = STRING.match(text, index.end())
         if literal and literal[0][1:-1] not in known and code[index.start()] != " ":
-            yield _problem_at(text, index.end(), f"the tool has no argument '{literal[0][1:-1]}'")
+            yield _problem_at(text, index.end(), _no_argument(literal[0][1:-1], known))
+
+
+def _no_argument(name: str, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, list(known), 2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"the tool has no argument '{name}'{hint}"
 
 
 def _bad_patterns(text: str) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from policy.terms import AgentContext, Boundary, DelegatedPermissions
 
+Names = tuple[str, ...] | None
 NOTHING = DelegatedPermissions(allowed_tools=())
 
 
@@ -11,13 +12,15 @@ def authority(
     """What the agent may pass on: what it holds ∩ its role's delegable set.
 
     A personal agent holds its user's boundary, a group's member what was delegated to its run. The role's
-    `delegable_tools` may name rights it does not use itself; None stands for its own allowed tools.
+    `delegable_tools` may name rights it does not use itself; None stands for its own allowed tools. What no
+    list of its role names it passes on unvouched: below, the risk default asks about it (ruling 38).
     """
     held = agent.delegated_permissions
     if held is None:
         held = _of(boundary)
     delegable = agent.allowed_tools if delegable_tools is None else delegable_tools
-    return narrowed(held, DelegatedPermissions(delegable, agent.denied_tools))
+    named = tuple(dict.fromkeys((*(agent.allowed_tools or ()), *(delegable_tools or ()))))
+    return narrowed(held, DelegatedPermissions(delegable, agent.denied_tools, named))
 
 
 def delegate(
@@ -32,13 +35,20 @@ def delegate(
 
 
 def narrowed(held: DelegatedPermissions, limit: DelegatedPermissions) -> DelegatedPermissions:
-    """Allowed by both, denied by either (seed 000 1.2). An empty intersection is (), never None."""
+    """Allowed by both, vouched for by both, denied by either (seed 000 1.2). An empty intersection is (),
+    never None.
+    """
     denied = tuple(dict.fromkeys((*held.denied_tools, *limit.denied_tools)))
-    if held.allowed_tools is None or limit.allowed_tools is None:
-        listed = limit.allowed_tools if held.allowed_tools is None else held.allowed_tools
-        return DelegatedPermissions(listed, denied)
-    both = set(limit.allowed_tools)
-    return DelegatedPermissions(tuple(name for name in held.allowed_tools if name in both), denied)
+    allowed = _in_both(held.allowed_tools, limit.allowed_tools)
+    return DelegatedPermissions(allowed, denied, _in_both(held.vouched_tools, limit.vouched_tools))
+
+
+def _in_both(first: Names, second: Names) -> Names:
+    """The names on both lists; None is every name."""
+    if first is None or second is None:
+        return second if first is None else first
+    both = set(second)
+    return tuple(name for name in first if name in both)
 
 
 def _of(boundary: Boundary | None) -> DelegatedPermissions:

@@ -61,8 +61,10 @@ def evaluate(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision
     if listed is not None and listed.effect == "deny":
         return listed
     profile = profile_says(context, tool, arguments)
-    allowed = stricter(listed or profile or risk_default(tool), profile)
-    return lift(stricter(allowed, capability_rules(context, tool, arguments)), context, tool, arguments)
+    rules = capability_rules(context, tool, arguments)
+    default = None if rules is not None and rules.reason_code == ALLOWED_BY_RULE else risk_default(tool)
+    allowed = stricter(listed or profile or default or rules or NO_RULE, profile)
+    return lift(stricter(allowed, rules), context, tool, arguments)
 
 
 # 1. delegated
@@ -101,13 +103,18 @@ def boundary_refuses(context: Context, tool: ToolInfo) -> Decision | None:
 
 
 def role_lists(context: Context, tool: ToolInfo) -> Decision | None:
-    """Denied → deny; a list with it → allow, without it → deny; no list → nothing is said."""
+    """Denied → deny; a list with it → allow, without it → deny; no list → nothing is said.
+
+    A list allows what was passed on only where every level above named it too (ruling 38).
+    """
     agent = context.agent
     if tool.name in agent.denied_tools:
         return deny(tool, "role_denied", "the role denies it", "role.denied_tools")
     if agent.allowed_tools is None:
         return None
     if tool.name in agent.allowed_tools:
+        if agent.delegated_permissions is not None and not agent.delegated_permissions.vouches_for(tool.name):
+            return None
         return Decision("allow", "role_allowed", "the role's list includes it", ("role.allowed_tools",))
     return deny(tool, "role_not_allowed", "the role's list does not include it", "role.allowed_tools")
 
@@ -144,14 +151,19 @@ def risk_default(tool: ToolInfo) -> Decision:
 def capability_rules(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision | None:
     """The strictest answer over the tool's capabilities; None where no rule speaks (seed 004).
 
-    A tool without capabilities is still asked about: rules may name it.
+    A tool without capabilities is still asked about: rules may name it. Where rules allow some of its
+    capabilities and none speaks of another, nobody has said that the tool may be used unasked.
     """
     decided: Decision | None = None
     shadowed: dict[str, Shadowed] = {}
+    silent = False
     for capability in tool.capabilities or (None,):
         answer = rule_for(capability, context, tool, arguments, shadowed)
         if answer is not None:
             decided = answer if decided is None else stricter(decided, answer)
+        silent = silent or answer is None
+    if decided is not None and decided.effect == "allow" and silent:
+        decided = replace(decided, reason_code="rule_allow_in_part")
     if shadowed:
         decided = replace(decided or NO_RULE, shadowed=tuple(shadowed.values()))
     return decided
@@ -203,6 +215,7 @@ def by_rule(rule: Rule, capability: str | None, tool: ToolInfo, error: str | Non
         rule.timeout,
         rule.on_expiry,
         rule.deciders_needed,
+        (rule.deciders,) if rule.deciders else (),
     )
 
 
@@ -210,12 +223,12 @@ def by_rule(rule: Rule, capability: str | None, tool: ToolInfo, error: str | Non
 
 
 def lift(decision: Decision, context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
-    """Grants lift require_approval; an approval of this very call what its decider may satisfy."""
+    """Grants lift what one decider could approve; an approval of this call what its decider may satisfy."""
     if not decision.unlockable:
         return decision
     if approval_satisfies(decision.effect, context):
         return replace(decision, effect="allow", reason_code="approved", message="this call was approved")
-    if decision.effect == "require_approval":
+    if grantable(decision):
         for grant in context.grants:
             if grant_covers(grant, context, tool, arguments):
                 return replace(
@@ -227,6 +240,12 @@ def lift(decision: Decision, context: Context, tool: ToolInfo, arguments: Argume
                     grant_id=grant.id,
                 )
     return decision
+
+
+def grantable(decision: Decision) -> bool:
+    """Whether one decider, whoever it is, could let the call pass: that much they may do in advance."""
+    one = decision.deciders_needed == 1 and not decision.deciders
+    return decision.effect == "require_approval" and one
 
 
 def approval_satisfies(effect: Effect, context: Context) -> bool:
@@ -262,6 +281,7 @@ def facts(context: Context, tool: ToolInfo, arguments: Arguments) -> Callable[[]
     return None if trace is None else lambda: trace(tool.name, arguments)
 
 
+ALLOWED_BY_RULE = "rule_allow"
 NO_RULE = Decision("allow", "no_rule", "no rule speaks of it", ())
 
 WORDS: dict[Effect, str] = {
@@ -300,6 +320,7 @@ def demanding_both(wins: Decision, yields: Decision) -> Decision:
         timeout=min(timeouts, default=None),
         on_expiry="cancel_run" if "cancel_run" in (wins.on_expiry, yields.on_expiry) else "fail_call",
         deciders_needed=max(wins.deciders_needed, yields.deciders_needed),
+        deciders=tuple(dict.fromkeys((*wins.deciders, *yields.deciders))),
     )
 
 

@@ -10,8 +10,10 @@ from typing import Literal
 
 from policy import conditions
 from policy.evaluate import (
+    ALLOWED_BY_RULE,
     Arguments,
     boundary_refuses,
+    capability_rules,
     delegated_refuses,
     evaluate,
     facts,
@@ -58,8 +60,10 @@ def _lists(context: Context, tool: ToolInfo, arguments: Arguments) -> Iterator[C
         yield Considered("profile", None, f"the profile {context.profile}", True, why)
         return
     risk = risk_default(tool)
-    why = "not asked: a list spoke" if spoken else risk.effect
-    yield Considered("risk", None, f"{tool.risk_level} risk", not spoken, why)
+    rules = capability_rules(context, tool, arguments)
+    lifted = rules is not None and rules.reason_code == ALLOWED_BY_RULE
+    why = "not asked: a list spoke" if spoken else "not asked: a rule allows it" if lifted else risk.effect
+    yield Considered("risk", None, f"{tool.risk_level} risk", not spoken and not lifted, why)
 
 
 def _rule(

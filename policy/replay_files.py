@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common import jsonl
 from common.jsonl import BadFile
 from policy import checks
-from policy.provenance.infer import infer
+from policy.provenance.infer import Declaration, infer
+from policy.provenance.terms import PROFILES, RANK
 from policy.replay import READ, SIDE_EFFECT, Call, Policy, Trace
 from policy.risk import guessed
 from policy.ruleset import Rule
@@ -17,7 +19,8 @@ from policy.tools import ToolFacts
 
 Suites = dict[str, dict[str, ToolFacts]]
 
-POLICY_KEYS = {"rules", "bindings", "allowed_tools", "denied_tools"}
+POLICY_KEYS = {"rules", "bindings", "allowed_tools", "denied_tools", "profile"}
+DECLARED_KEYS = {"output_trust", "fields", "steering", "content", "effect", "confidential"}
 RULE_KEYS = {"id", "name", "effect", "capability", "tool", "condition", "shadow"}
 
 
@@ -27,12 +30,15 @@ def read_tools(path: Path) -> Suites:
     for place, row in jsonl.read(path):
         suite, name = _field(row, place, "suite", str), _field(row, place, "name", str)
         parameters = _field(row, place, "parameters", dict) if "parameters" in row else {}
-        risk = guessed(name, parameters)
+        said = _field(row, place, "description", str) if "description" in row else ""
+        risk = guessed(name, parameters, said)
         if "read_only" in row:
             risk = "low" if _field(row, place, "read_only", bool) else "high"
         info = ToolInfo(name, risk, (READ if risk == "low" else SIDE_EFFECT,))
-        said = _field(row, place, "description", str) if "description" in row else ""
         declaration = infer(name, said, parameters, risk != "low")
+        if "declaration" in row:
+            change = _field(row, place, "declaration", dict)
+            declaration = _corrected(declaration, change, f"{place}: {name}")
         known = suites.setdefault(suite, {})
         if name in known and known[name].info != info:
             raise BadFile(f"{place}: {suite} has another tool '{name}', which differs in read_only")
@@ -48,23 +54,37 @@ def read_traces(traces: Path, labels: Path, tools: Suites) -> list[Trace]:
         name = _field(row, place, "id", str)
         if name not in known:
             raise BadFile(f"{place}: {labels.name} has no label for '{name}', or the trace stands here twice")
-        label_place, attack, injected = known.pop(name)
+        label_place, attack, injected, solved = known.pop(name)
         calls = _calls(row, place, tools)
         if len(calls) != len(injected):
             raise BadFile(
                 f"{label_place}: injected has {len(injected)} entries, the trace {len(calls)} calls"
             )
+        turns = tuple(_turns(row, place, len(calls)))
         marked = tuple(
             Call(tool, arguments, mark, result)
             for (tool, arguments, result), mark in zip(calls, injected, strict=True)
         )
-        found.append(Trace(name, row["suite"], attack, marked, str(row.get("prompt") or "")))
+        prompt = str(row.get("prompt") or "")
+        found.append(Trace(name, row["suite"], attack, marked, prompt, turns, solved))
     for name, (place, *_) in known.items():
         raise BadFile(f"{place}: {traces.name} has no trace '{name}'")
     return found
 
 
-def _labels(path: Path) -> Iterator[tuple[str, tuple[str, bool, list[bool]]]]:
+def _turns(row: Mapping[str, Any], place: str, calls: int) -> Iterator[tuple[int, str]]:
+    """What the person said later: [{"after": how many calls stand before it, "text": …}]."""
+    for number, turn in enumerate(row.get("turns") or [], 1):
+        at = f"{place}, turn {number}"
+        if not isinstance(turn, dict):
+            raise BadFile(f"{at}: not an object")
+        after = _field(turn, at, "after", int)
+        if not 0 <= after <= calls:
+            raise BadFile(f"{at}: after is a number of calls, 0 to {calls}")
+        yield after, _field(turn, at, "text", str)
+
+
+def _labels(path: Path) -> Iterator[tuple[str, tuple[str, bool, list[bool], bool | None]]]:
     seen = set()
     for place, row in jsonl.read(path):
         name, kind = _field(row, place, "id", str), _field(row, place, "kind", str)
@@ -76,7 +96,8 @@ def _labels(path: Path) -> Iterator[tuple[str, tuple[str, bool, list[bool]]]]:
         if name in seen:
             raise BadFile(f"{place}: '{name}' has a label already")
         seen.add(name)
-        yield name, (place, kind == "attack", injected)
+        solved = _field(row, place, "solved", bool) if "solved" in row else None
+        yield name, (place, kind == "attack", injected, solved)
 
 
 def _calls(row: Mapping[str, Any], place: str, tools: Suites) -> list[tuple[str, dict[str, Any], Any]]:
@@ -96,19 +117,14 @@ def _calls(row: Mapping[str, Any], place: str, tools: Suites) -> list[tuple[str,
 
 
 def read_policy(path: Path, tools: Suites) -> Policy:
-    """A list of rules, or {rules, bindings, allowed_tools, denied_tools}.
+    """A list of rules, or {rules, bindings, allowed_tools, denied_tools, profile}.
 
     A rule has `effect`, `tool` or `capability`, and if wanted `condition`, `name`, `shadow`. Tools have the
     capability `read` or `side_effect`; bindings {tool: pattern, capability} add others. Unless
     `allowed_tools` says otherwise the role's list names every tool: the rules alone decide. Null leaves
     tools to their risk.
     """
-    try:
-        said = json.loads(jsonl.text_of(path))
-    except json.JSONDecodeError as error:
-        raise BadFile(f"{path}, line {error.lineno}: {error.msg}") from error
-    except RecursionError as error:
-        raise BadFile(f"{path}: nested too deeply") from error
+    said = _json(path)
     said = {"rules": said} if isinstance(said, list) else said
     if not isinstance(said, dict) or not said.keys() <= POLICY_KEYS:
         raise BadFile(f"{path}: a list of rules, or an object of {', '.join(sorted(POLICY_KEYS))}")
@@ -119,12 +135,61 @@ def read_policy(path: Path, tools: Suites) -> Policy:
     )
     every = sorted({name for named in tools.values() for name in named})
     allowed = said.get("allowed_tools", every)
+    profile = said.get("profile", "off")
+    if profile not in PROFILES:
+        raise BadFile(f"{path}: profile is one of {', '.join(PROFILES)}")
     return Policy(
         rules,
         bindings,
         None if allowed is None else tuple(_texts(allowed, path, "allowed_tools")),
         tuple(_texts(said.get("denied_tools", []), path, "denied_tools")),
+        profile,
     )
+
+
+def declared(path: Path, tools: Suites) -> Suites:
+    """The tools with what a file declares of them: {tool: {output_trust, fields, steering, content, effect,
+    confidential}}, as an administrator corrects what is inferred.
+    """
+    said = _json(path)
+    if not isinstance(said, dict):
+        raise BadFile(f"{path}: an object of tools, each with what is declared of it")
+    for name in said.keys() - {name for named in tools.values() for name in named}:
+        raise BadFile(f"{path}: there is no tool '{name}'")
+    return {
+        suite: {
+            name: replace(facts, declaration=_corrected(facts.declaration, said[name], f"{path}: {name}"))
+            if name in said
+            else facts
+            for name, facts in named.items()
+        }
+        for suite, named in tools.items()
+    }
+
+
+def _corrected(declaration: Declaration, change: Any, place: str) -> Declaration:
+    if not isinstance(change, dict) or not change.keys() <= DECLARED_KEYS:
+        raise BadFile(f"{place}: an object of {', '.join(sorted(DECLARED_KEYS))}")
+    trusts = [change["output_trust"]] if "output_trust" in change else []
+    fields = _field(change, place, "fields", dict) if "fields" in change else {}
+    for trust in (*trusts, *fields.values()):
+        if trust not in RANK:
+            raise BadFile(f"{place}: {trust!r} is none of {', '.join(RANK)}")
+    for key in ("steering", "content", "confidential"):
+        if key in change and not all(isinstance(each, str) for each in _field(change, place, key, list)):
+            raise BadFile(f"{place}: {key} is a list of names")
+    if "effect" in change:
+        _field(change, place, "effect", bool)
+    return declaration.corrected(change)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(jsonl.text_of(path))
+    except json.JSONDecodeError as error:
+        raise BadFile(f"{path}, line {error.lineno}: {error.msg}") from error
+    except RecursionError as error:
+        raise BadFile(f"{path}: nested too deeply") from error
 
 
 def _bindings(said: Mapping[str, Any], path: Path) -> Iterator[Binding]:

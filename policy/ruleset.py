@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from policy.terms import STRICTNESS, Effect, OnExpiry, Scope
 
-Rank = tuple[int, int, int, float, bool, str]
+Rank = tuple[int, int, int, bool, float, bool, str]
 Ranked = tuple[Rank, "Rule"]
 Pick = Callable[[Scope], object]
 
@@ -33,6 +33,7 @@ class Rule:
     deciders_needed: int = 1
     shadow: bool = False
     name: str = ""
+    deciders: tuple[str, ...] = ()  # who may decide, by name; empty: whoever may decide approvals
 
     def __post_init__(self) -> None:
         if self.effect not in STRICTNESS:
@@ -67,6 +68,7 @@ def rank(rule: Rule) -> Rank:
         specificity(rule),
         STRICTNESS[rule.effect],
         rule.deciders_needed,
+        bool(rule.deciders),
         -(inf if rule.timeout is None else rule.timeout),
         rule.on_expiry == "cancel_run",
         rule.id,

@@ -28,6 +28,7 @@ class Explained:
     unlockable: bool = False
     deciders: str = ""
     deciders_needed: int = 0
+    named: tuple[tuple[str, ...], ...] = ()  # lists of names, each of which a decider must be on
     timeout: int | None = None
     on_expiry: str = "fail_call"
     considered: tuple[Considered, ...] = ()
@@ -76,6 +77,7 @@ def simulate(
         unlockable=decision.unlockable,
         deciders=deciders(decision.effect, decision.deciders_needed, self_approval),
         deciders_needed=decision.deciders_needed if decision.unlockable else 0,
+        named=decision.deciders,
         timeout=decision.timeout,
         on_expiry=decision.on_expiry,
         considered=decision.considered,

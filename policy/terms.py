@@ -46,27 +46,47 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class DelegatedPermissions:
-    """What a run was given by its parent (seed 000 1.1). None allows all, a list is complete, () nothing."""
+    """What a run was given by its parent (seed 000 1.1). None allows all, a list is complete, () nothing.
+
+    `vouched_tools` are those that a list of every level above named; to all others the risk default applies
+    whatever the run's own roles list (ruling 38). None: nothing is said, and every tool is vouched for.
+    """
 
     allowed_tools: tuple[str, ...] | None = None
     denied_tools: tuple[str, ...] = ()
+    vouched_tools: tuple[str, ...] | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "DelegatedPermissions":
-        """Reads `{"allowed_tools": […]|null, "denied_tools": […]}`; ValueError on any other shape."""
-        if not isinstance(value, Mapping) or not set(value) <= {"allowed_tools", "denied_tools"}:
+        """Reads `{"allowed_tools": […]|null, "denied_tools": […], "vouched_tools": […]|null}`, each of which
+        may be left out; ValueError on any other shape.
+        """
+        known = {"allowed_tools", "denied_tools", "vouched_tools"}
+        if not isinstance(value, Mapping) or not set(value) <= known:
             raise ValueError("delegated permissions hold allowed_tools and denied_tools, nothing else")
         allowed = value.get("allowed_tools")
         denied = value.get("denied_tools")
+        vouched = value.get("vouched_tools")
         return cls(
             None if allowed is None else _names("allowed_tools", allowed),
             () if denied is None else _names("denied_tools", denied),
+            None if vouched is None else _names("vouched_tools", vouched),
         )
 
     def to_json(self) -> dict[str, list[str] | None]:
         """The shape `from_json` reads; `allowed_tools` is null only where nothing restricts."""
         allowed = None if self.allowed_tools is None else list(self.allowed_tools)
-        return {"allowed_tools": allowed, "denied_tools": list(self.denied_tools)}
+        told: dict[str, list[str] | None] = {
+            "allowed_tools": allowed,
+            "denied_tools": list(self.denied_tools),
+        }
+        if self.vouched_tools is not None:
+            told["vouched_tools"] = list(self.vouched_tools)
+        return told
+
+    def vouches_for(self, tool: str) -> bool:
+        """Whether a list named the tool at every level above."""
+        return self.vouched_tools is None or tool in self.vouched_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +197,7 @@ class Decision:
     timeout: int | None = None
     on_expiry: OnExpiry = "fail_call"
     deciders_needed: int = 1
+    deciders: tuple[tuple[str, ...], ...] = ()  # lists of names, each of which every decider must be on
     shadowed: tuple[Shadowed, ...] = ()
     considered: tuple[Considered, ...] = field(default=(), compare=False)
 

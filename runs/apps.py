@@ -11,6 +11,7 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         labels.translate(self)
+        from groups import changes, known
         from policy import tools
         from runs.log import listeners
         from runs.tools import facts, registry
@@ -19,8 +20,22 @@ class RunsConfig(AppConfig):
         tools.register("toolbox", facts.of_organization)
         listeners.listen(outbox.listener)
         registry.load()
+        changes.connect()
+        known.register(tools=lambda organization_id: tools.tools(organization_id), model=model_problem)
         check_model()
         check_tracing()
+
+
+def model_problem(model: str) -> str:
+    """Why no agent could use this model; empty where one can."""
+    from runs.providers import registry
+    from runs.providers.base import ProviderError
+
+    try:
+        registry.check(model)
+    except ProviderError as error:
+        return error.message
+    return ""
 
 
 def check_model() -> None:

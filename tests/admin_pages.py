@@ -1,7 +1,6 @@
 """Every page of the admin, as its URLs name them, and how it is opened."""
 
 from django.contrib import admin
-from django.contrib.auth.models import Group
 from django.urls import URLResolver, reverse
 
 import config.urls  # noqa: F401 - which takes pages away
@@ -14,7 +13,7 @@ OF_ONE = ("change", "delete", "history")  # pages about one object
 # Django's own: for everybody who is staff, or for the signing in itself
 OF_DJANGO = {
     "index", "login", "logout", "password_change", "password_change_done", "jsi18n", "autocomplete",
-    "view_on_site", "app_list", "search",
+    "view_on_site", "app_list", "search", 
 }  # fmt: skip
 # all others: how they are opened, the model of the object they are about, the permission they take
 OTHERS = {
@@ -22,11 +21,12 @@ OTHERS = {
     "runs_run_live": ("get", "runs_run", "runs.view_run"),
     "runs_run_stream": ("get", "runs_run", "runs.view_run"),
     "runs_run_fork": ("get", "runs_run", "runs.start_run"),
+    "runs_run_again": ("post", "runs_run", "runs.start_run"),
     "runs_approval_next": ("get", "", "runs.view_approval"),
     "runs_approval_state": ("get", "runs_approval", "runs.view_approval"),
     "runs_health": ("get", "", "superuser"),
     "runs_run_cancel": ("get", "runs_run", "runs.cancel_run"),
-    "runs_run_say": ("post", "runs_run", "runs.start_run"),
+    "runs_run_say": ("post", "runs_run", "runs.cancel_run"),
     "runs_run_resolve": ("post", "runs_run", "runs.resolve_review"),
     "runs_what_if": ("get", "", "policy.view_capabilityrule"),
     "runs_decisions": ("get", "", "runs.view_runevent"),
@@ -36,6 +36,7 @@ OTHERS = {
     "memory_depositedknowledge_import": ("get", "", "memory.curate_memory"),
     "memory_depositedknowledge_process_import": ("post", "", "memory.curate_memory"),
     "memory_depositedknowledge_export": ("get", "", "memory.view_memory"),
+    "groups_organization_choose": ("get", "", ""),
     "auth_user_password_change": ("get", "auth_user", "superuser"),
 }
 
@@ -72,13 +73,11 @@ def address_of(name, things):
 
 
 def things_of(made):
-    group = Group.objects.create(name=f"of {made.organization.slug}")
     message = QueueMessage.objects.create(queue="other", payload="x")
     workers = WorkerGroup.objects.create(name=made.organization.slug, host="h", workers=1, busy=0)
     return {
         **objects_of(made),
         "auth_user": made.user,
-        "auth_group": group,
         "runs_queuemessage": message,
         "runs_workergroup": workers,
         "memory_depositedknowledge": DepositedKnowledge.objects.filter(organization=made.organization)[0],

@@ -5,23 +5,22 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
 from groups import routing
-from groups.models import AgentInstance, Role, Token
+from groups.models import AgentInstance, Change, CustomRole, Role, Token
 from groups.models.groups import RoutingExample
 from policy.models import (
     Capability,
     CapabilityRule,
     Grant,
     GrantUse,
+    OutsideEntity,
     PolicyVersion,
     ToolBinding,
     ToolDeclaration,
 )
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import (
     Approval,
@@ -39,7 +38,8 @@ from runs.models import (
     WebhookEndpoint,
     WorkerGroup,
 )
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.acting import start
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit, permit_all
 from tests.scripted import Scripted, by_role, call, say
 
 APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
@@ -72,6 +72,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         organization=organization, pattern=text[:64], capability=made.capability
     )
     made.declaration = ToolDeclaration.objects.create(organization=organization, tool=text[:64])
+    made.entity = OutsideEntity.objects.create(
+        organization=organization, type=text[:64], identifier=text[:200], properties={"text": text}
+    )
     made.rule = CapabilityRule.objects.create(
         organization=organization, name=text, tool="send_email", effect="require_approval"
     )
@@ -86,6 +89,7 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     )
     made.use = GrantUse.objects.create(organization=organization, grant=made.grant, idempotency_key="k" * 64)
     made.version = PolicyVersion.objects.get(organization=organization)
+    made.own_role = CustomRole.objects.create(organization=organization, name=text[:100])
     made.token, _ = Token.objects.issue(organization, user, text[:100], scopes=[text[:40]])
     routing.learn(organization.pk, group.pk, text, by=user)
     made.example = RoutingExample.objects.get(group=group)
@@ -134,6 +138,7 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         problem=text[:300],
     )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
+    made.change = Change.objects.filter(organization=organization, model="groups.project").get()
     return made
 
 
@@ -167,16 +172,13 @@ def waiting_for_answer(made: SimpleNamespace, text: str = "Which year?") -> Run:
 def person(made: SimpleNamespace | None, username: str, *permissions: str, **fields: Any) -> Any:
     """A user with these permissions, who is a member of the organization when one is given."""
     user = get_user_model().objects.create_user(username, password=PASSWORD, **fields)
-    for permission in permissions:
-        app, codename = permission.split(".")
-        user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=codename))
     if made is not None:
         MembershipFactory(organization=made.organization, user=user)
-    return user
+    return permit(user, *permissions)
 
 
 def superuser(made: SimpleNamespace | None = None, username: str = "root") -> Any:
-    return person(made, username, is_staff=True, is_superuser=True)
+    return permit_all(person(made, username, is_staff=True, is_superuser=True))
 
 
 def client_of(user: Any) -> Client:
@@ -189,11 +191,12 @@ def client_of(user: Any) -> Client:
 def objects_of(made: SimpleNamespace) -> dict[str, Any]:
     """One object of each registered model that belongs to a tenant, by its url name's stem."""
     found = [
-        made.organization, made.project, made.member, made.token, made.role, made.seat, made.group,
+        made.organization, made.project, made.member, made.own_role, made.token, made.role, made.seat,
+        made.group,
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.declaration, made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
         made.decision, made.record, made.notice, made.server, made.tool,
-        made.webhook, made.delivery,
+        made.webhook, made.delivery, made.change,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

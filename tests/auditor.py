@@ -87,7 +87,14 @@ RULES = {
         HAVING count(e.seq) <> r.attempt OR count(DISTINCT e.payload->>'attempt') <> r.attempt""",
     "who is at work has a lease, and nobody else": """
         SELECT r.id FROM runs_run r
-        WHERE (r.status = 'running' AND r.driver = 'internal') <> (r.lease_expires_at IS NOT NULL)""",
+        WHERE CASE WHEN r.status = 'running' AND r.driver = 'internal'
+            THEN r.lease_expires_at IS NULL
+                 AND NOT EXISTS (SELECT FROM runs_outboundcall o WHERE o.run_id = r.id)
+            ELSE r.lease_expires_at IS NOT NULL END""",
+    "a run with outbound calls is at work, as their attempt, and in nobody's hands": """
+        SELECT o.run_id FROM runs_outboundcall o LEFT JOIN runs_run r ON r.id = o.run_id
+        WHERE r.status IS DISTINCT FROM 'running' OR r.attempt <> o.attempt
+            OR r.lease_expires_at IS NOT NULL""",
     "a run ends once": """
         SELECT e.run_id FROM runs_runevent e
         WHERE e.type IN ('run.completed', 'run.failed', 'run.cancelled') GROUP BY 1 HAVING count(*) > 1""",
@@ -98,13 +105,15 @@ RULES = {
 
 NARROWED = ", ".join(
     f"{table} AS NOT MATERIALIZED (SELECT * FROM public.{table} WHERE organization_id = %(organization)s)"
-    for table in ("runs_run", "runs_runevent", "runs_wait", "runs_toolcall", "runs_approval")
+    for table in (
+        *("runs_run", "runs_runevent", "runs_wait", "runs_toolcall", "runs_approval", "runs_outboundcall"),
+    )
 )
 ALL_RULES = f"WITH {NARROWED} " + " UNION ALL ".join(
     f"SELECT '{rule.replace(chr(39), chr(39) * 2)}', of.id FROM ({sql}) of(id)" for rule, sql in RULES.items()
 )
 
-# What the ledger may say of a call that has come so far, while its run lives.
+# What a call row may say of a call that has come so far, while its run lives.
 LEDGER = {
     phases.ASKED: {None, CallStatus.REQUESTED, CallStatus.WAITING},
     phases.CALLED: {CallStatus.RUNNING},
@@ -176,7 +185,7 @@ def audit_run(run: Run) -> list[str]:
 
 def _ledger(run: Run, state: State) -> list[str]:
     said: dict[str, Any] = dict(ToolCall.objects.filter(run=run).values_list("call_id", "status"))
-    found = [f"call {call_id} stands in the ledger only" for call_id in said.keys() - state.calls.keys()]
+    found = [f"call {call_id} stands in its row only" for call_id in said.keys() - state.calls.keys()]
     for call in state.calls.values():
         allowed = LEDGER[call.phase]
         if run.status in TERMINAL and call.phase != phases.ENDED:
@@ -195,7 +204,7 @@ def unrest(organization_id: str) -> list[str]:
 def audit_effects(
     organization_id: str, effects: Iterable[tuple[str, str, str]], repeatable: set[str]
 ) -> list[str]:
-    """What happened outside, (name, run, key) each, against the log and the ledger.
+    """What happened outside, (name, run, key) each, against the log and the calls' rows.
 
     An effect of a `repeatable` tool may have happened again under its key: whoever is outside does
     it once. Every other happened once, or its call says that nobody knows.

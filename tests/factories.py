@@ -1,10 +1,13 @@
 """The world of a test."""
 
+from typing import Any
+
 import factory
 from django.contrib.auth import get_user_model
 from factory.django import DjangoModelFactory
 
 from groups import models
+from groups.member_permissions import every
 
 
 class UserFactory(DjangoModelFactory):
@@ -78,3 +81,23 @@ class MemberFactory(DjangoModelFactory):
         AgentFactory, role=factory.SelfAttribute("..role"), name=factory.SelfAttribute("role.name")
     )
     ordinal = factory.Sequence(lambda n: n % 1000)
+
+
+def permit(user: Any, *names: str) -> Any:
+    """The user with exactly these permissions (`runs.decide_approval`, or without the app) in each of their
+    organizations, freshly loaded.
+    """
+    held = sorted(name for name in every() if {name, name.partition(".")[2]} & set(names))
+    assert {name.rpartition(".")[2] for name in names} <= {name.partition(".")[2] for name in held}, names
+    for membership in models.Membership.objects.filter(user=user):
+        membership.custom_role, _ = models.CustomRole.objects.update_or_create(
+            organization_id=membership.organization_id, name=f"of {user}", defaults={"permissions": held}
+        )
+        membership.save()
+    return type(user).objects.get(pk=user.pk)
+
+
+def permit_all(user: Any) -> Any:
+    """The user as an administrator of each of their organizations, freshly loaded."""
+    models.Membership.objects.filter(user=user).update(role="administrator", custom_role=None)
+    return type(user).objects.get(pk=user.pk)

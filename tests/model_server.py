@@ -1,13 +1,14 @@
 """A small OpenAI-compatible server on a free loopback port; a test says what each request gets."""
 
 import json
+import select
 import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from typing import Any, Self
 class Answer:
     """What one request gets. `body`: JSON, or bytes as they are.
 
+    `stream`: the text in pieces, `pause` seconds apart, as a stream of events where it asks for one.
     `before`: seconds of silence first. `drip`: seconds between single bytes of the body; `drip_headers`: the
     same for the header. `cut_after`: the connection is dropped after so many bytes of the body.
     """
@@ -27,6 +29,8 @@ class Answer:
     drip: float = 0.0
     drip_headers: float = 0.0
     cut_after: int | None = None
+    stream: tuple[str, ...] = ()
+    pause: float = 0.0
 
 
 @dataclass
@@ -54,10 +58,25 @@ def says(content: str | None, *calls: dict[str, Any], finish: str = "stop", **ex
     return Answer({**completion, **extra})
 
 
+def streams(*pieces: str, pause: float = 0.0, before: float = 0.0) -> Answer:
+    """A chat completion whose text comes in these pieces, or whole where nobody asked for a stream."""
+    whole = says("".join(pieces))
+    return Answer(whole.body, stream=pieces, pause=pause, before=before)
+
+
+def slowly(answer: Answer, seconds: float) -> Answer:
+    """The same after so many seconds of silence."""
+    return replace(answer, before=seconds)
+
+
 def asks_for(name: str, arguments: Any, call_id: str = "call_x") -> dict[str, Any]:
     """One tool call of a completion; `arguments` is text as the model wrote it, or JSON."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 1024  # many may come at once
 
 
 class ModelServer:
@@ -70,9 +89,11 @@ class ModelServer:
         self.script = deque(script)
         self.received: list[Received] = []
         self.connections: set[tuple[str, int]] = set()
+        self.closed: list[float] = []  # when who asked went away while the server was silent
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.at_once = self.most_at_once = 0
+        self._server = Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._server.block_on_close = False
 
@@ -95,6 +116,17 @@ class ModelServer:
         self._server.shutdown()
         self._server.server_close()
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.at_once -= 1
+
     def _next(self, request: Received) -> Answer:
         with self._lock:
             self.received.append(request)
@@ -113,11 +145,40 @@ class ModelServer:
                 length = int(self.headers.get("content-length", 0))
                 body = json.loads(self.rfile.read(length) or b"null")
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                with suppress(OSError):  # a client that gave up
-                    self._answer(server._next(Received(self.path, headers, body)))
+                with suppress(OSError), server._counted():  # a client that gave up
+                    answer = server._next(Received(self.path, headers, body))
+                    if answer.stream and body.get("stream"):
+                        self._stream(answer)
+                    else:
+                        self._answer(answer)
+
+            def _stream(self, answer: Answer) -> None:
+                self._silence(answer.before)
+                self.wfile.write(b"HTTP/1.1 200 Said\r\nContent-Type: text/event-stream\r\n")
+                self.wfile.write(b"Connection: close\r\n\r\n")
+                self.close_connection = True
+                for piece in answer.stream:
+                    self._event({"choices": [{"index": 0, "delta": {"content": piece}}], "model": "tiny-1"})
+                    server._stopping.wait(answer.pause)
+                self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+                self._event({"choices": [], "usage": answer.body["usage"]})
+                self.wfile.write(b"data: [DONE]\n\n")
+
+            def _event(self, data: Any) -> None:
+                self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())
+                self.wfile.flush()
+
+            def _silence(self, seconds: float) -> None:
+                """Say nothing for so long, or until whoever asked has gone."""
+                end = time.monotonic() + seconds
+                while (left := end - time.monotonic()) > 0 and not server._stopping.is_set():
+                    readable, _, _ = select.select([self.connection], [], [], min(left, 0.5))
+                    if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                        server.closed.append(time.monotonic())
+                        raise ConnectionError
 
             def _answer(self, answer: Answer) -> None:
-                server._stopping.wait(answer.before)
+                self._silence(answer.before)
                 raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
                 headers = {
                     "Content-Type": "application/json",

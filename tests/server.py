@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from django.db import connections
 
+from common.bodies import limited
 from common.web import Application
 
 
@@ -18,7 +19,9 @@ def serving() -> Iterator[str]:
     connections.settings["default"]["CONN_MAX_AGE"] = 0
     listener = socket.create_server(("127.0.0.1", 0))
     application = Application()
-    config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        limited(application), log_level="error", lifespan="off", timeout_graceful_shutdown=1
+    )
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -7,6 +7,7 @@ from tests.settings import *  # noqa: F403
 from tests.settings import DATABASES
 
 QUEUE_ENABLED = True
+LOCK_SECONDS = 2
 DEPUTY_WITNESS = os.environ.get("DEPUTY_WITNESS", "")
 INSTALLED_APPS = [*globals()["INSTALLED_APPS"], "tests.acceptance.apps.Acceptance"]
 LOGGING = globals()["LOGGING"] | {"root": {"handlers": ["stderr"], "level": "INFO"}}

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Model, ProtectedError, QuerySet
+from django.db.models import Model, ProtectedError, QuerySet, RestrictedError
 from drf_spectacular.utils import OpenApiExample, extend_schema_view
 from rest_framework import mixins, serializers
 from rest_framework.fields import get_error_detail
@@ -18,6 +18,7 @@ from common.api.idempotency import KEYED, REUSED, once
 from common.api.schema import documented
 from common.api.views import ApiView, accepted
 
+MOST_NAMED = 5  # of what needs a thing that cannot go
 Refusals = dict[int, dict[str, str]]
 
 NOT_ENTITLED = {403: {"NOT_ENTITLED": "You do not hold the permission this takes."}}
@@ -29,6 +30,7 @@ class Arranged(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     """List, look, add. `accepts` is the body of an addition."""
 
     accepts: ClassVar[type[serializers.Serializer]]
+    whole: ClassVar[bool] = False  # whether these hold for the whole organization
 
     def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         return super().list(request)
@@ -38,6 +40,7 @@ class Arranged(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
 
     def create(self, request: Any) -> Response:
         require_permission(request, "add", self._model)
+        self.check_reach()
         asked = accepted(self.accepts, request)
 
         def act() -> Response:
@@ -59,6 +62,11 @@ class Arranged(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         """The model's fields, with rows where the body names them. Raises Problem."""
         return asked
 
+    def check_reach(self) -> None:
+        """What holds for the whole organization is arranged by members of all of it. Raises Problem."""
+        if self.whole and self.request.membership.projects is not None:
+            raise Problem(403, "NOT_ENTITLED", "This takes a member of the whole organization.")
+
     @property
     def _model(self) -> type[Model]:
         model: type[Model] = self.get_queryset().model
@@ -76,6 +84,7 @@ class Changeable(Arranged):
     def partial_update(self, request: Any, pk: str) -> Response:
         self.get_object_or_404(self.get_queryset(), pk=pk)
         require_permission(request, "change", self._model)
+        self.check_reach()
         asked = accepted(self.changes, request, partial=True)
         with transaction.atomic():
             locked = self._model.objects.select_for_update(no_key=True)  # type: ignore[attr-defined]
@@ -95,13 +104,21 @@ class Removable(Arranged):  # what others need stays
     def destroy(self, request: Any, pk: str) -> Response:
         thing = self.get_object_or_404(self.get_queryset(), pk=pk)
         require_permission(request, "delete", self._model)
+        self.check_reach()
         try:
             with transaction.atomic():
                 note(request, thing, DELETION)
                 thing.delete()
-        except ProtectedError:
-            raise Problem(409, "IN_USE", f"{thing} is needed by other things.") from None
+        except (ProtectedError, RestrictedError) as error:
+            raise Problem(409, "IN_USE", f"{thing} is needed: {_named(error)}.") from None
         return Response(status=204)
+
+
+def _named(error: ProtectedError | RestrictedError) -> str:
+    """The first few of what needs it, in words."""
+    found = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
+    said = sorted(f"{thing._meta.verbose_name} {thing}" for thing in found)
+    return ", ".join(said[:MOST_NAMED]) + (f" and {len(said) - MOST_NAMED} more" if said[MOST_NAMED:] else "")
 
 
 def arranged(
@@ -159,8 +176,11 @@ def require_permission(request: Any, verb: str, model: type[Model]) -> None:
 
 
 def require(request: Any, permission: str) -> None:
-    """Raises Problem where the asker lacks the permission, of the form `app.codename`."""
-    if not request.user.has_perm(permission):
+    """Raises Problem where the asker lacks the permission, of the form `app.codename`.
+
+    The role of their membership decides, also for superusers: who runs the installation does so on the pages.
+    """
+    if permission not in request.user.get_all_permissions():
         raise Problem(403, "NOT_ENTITLED", f"This takes the permission {permission}.")
 
 

@@ -1,5 +1,6 @@
 """Errors as RFC 9457 problems: one shape, a stable `code`, and a pointer to each field that is wrong."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -7,10 +8,15 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 from django.urls import Resolver404, resolve
 from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
+
+from common.db import LOCKED
+
+logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -40,6 +46,7 @@ TITLES = {
 # What PostgreSQL may be unable to do for a while, by its SQLSTATE.
 TROUBLE = {
     "25006": ("READ_ONLY", "The database takes no changes at the moment."),
+    LOCKED: ("LOCKED", "Somebody else is at this at the moment; nothing was changed. Ask again soon."),
     "53100": ("DISK_FULL", "The database's disk is full: nothing can be kept until there is room."),
 }
 
@@ -167,6 +174,31 @@ def _slash_missing(path: str) -> str:
     except Resolver404:
         return ""
     return "" if found is not_found else f" Addresses end with a slash: {path}/"
+
+
+class Unavailable:
+    """Middleware: what the database cannot do at the moment is said on pages, too, as 503 and not as an error
+    of ours. (The API's own views have said it before: `handler`.)
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        problem = unavailable(exception) if isinstance(exception, DatabaseError) else None
+        if problem is None:
+            return None
+        logger.warning("%s: %s", problem.problem["code"], request.path)
+        if request.path_info.startswith("/api/"):
+            answer: HttpResponse = JsonResponse(problem.problem, status=503, content_type=CONTENT_TYPE)
+        else:
+            answer = render(request, "503.html", {"locked": problem.problem["code"] == "LOCKED"}, status=503)
+        for name, value in problem.headers.items():
+            answer[name] = value
+        return answer
 
 
 def _handler(status: int, html: Callable[..., HttpResponse], detail: str) -> Callable[..., HttpResponse]:

@@ -4,13 +4,14 @@ import json
 import math
 from typing import Any
 
+from django.conf import settings
 from django.utils.http import parse_header_parameters
 from rest_framework.parsers import BaseParser
 
 from common.api.errors import CODES, Problem
+from common.bodies import too_large
 from common.canonical import NotJson, normalise
 
-MAX_BODY = 1_048_576  # bytes
 MAX_DIGITS = 400  # of a whole number; JSON sets no limit, memory does
 
 
@@ -53,19 +54,19 @@ def read(raw: bytes) -> Any:
 def _raw(stream: Any, context: dict[str, Any]) -> bytes:
     request = context.get("request")
     announced = str(request.META.get("CONTENT_LENGTH") or "") if request is not None else ""
-    if announced.isdigit() and int(announced[:12]) > MAX_BODY:
+    if announced.isdigit() and int(announced[:12]) > settings.BODY_BYTES:
         raise _too_large()
     try:
-        raw: bytes = stream.read(MAX_BODY + 1)
+        raw: bytes = stream.read(settings.BODY_BYTES + 1)
     except OSError:
         raise Problem(400, "BODY_CUT_SHORT", "The connection ended before the body did.") from None
-    if len(raw) > MAX_BODY:
+    if len(raw) > settings.BODY_BYTES:
         raise _too_large()
     return raw
 
 
 def _too_large() -> Problem:
-    return Problem(413, CODES[413], f"A body has at most {MAX_BODY} bytes.")
+    return Problem(413, CODES[413], too_large(settings.BODY_BYTES))
 
 
 def _malformed(why: str) -> Problem:

@@ -24,6 +24,6 @@ def needed_scope(view: Any, method: str) -> str:
 
 def require_scope(request: Any, needed: str) -> None:
     """For a request that turns out to need more than its address says. Raises Problem."""
-    scopes = getattr(request.auth, "scopes", None)
-    if scopes and needed not in scopes:
+    actor = getattr(request, "actor", None)
+    if actor is not None and not actor.has_scope(needed):
         raise Problem(403, "SCOPE_MISSING", f"This token does not have the scope '{needed}'.")

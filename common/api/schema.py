@@ -79,6 +79,7 @@ SAYS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The body was read and does not fit.",
+    428: "What the request is about has to be named.",
     429: "Too much at once; try again after as many seconds as Retry-After says.",
     503: "The database cannot be reached; try again after as many seconds as Retry-After says.",
 }

@@ -21,15 +21,21 @@ INSERT INTO groups_throttle AS t (key, full_at)
 VALUES (%(key)s, clock_timestamp() + %(interval)s * interval '1 second')
 ON CONFLICT (key) DO UPDATE
     SET full_at = GREATEST(t.full_at, clock_timestamp()) + %(interval)s * interval '1 second'
-    WHERE t.full_at + %(interval)s * interval '1 second' <= clock_timestamp() + interval '1 minute'
+    WHERE t.full_at + %(interval)s * interval '1 second'
+        <= clock_timestamp() + %(whole)s * interval '1 second'
 RETURNING true
 """
 LEFT = """
 SELECT EXTRACT(epoch FROM full_at + %(interval)s * interval '1 second'
-                          - clock_timestamp() - interval '1 minute')::float8
+                          - clock_timestamp() - %(whole)s * interval '1 second')::float8
 FROM groups_throttle WHERE key = %(key)s
 """
+WHOLE = "DELETE FROM groups_throttle WHERE key = %s"
 FORGET = "DELETE FROM groups_throttle WHERE full_at < clock_timestamp() - interval '1 minute'"
+
+
+MINUTE = 60.0
+SOON = 0.001  # seconds: an allowance may have refilled since it was found empty
 
 
 class Allowance(BaseThrottle):
@@ -41,11 +47,8 @@ class Allowance(BaseThrottle):
         key, per_minute = self.caller(request)
         if not per_minute:
             return True
-        asked = {"key": key, "interval": 60 / per_minute}
-        if _taken(asked):
-            return True
-        (self.seconds,) = row(LEFT, asked) or (0.0,)
-        return False
+        self.seconds = take(key, per_minute, MINUTE)
+        return not self.seconds
 
     def caller(self, request: Any) -> tuple[str, int]:
         """Whose allowance it is, and how much of it there is a minute; 0: no limit."""
@@ -57,6 +60,20 @@ class Allowance(BaseThrottle):
 
     def wait(self) -> float:
         return max(self.seconds, 0.0)
+
+
+def take(key: str, most: int, seconds: float) -> float:
+    """Take one of an allowance of `most` in so many seconds: 0, or how long until one is left."""
+    asked = {"key": key, "interval": seconds / most, "whole": seconds}
+    if _taken(asked):
+        return 0.0
+    (left,) = row(LEFT, asked) or (0.0,)
+    return max(float(left), SOON)
+
+
+def give_back(key: str) -> None:
+    """Make an allowance whole again."""
+    execute(WHOLE, [key])
 
 
 def _taken(asked: dict[str, Any]) -> bool:

@@ -27,7 +27,7 @@ class RoleAdmin(TenantAdmin):
     empty_message = gettext_lazy("No role yet. A role says what an agent is told and which tools it may use.")
     fieldsets = (
         (None, {"fields": ("organization", "name", "description", "model", "system_prompt")}),
-        ("Tools", {"fields": ("allowed_tools", "denied_tools", "delegable_tools")}),
+        ("Tools", {"fields": ("allowed_tools", "denied_tools", "delegable_tools", "not_known_yet")}),
     )
 
     @admin.display(description=gettext_lazy("May use"))

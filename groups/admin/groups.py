@@ -27,8 +27,11 @@ class MembersFormSet(BaseInlineFormSet):
     """One lead at most, said in words; members are of the group's organization and play their own role."""
 
     def clean(self) -> None:
-        super().clean()
         rows = [form for form in self.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
+        agents = [agent for form in rows if (agent := form.cleaned_data.get("agent_instance"))]
+        if len(set(agents)) < len(agents):
+            raise forms.ValidationError(_("An agent sits in a group once: each seat has its own."))
+        super().clean()
         if sum(bool(form.cleaned_data.get("is_lead")) for form in rows) > 1:
             raise forms.ValidationError(_("Only one member can lead the group."))
         organization = self.instance.organization_id

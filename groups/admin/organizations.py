@@ -1,17 +1,21 @@
-"""Organizations, projects and memberships."""
+"""Organizations and projects, and the choice of the organization one acts in."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from groups.models import Membership, Organization, Project
+from groups import current, members
+from groups.models import Organization, Project
 
-from .lists import OpenChoiceField
-from .tenancy import Related, TenantAdmin, sight
+from .tenancy import Related, TenantAdmin
 
 
 @admin.register(Organization)
@@ -35,6 +39,24 @@ class OrganizationAdmin(TenantAdmin):
                 members_total=Count("memberships", distinct=True),
             )
         )
+
+    def get_urls(self) -> list[Any]:
+        choose = self.admin_site.admin_view(self.choose_view)
+        return [path("choose/", choose, name="groups_organization_choose"), *super().get_urls()]
+
+    def choose_view(self, request: HttpRequest) -> HttpResponse:
+        """The organizations somebody belongs to; what is chosen holds for their session."""
+        if request.method == "POST":
+            if current.choose(request, request.POST.get("organization", "")) is None:
+                raise PermissionDenied
+            return redirect("admin:index")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Which organization?"),
+            "memberships": current.memberships_of(request.user),
+            "current": current.membership_of(request.user),
+        }
+        return TemplateResponse(request, "admin/groups/organization/choose.html", context)
 
     @admin.display(description=gettext_lazy("Projects"), ordering="projects_total")
     def project_count(self, organization: Any) -> int:
@@ -72,36 +94,8 @@ class ProjectAdmin(TenantAdmin):
         "No project yet. Add one: runs, groups and knowledge each belong to a project."
     )
 
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return super().has_add_permission(request) and members.whole(request.user)
 
-@admin.register(Membership)
-class MembershipAdmin(TenantAdmin):
-    """A person's place in an organization, and the boundary of what runs in their name may do."""
-
-    list_display = ("user", "organization", "kind", "active", "boundary")
-    list_filter = (("organization", Related), "kind", "active")
-    list_select_related = ("user", "organization")
-    search_fields = ("user__username", "user__email")
-    autocomplete_fields = ("organization", "user")
-    fixed = ("organization", "user")
-    empty_message = gettext_lazy("Nobody belongs to an organization yet. Add a membership for each person.")
-    fieldsets = (
-        (None, {"fields": ("organization", "user", "kind", "active")}),
-        ("What runs in their name may do", {"fields": ("projects", "allowed_tools", "denied_tools")}),
-    )
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.name != "projects":
-            return super().formfield_for_dbfield(db_field, request, **kwargs)
-        rooms = Project.objects.select_related("organization").order_by("organization__name", "name")
-        seen = sight(request)
-        if not seen.everything:
-            rooms = rooms.filter(seen.condition("organization_id", "pk"))
-        choices = [(room.pk, f"{room.organization} / {room}") for room in rooms]
-        return OpenChoiceField(choices=choices, label=_("Projects"))
-
-    @admin.display(description=gettext_lazy("Boundary"))
-    def boundary(self, membership: Membership) -> str:
-        projects = "all projects" if membership.projects is None else f"{len(membership.projects)} projects"
-        tools = "all tools" if membership.allowed_tools is None else f"{len(membership.allowed_tools)} tools"
-        denied = f", without {', '.join(membership.denied_tools)}" if membership.denied_tools else ""
-        return f"{projects}, {tools}{denied}"
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and members.whole(request.user)

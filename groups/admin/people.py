@@ -1,10 +1,9 @@
-"""Accounts and what they may do here. Only superusers change them: the whole deployment is concerned."""
+"""Accounts. Only superusers change them: the whole deployment is concerned."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import Q
@@ -47,6 +46,15 @@ class UserAdmin(SuperusersOnly, DjangoUserAdmin, ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_per_page = 50
+    list_filter = ("is_staff", "is_superuser", "is_active")
+    filter_horizontal = ()
+    # what somebody may do in an organization is the role of their membership there
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        (gettext_lazy("Personal info"), {"fields": ("first_name", "last_name", "email")}),
+        (gettext_lazy("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser")}),
+        (gettext_lazy("Important dates"), {"fields": ("last_login", "date_joined")}),
+    )
     empty_message = gettext_lazy("No account yet.")
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -56,10 +64,3 @@ class UserAdmin(SuperusersOnly, DjangoUserAdmin, ModelAdmin):
             return rows
         members = Membership.objects.filter(organization_id__in=seen.organizations)
         return rows.filter(Q(pk=request.user.pk) | Q(pk__in=members.values("user_id")))
-
-
-@admin.register(Group)
-class PermissionGroupAdmin(SuperusersOnly, DjangoGroupAdmin, ModelAdmin):
-    empty_message = gettext_lazy(
-        "No permission group yet. Add one, such as “Approvers”, and give it to people."
-    )

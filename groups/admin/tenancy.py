@@ -1,8 +1,10 @@
-"""Who sees what in the admin: every queryset starts from the memberships of the person who looks."""
+"""Who sees what in the admin: every queryset starts from the membership of the person who looks."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
+from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, Q, QuerySet
@@ -14,7 +16,9 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
-from groups.models import Membership, Organization
+from groups import members
+from groups.current import membership_of
+from groups.models import Organization
 
 from .choosing import Choosing
 from .lists import ListFields
@@ -23,7 +27,7 @@ from .moments import Moments
 
 @dataclass(frozen=True)
 class Sight:
-    """What somebody sees: everything, or organizations, each whole (None) or as a list of projects."""
+    """What somebody sees: everything, or the current organization, whole (None) or as a list of projects."""
 
     everything: bool
     organizations: dict[str, list[str] | None]
@@ -55,8 +59,8 @@ def _sight(user: Any) -> Sight:
         return Sight(False, {})
     if user.is_superuser:
         return Sight(True, {})
-    rows = Membership.objects.filter(user=user, active=True).values_list("organization_id", "projects")
-    return Sight(False, dict(rows))
+    standing = membership_of(user)
+    return Sight(False, {standing.organization_id: standing.projects} if standing else {})
 
 
 class Visible:
@@ -83,6 +87,8 @@ class Visible:
         related = self.admin_site._registry.get(db_field.remote_field.model)  # type: ignore[attr-defined]
         if related is not None and "queryset" not in kwargs:
             kwargs["queryset"] = related.get_queryset(request)
+        if f"{db_field.name}_id" == self.project_lookup and not members.whole(request.user):
+            kwargs["required"] = True  # without a project it would hold for the whole organization
         return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
 
 
@@ -123,6 +129,26 @@ class TenantAdmin(Visible, ListFields, Moments, Choosing, ModelAdmin):
     warn_unsaved_form = True
     empty_message = gettext_lazy("There is nothing here yet.")
     fixed: tuple[str, ...] = ("organization",)  # fields that stay as they were made
+    one_s_own = False  # whether everybody has their own of these, such as tokens
+
+    # What holds for the whole organization is arranged by members of all of it.
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(super().has_add_permission(request)) and self.arranges(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(super().has_change_permission(request, obj)) and self.arranges(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and self.arranges(request, obj)
+
+    def arranges(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether the person's projects let them arrange this, or without `obj` some of these."""
+        if self.one_s_own or members.whole(request.user):
+            return True
+        if not self.project_lookup:
+            return False
+        return obj is None or _at(obj, self.project_lookup) is not None
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = tuple(super().get_readonly_fields(request, obj))
@@ -140,6 +166,17 @@ class TenantAdmin(Visible, ListFields, Moments, Choosing, ModelAdmin):
                 initial["organization"] = only[0].pk
         return initial
 
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """The page of one thing; names in it that Deputy does not know are told above it."""
+        if request.method == "GET" and object_id and hasattr(self.model, "unknown_names"):
+            found = self.get_object(request, unquote(object_id))
+            if found is not None and self.has_view_or_change_permission(request, found):
+                for problem in chain.from_iterable(found.unknown_names().values()):
+                    self.message_user(request, problem, messages.WARNING)
+        return super().changeform_view(request, object_id, *args, **kwargs)
+
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
         raise Http404(f"No {opts.verbose_name} {object_id}.")
 
@@ -151,6 +188,13 @@ class TenantAdmin(Visible, ListFields, Moments, Choosing, ModelAdmin):
         if found is None:
             raise Http404
         return found
+
+
+def _at(obj: Any, lookup: str) -> Any:
+    """What the row has there: `group__project_id` is its group's project."""
+    for name in lookup.split("__"):
+        obj = getattr(obj, name, None)
+    return obj
 
 
 class History:

@@ -1,22 +1,23 @@
 """API tokens: issued here, shown once, revoked here."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from groups.models import Membership, Token
-from groups.models.organizations import MembershipKind
-from groups.scopes import SCOPES
+from groups import changes, members, tokens
+from groups.models import Token
+from groups.scopes import DEFAULT, SCOPES
 
-from .tenancy import Related, TenantAdmin, sight
+from .tenancy import OneOrganizationForm, Related, TenantAdmin
 
 
 class LiveFilter(admin.SimpleListFilter):
@@ -36,12 +37,28 @@ class LiveFilter(admin.SimpleListFilter):
         return queryset
 
 
+class TokenForm(OneOrganizationForm):
+    """A new token is for oneself or a service account: groups/tokens.py says so."""
+
+    by: ClassVar[Any] = None  # whoever fills the form in
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        organization, user = cleaned.get("organization"), cleaned.get("user")
+        refused = organization and user and tokens.refuses(self.by, organization, user)
+        if refused:
+            self.add_error("user", refused)
+        return cleaned
+
+
 @admin.register(Token)
 class TokenAdmin(TenantAdmin):
-    """A token acts as its user; so people issue them for themselves and for service accounts only.
+    """A token acts as its user; so everybody issues them for themselves and for service accounts only.
 
-    Superusers issue them for everyone. A token is revoked, not deleted: its use stays on record.
+    A token is revoked, not deleted: its use stays on record.
     """
+
+    one_s_own = True
 
     list_display = ("prefix", "name", "user", "organization", "state", "last_used_at", "expires_at")
     list_filter = (LiveFilter, ("organization", Related), ("user", Related))
@@ -52,6 +69,20 @@ class TokenAdmin(TenantAdmin):
     fields = ("organization", "user", "name", "scopes", "expires_at")
     actions = ("revoke",)
     empty_message = gettext_lazy("No token yet. Add one to let a program use the API in somebody's name.")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> type[ModelForm]:
+        kwargs["form"] = type("ThisTokenForm", (TokenForm,), {"by": request.user})
+        form: type[ModelForm] = super().get_form(request, obj, **kwargs)
+        return form
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        rows = super().get_queryset(request)
+        return rows if members.whole(request.user) else rows.filter(user=request.user)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Others' tokens are revoked, by the list's action, and else left to their user."""
+        may = super().has_change_permission(request, obj)
+        return may and (obj is None or not tokens.refuses(request.user, obj.organization, obj.user))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("organization", "user", "prefix", "last_used_at", "revoked_at") if obj else ()
@@ -65,20 +96,15 @@ class TokenAdmin(TenantAdmin):
         return forms.MultipleChoiceField(
             choices=[(name, f"{name} – {words}") for name, words in SCOPES.items()],
             widget=UnfoldAdminCheckboxSelectMultipleWidget,
-            required=False,
-            help_text=_("How far the token reaches. None ticked means everything its user may do."),
+            initial=list(DEFAULT),
+            help_text=_("How far the token reaches, within what its user may do. Without a change it reads."),
         )
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        seen = sight(request)
-        if db_field.name == "user" and not seen.everything:
-            services = Membership.objects.filter(
-                organization_id__in=seen.organizations, kind=MembershipKind.SERVICE, active=True
+        if db_field.name == "user":
+            kwargs["queryset"] = db_field.remote_field.model.objects.filter(
+                pk__in=tokens.issued_by(request.user).values("user_id")
             )
-            users = db_field.remote_field.model.objects.filter(
-                Q(pk=request.user.pk) | Q(pk__in=services.values("user_id"), is_superuser=False)
-            )
-            kwargs["queryset"] = users
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Token, form: Any, change: bool) -> None:
@@ -104,7 +130,7 @@ class TokenAdmin(TenantAdmin):
 
     @admin.action(description=gettext_lazy("Revoke"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
-        count = queryset.filter(revoked_at=None).update(revoked_at=Now())
+        count = changes.update(queryset.filter(revoked_at=None), revoked_at=Now())
         self.message_user(
             request, _("Revoked: {count}. They stop working at once.").format(count=count), messages.SUCCESS
         )

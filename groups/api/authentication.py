@@ -14,7 +14,9 @@ from django.utils import timezone
 from rest_framework import authentication
 
 from common.api.errors import Problem
-from groups.models import Membership, Token
+from groups import changes, current
+from groups.actors import Actor
+from groups.models import Door, Membership, Token
 
 USED_WITHIN = timedelta(minutes=1)  # how exactly last_used_at is kept
 SCHEMES = ("token", "bearer")
@@ -36,8 +38,14 @@ class TokenAuthentication(authentication.BaseAuthentication):
                 headers={"WWW-Authenticate": self.authenticate_header(request)},
             )
         memberships = Membership.objects.filter(user=token.user, organization=token.organization)
-        stand(request, list(memberships.filter(active=True).select_related("organization")))
+        stand(
+            request,
+            token.user,
+            list(memberships.filter(active=True).select_related("organization", "custom_role")),
+        )
         touch(token)
+        changes.made_by(lambda: changes.By(token.user, Door.API, token.pk))
+        request.actor = Actor.of_token(token, request.membership)
         return token.user, token
 
     def authenticate_header(self, request: Any) -> str:
@@ -45,14 +53,17 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """The admin's session, with CSRF. `X-Organization: slug` chooses where somebody is in several."""
+    """The admin's session, with CSRF. Where somebody is in several organizations, `X-Organization: slug`
+    says which is meant, or what was chosen in the admin.
+    """
 
     def authenticate(self, request: Any) -> tuple[Any, None] | None:
         found = super().authenticate(request)
         if found is None:
             return None
-        memberships = Membership.objects.filter(user=found[0], active=True).order_by("organization__slug")
-        stand(request, list(memberships.select_related("organization")))
+        stand(request, found[0], current.memberships_of(found[0]), request.session.get(current.CHOSEN))
+        changes.made_by(lambda: changes.By(found[0], Door.API))
+        request.actor = Actor.of_session(request, found[0], request.membership)
         return found[0], None
 
     def enforce_csrf(self, request: Any) -> None:
@@ -65,7 +76,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
             raise Problem(403, "CSRF_FAILED", detail) from None
 
 
-def stand(request: Any, memberships: list[Membership]) -> None:
+def stand(request: Any, user: Any, memberships: list[Membership], chosen: str | None = None) -> None:
     """Put the asker into an organization. Raises Problem when there is none, or no telling which."""
     wanted = request.headers.get("X-Organization", "")
     if wanted:
@@ -73,12 +84,19 @@ def stand(request: Any, memberships: list[Membership]) -> None:
     if not memberships:
         raise Problem(403, "NOT_A_MEMBER", "You have no active membership in this organization.")
     if len(memberships) > 1:
-        slugs = ", ".join(each.organization.slug for each in memberships)
+        memberships = [each for each in memberships if each.organization_id == chosen] or memberships
+    if len(memberships) > 1:
+        slugs = ", ".join(each.organization.slug for each in sorted(memberships, key=_slug))
         raise Problem(
             400, "ORGANIZATION_MISSING", f"Say which organization you mean with X-Organization: {slugs}."
         )
     request.membership = memberships[0]
     request.organization = memberships[0].organization
+    current.stand(user, memberships[0])
+
+
+def _slug(membership: Membership) -> str:
+    return membership.organization.slug
 
 
 def touch(token: Token) -> None:

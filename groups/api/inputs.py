@@ -36,6 +36,7 @@ class RoleInput(StrictSerializer):
     denied_tools = names(64)
     delegable_tools = names(64, allow_null=True, help_text="What it may pass on; null: what it may use.")
     model = TextField(required=False, allow_blank=True, max_length=200)
+    not_known_yet = StrictBoolean(required=False, help_text="Accept names that Deputy does not know yet.")
 
 
 class GroupChange(StrictSerializer):
@@ -74,7 +75,8 @@ class TokenInput(StrictSerializer):
     scopes = serializers.ListField(
         child=serializers.ChoiceField(list(SCOPES)),
         required=False,
+        allow_empty=False,
         max_length=len(SCOPES),
-        help_text="None: as far as the token that asks.",
+        help_text="Left out: reading alone. What decides or speaks as its person is asked for by name.",
     )
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)

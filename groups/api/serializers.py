@@ -34,6 +34,7 @@ class RoleSerializer(serializers.ModelSerializer):
             "denied_tools",
             "delegable_tools",
             "model",
+            "not_known_yet",
             "created_at",
         ]
         read_only_fields = fields
@@ -75,7 +76,7 @@ class ExampleSerializer(serializers.ModelSerializer):
 
 
 class TokenSerializer(serializers.ModelSerializer):
-    scopes = serializers.ListField(child=serializers.CharField(), help_text="[]: all.")
+    scopes = serializers.ListField(child=serializers.CharField(), help_text="How far it reaches.")
 
     class Meta:
         model = Token

@@ -18,9 +18,11 @@ from common.api.errors import Problem, invalid
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.schema import documented
 from common.api.views import ApiView, accepted
+from groups import changes
 from groups.api.inputs import TokenInput
 from groups.api.serializers import IssuedSerializer, TokenSerializer
 from groups.models import Token
+from groups.scopes import DEFAULT
 
 TOO_FAR = {"REACHES_TOO_FAR": "A token issues none with more scopes or a longer life than its own."}
 
@@ -81,21 +83,22 @@ class TokenView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     @action(detail=True, methods=["post"])
     def revoke(self, request: Any, pk: str) -> Response:
         token = self.get_object_or_404(self.get_queryset(), pk=pk)
-        if self.get_queryset().filter(pk=pk, revoked_at=None).update(revoked_at=Now()):
+        if changes.update(self.get_queryset().filter(pk=pk, revoked_at=None), revoked_at=Now()):
             note(request, token, CHANGE, ["revoked_at"])
         return Response(TokenSerializer(self.get_queryset().get(pk=pk)).data)
 
 
 def _within(asker: Token | None, asked: dict[str, Any]) -> dict[str, Any]:
     """Scopes and end of the new token, inside those of the token that asks. Raises Problem."""
-    scopes, ends = asked.get("scopes", []), asked["expires_at"]
+    scopes, ends = asked.get("scopes"), asked["expires_at"]
     if ends is not None and ends <= timezone.now():
         raise invalid("/expires_at", "invalid", "This time is over.")
     if asker is None:
         return {"scopes": scopes}
-    scopes = scopes or asker.scopes
-    further = asker.scopes and set(scopes) - set(asker.scopes)
+    scopes = [name for name in DEFAULT if name in asker.scopes] if scopes is None else scopes
     longer = asker.expires_at and (ends or asker.expires_at) > asker.expires_at
-    if further or longer:
+    if set(scopes) - set(asker.scopes) or longer:
         raise Problem(403, "REACHES_TOO_FAR", TOO_FAR["REACHES_TOO_FAR"])
+    if not scopes:
+        raise invalid("/scopes", "required", "Name the scopes: the token that asks reads nothing.")
     return {"scopes": scopes, "expires_at": ends or asker.expires_at}

@@ -86,6 +86,7 @@ class ProjectView(Changeable):
 )
 class RoleView(Changeable, Removable):
     area = "groups"
+    whole = True
     serializer_class, accepts, changes = RoleSerializer, RoleInput, RoleInput
     queryset = Role.objects.none()
     pagination_class = OldestFirst

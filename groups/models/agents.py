@@ -6,6 +6,7 @@ from django.db import models
 
 from common import ids
 from common.models import Created
+from groups import known
 
 from .organizations import Organization
 
@@ -31,11 +32,24 @@ class Role(Created):
         help_text="Such as openai:gpt-5; empty means the deployment's DEPUTY_MODEL.",
     )
 
+    not_known_yet = known.NotKnownYet()
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["organization", "name"], name="role_name_unique")]
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError for tools and a model there are not."""
+        known.check(self)
+
+    def unknown_names(self) -> dict[str, list[str]]:
+        """By field, what is wrong with its names now."""
+        lists = {name: getattr(self, name) for name in ("allowed_tools", "denied_tools", "delegable_tools")}
+        found = known.unknown_tools(self.organization_id, lists)
+        problem = known.model_problem(self.model)
+        return {**found, "model": [problem]} if problem else found
 
 
 class AgentInstance(Created):

@@ -50,6 +50,11 @@ class GroupMember(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["group", "ordinal"], name="group_member_ordinal"),
             models.UniqueConstraint(
+                fields=["group", "agent_instance"],
+                name="group_member_agent",
+                violation_error_message="This agent sits in the group already: give the seat another one.",
+            ),
+            models.UniqueConstraint(
                 fields=["group"], condition=models.Q(is_lead=True), name="one_lead_at_most"
             ),
         ]

@@ -4,11 +4,15 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 
 from common import ids
 from common.models import Created
+from groups import known
+
+from .member_roles import CustomRole, MemberRole
 
 
 class Organization(Created):
@@ -90,7 +94,8 @@ class MembershipKind(models.TextChoices):
 class MembershipManager(models.Manager["Membership"]):
     def seeing(self, user: Any, project: Project) -> "Membership | None":
         """The user's active membership that includes the project, or None."""
-        found = self.filter(organization_id=project.organization_id, user=user, active=True).first()
+        mine = self.filter(organization_id=project.organization_id, user=user, active=True)
+        found = mine.select_related("custom_role").first()
         return found if found is not None and found.sees_project(project.pk) else None
 
 
@@ -106,11 +111,32 @@ class Membership(Created):
     )
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
-    kind = models.CharField(max_length=10, choices=MembershipKind.choices, default=MembershipKind.HUMAN)
+    kind = models.CharField(
+        max_length=10,
+        choices=MembershipKind.choices,
+        default=MembershipKind.HUMAN,
+        help_text="Stays as it is: what a person decided, and what a service did, must not be mixed up.",
+    )
+    role = models.CharField(
+        max_length=20,
+        choices=MemberRole.choices,
+        default=MemberRole.MEMBER,
+        help_text="What this member may do in the organization.",
+    )
+    custom_role = models.ForeignKey(
+        CustomRole,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="memberships",
+        help_text="A role of the organization's own, in place of the one above.",
+    )
     active = models.BooleanField(default=True)
     projects = ArrayField(models.CharField(max_length=ids.ID_LENGTH), null=True, blank=True)
     allowed_tools = ArrayField(models.CharField(max_length=64), null=True, blank=True)
     denied_tools = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+
+    not_known_yet = known.NotKnownYet()
 
     objects = MembershipManager()
 
@@ -120,10 +146,37 @@ class Membership(Created):
             models.CheckConstraint(
                 condition=models.Q(kind__in=MembershipKind.values), name="membership_kind"
             ),
+            models.CheckConstraint(condition=models.Q(role__in=MemberRole.values), name="membership_role"),
         ]
 
     def __str__(self) -> str:
         return f"{self.user} in {self.organization}"
+
+    def clean(self) -> None:
+        """Raises ValidationError: a changed kind, another tenant's role or project."""
+        errors: dict[str, list[str]] = {}
+        before = Membership.objects.filter(pk=self.pk).values_list("kind", flat=True).first()
+        if before is not None and before != self.kind:
+            errors["kind"] = ["A membership stays a person's, or a service account's, as it was made."]
+        if self.custom_role and self.custom_role.organization_id != self.organization_id:
+            errors["custom_role"] = ["This belongs to another organization."]
+        if self.projects:
+            there = Project.objects.filter(organization_id=self.organization_id, pk__in=self.projects)
+            if there.count() != len(set(self.projects)):
+                errors["projects"] = ["Some of these projects are not of this organization."]
+        if errors:
+            raise ValidationError(errors)
+        known.check(self)
+
+    def unknown_names(self) -> dict[str, list[str]]:
+        """By field, what is wrong with its names now."""
+        lists = {name: getattr(self, name) for name in ("allowed_tools", "denied_tools")}
+        return known.unknown_tools(self.organization_id, lists)
+
+    @property
+    def role_name(self) -> str:
+        """How the member's role is called."""
+        return str(self.custom_role) if self.custom_role else self.role
 
     def sees_project(self, project_id: str) -> bool:
         """Whether this member may see what belongs to the project."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.db.models.functions import Now
 
 from common import ids
 from common.models import Created
+from groups.scopes import DEFAULT
 
 from .organizations import Organization
 
@@ -24,9 +26,17 @@ def hash_secret(secret: str) -> str:
 
 class TokenManager(models.Manager["Token"]):
     def issue(
-        self, organization: Organization, user: Any, name: str = "", **fields: Any
+        self,
+        organization: Organization,
+        user: Any,
+        name: str = "",
+        scopes: Sequence[str] | None = None,
+        **fields: Any,
     ) -> tuple["Token", str]:
-        """A new token and its secret `dpt_…`, which is not kept and cannot be shown again."""
+        """A new token and its secret `dpt_…`, which is not kept and cannot be shown again.
+
+        Without `scopes` it reads, and no more. Who may issue it: groups/tokens.py.
+        """
         secret = f"dpt_{secrets.token_urlsafe(SECRET_BYTES)}"
         token = self.create(
             organization=organization,
@@ -34,6 +44,7 @@ class TokenManager(models.Manager["Token"]):
             name=name,
             prefix=secret[:12],
             secret_hash=hash_secret(secret),
+            scopes=list(DEFAULT if scopes is None else scopes),
             **fields,
         )
         return token, secret
@@ -49,7 +60,7 @@ class TokenManager(models.Manager["Token"]):
 
 
 class Token(Created):
-    """A user's key to the API in one organization. An empty list of scopes means every scope."""
+    """A user's key to the API in one organization. It reaches as far as its scopes: none, nowhere."""
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.token_id, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="tokens")

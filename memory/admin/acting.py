@@ -13,9 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.decorators import display
 
+from groups.actors import Actor
 from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryStatus
+from policy.authority import NotAllowed
 
 TONES = {
     MemoryStatus.ACTIVE: "success",
@@ -43,7 +45,7 @@ class Acting:
 
     @admin.display(description=gettext_lazy("content"))
     def text(self, memory: Memory) -> str:
-        return memory.content if len(memory.content) <= 120 else f"{memory.content[:119]}…"
+        return memory.title if len(memory.title) <= 120 else f"{memory.title[:119]}…"
 
     @display(description=gettext_lazy("status"), ordering="status", label=TONES)  # type: ignore[untyped-decorator]
     def state(self, memory: Memory) -> tuple[str, str]:
@@ -61,15 +63,20 @@ class Acting:
     def restore(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self.each(request, queryset, curate.restore, _("{count} restored."))
 
+    def actor_at(self, request: HttpRequest, memory_id: str) -> Actor:
+        """Whoever is signed in, as a member of the memory's organization."""
+        found = Memory.objects.filter(pk=memory_id).values_list("organization_id", flat=True).first()
+        return Actor.of_request(request, found)
+
     def each(
         self, request: HttpRequest, queryset: QuerySet[Memory], verb: Callable[..., Memory], done: str
     ) -> None:
         count = 0
         for memory_id in queryset.order_by("id").values_list("id", flat=True):
             try:
-                verb(memory_id, request.user)
+                verb(memory_id, self.actor_at(request, memory_id))
                 count += 1
-            except MemoryRefused as refused:
+            except (MemoryRefused, NotAllowed) as refused:
                 self.message_user(request, f"{memory_id}: {refused}", messages.ERROR)  # type: ignore[attr-defined]
         if count:
             self.message_user(request, done.format(count=count), messages.SUCCESS)  # type: ignore[attr-defined]

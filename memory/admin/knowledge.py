@@ -1,9 +1,12 @@
 """Knowledge in the admin: what was deposited, from which run, and what people do with it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin, messages
+from django.core.exceptions import BadRequest, FieldError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -16,6 +19,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
 
+from groups.actors import Actor
 from groups.admin.moments import Moments
 from groups.models import Group, Project
 from memory import curate
@@ -52,7 +56,10 @@ class OfGroup(DropdownFilter):  # type: ignore[misc]
         return [(group.id, f"{group.project.name} / {group.name}") for group in groups]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
-        return queryset.filter(metadata__contains={"group_id": self.value()}) if self.value() else queryset
+        if not self.value():
+            return queryset
+        runs = apps.get_model("runs", "Run").objects.filter(group_id=self.value())
+        return queryset.filter(source_run_id__in=runs.values("pk"))
 
 
 class Revisions(TabularInline):  # type: ignore[misc]
@@ -119,11 +126,18 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
     def get_queryset(self, request: HttpRequest) -> Any:
         return DepositedKnowledge.objects.visible_to(request.user)
 
+    def export_action(self, request: HttpRequest) -> Any:
+        """The export page, for the filters of the list. Raises BadRequest for one that is none."""
+        try:
+            return super().export_action(request)
+        except FieldError as error:
+            raise BadRequest(str(error)) from None
+
     def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {"user": request.user}
+        return {"user": request.user, "actor_at": partial(Actor.of_request, request)}
 
     def get_export_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {"user": request.user}
+        return {"user": request.user, "actor_at": partial(Actor.of_request, request)}
 
     def add_data_read_fail_error_to_form(self, form: Any, e: Exception) -> None:
         form.add_error("import_file", str(e))
@@ -160,7 +174,7 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
     def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:
         changes = {name: form.cleaned_data[name] for name in form.changed_data}
         if changes:
-            curate.edit(obj.id, request.user, **changes)
+            curate.edit(obj.id, self.actor_at(request, obj.id), **changes)
 
     @admin.action(description=gettext_lazy("Approve pending"), permissions=["curate"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
@@ -175,7 +189,7 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
         ids = list(queryset.order_by("id").values_list("id", flat=True))
         self._tell(
             request,
-            lambda: curate.merge(ids[0], ids[1:], request.user),
+            lambda: curate.merge(ids[0], ids[1:], self.actor_at(request, ids[0])),
             _("{count} merged into one.").format(count=len(ids)),
         )
 

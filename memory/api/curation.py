@@ -9,12 +9,11 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from common.api.arranging import NOT_ENTITLED, require
+from common.api.arranging import NOT_ENTITLED
 from common.api.errors import Problem, invalid
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.schema import documented
 from common.api.views import ApiView, accepted
-from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from groups.models import AgentInstance
 from memory import curate
@@ -30,6 +29,7 @@ from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryType
 from memory.scope import Scope
 from memory.write import memory_write
+from policy.authority import About, NotAllowed, Verb, may
 
 CURATE = "memory.curate_memory"
 FIELDS = {
@@ -49,11 +49,15 @@ def _refusals() -> Iterator[None]:
     """Around an action. Raises Problem for whatever it refuses."""
     try:
         yield
+    except NotAllowed as refused:
+        raise Problem(403, refused.code, refused.message) from None
     except MemoryRefused as refused:
         if refused.code in FIELDS:
             raise invalid(FIELDS[refused.code], refused.code, f"{refused}.") from None
         if refused.code == "unknown_memory":
             raise Problem(404, "NOT_FOUND", f"{refused}.") from None
+        if refused.code == "not_entitled":
+            raise Problem(403, "NOT_ENTITLED", f"{refused}.") from None
         status = 422 if refused.code in ("illegal_scope", "invalid_change") else 409
         raise Problem(status, refused.code, f"{refused}.") from None
 
@@ -105,10 +109,10 @@ class Curation(ApiView):  # the addresses that write; a docstring would be shown
     @_told("Change a memory", STATE, MemoryChange, description="What it was before is kept.")
     def partial_update(self, request: Any, pk: str) -> Response:
         asked = accepted(MemoryChange, request, partial=True)
-        self._curated(pk)
+        self._found(pk)
         with _refusals():
             if asked:
-                curate.edit(pk, request.user, **asked)
+                curate.edit(pk, request.actor, **asked)
         return Response(self._shown(pk))
 
     @_told("Let a deposit that waits for review count", STATE)
@@ -154,7 +158,7 @@ class Curation(ApiView):  # the addresses that write; a docstring would be shown
     )
     @action(detail=True, methods=["post"])
     def merge(self, request: Any, pk: str) -> Response:
-        self._curated(pk)
+        self._found(pk)
         others = set(accepted(MergeInput, request)["memories"]) - {pk}
         found = set(self.get_queryset().filter(pk__in=others).values_list("pk", flat=True))
         if found != others:
@@ -163,25 +167,24 @@ class Curation(ApiView):  # the addresses that write; a docstring would be shown
         return self._done(pk, lambda memory, by: curate.merge(memory, others, by))
 
     def _done(self, pk: str, verb: Callable[..., Memory]) -> Response:
-        self._curated(pk)
+        self._found(pk)
         with _refusals():
-            memory = verb(pk, self.request.user)
+            memory = verb(pk, self.request.actor)
         return Response(self._shown(memory.pk))
 
-    def _curated(self, pk: str) -> Memory:
-        """The memory, where the asker may curate it: their own, or with the permission. Raises Problem."""
+    def _found(self, pk: str) -> Memory:
         memory: Memory = self.get_object_or_404(self.get_queryset(), pk=pk)
-        if memory.user_id != self.request.user.pk:
-            require(self.request, CURATE)
         return memory
 
     def _knowledge(self, project: str | None) -> dict[str, Any]:
-        require(self.request, CURATE)
+        organization = self.request.organization.pk
         if project is None:
-            why = "Who sees only some projects writes no knowledge of all."
-            access.require_whole(self.request.membership, why)
+            with _refusals():
+                may(self.request.actor, Verb.CURATE, About(organization))
         room = project_named(self.request, project).pk if project is not None else None
-        return {"type": MemoryType.ARCHIVAL, "scope": Scope(self.request.organization.pk, project_id=room)}
+        with _refusals():
+            may(self.request.actor, Verb.CURATE, About(organization, room))
+        return {"type": MemoryType.ARCHIVAL, "scope": Scope(organization, project_id=room)}
 
     def _preference(self, asked: dict[str, Any], project: str | None) -> dict[str, Any]:
         if project is not None:

@@ -20,15 +20,17 @@ from .rendering import in_order
 from .system import ContextSystem
 from .tree import Tree
 
+USER, PERSON = "User", "Person"  # the segment about the person, and the page of their name
 SEGMENTS = (
     ("sys", "System", "who you are and what binds you", SegmentType.SYSTEM, SegmentPermission.READ_ONLY),
-    ("usr", "User", "whom you work for", SegmentType.USER, SegmentPermission.READ_WRITE),
+    ("usr", USER, "whom you work for", SegmentType.USER, SegmentPermission.READ_WRITE),
     ("task", "Task", "what is to be done", SegmentType.CUSTOM, SegmentPermission.READ_WRITE),
     ("tool", "Tools", "what tools gave back", SegmentType.TOOL, SegmentPermission.READ_WRITE),
 )
 PASSED_ON = ("usr", "task")
 NOT_PASSED_ON = "(folded where it was, so it was not passed on)"
 HEAD_LENGTH = 500  # of a goal, in characters: what stays readable when its page is folded
+FROM_PARENT = "From the agent that asked"  # the page of what a child inherits
 RESULT_LENGTH = 4_000  # a longer result becomes a page
 PART_LENGTH = 6_000  # of a page made of a result: what can be opened at once
 
@@ -84,9 +86,9 @@ def initial_tree(facts: ViewFacts, words: Sequence[Words] = ()) -> Tree:
             _plant(_into_tree(tree), parent, plan)
     task = _plant(_into_tree(tree), "task-0", _task(facts))
     if words:
-        shelf = _plant(_into_tree(tree), task, _words_shelf(facts.run_id))
+        section = _plant(_into_tree(tree), task, _words_section(facts.run_id))
         for said in words:
-            _plant(_into_tree(tree), shelf, _said(said))
+            _plant(_into_tree(tree), section, _said(said))
     return tree
 
 
@@ -156,13 +158,13 @@ def _add_words(system: ContextSystem, run_id: str, said: Words) -> list[Change]:
     made: list[Change] = []
     task = system.find_source(task_source(run_id))
     above = task.index if task and task.is_contents else "task-0"
-    plan = _words_shelf(run_id)
-    shelf = _shelf(system, made, above, plan.name, plan.source)
-    _plant(_into_system(system, made), shelf, _said(said))
+    plan = _words_section(run_id)
+    section = _section(system, made, above, plan.name, plan.source)
+    _plant(_into_system(system, made), section, _said(said))
     return made
 
 
-def _words_shelf(run_id: str) -> Plan:
+def _words_section(run_id: str) -> Plan:
     return Plan("Said in the group", source=f"{run_id}/words")
 
 
@@ -185,8 +187,8 @@ def keep_result(
         made: list[Change] = []
         kept = system.find_source(source)
         if kept is None:
-            shelf = _shelf(system, made, "tool-0", "Results", f"{run_id}/results")
-            made.append(_keep(system, shelf, source, tool, text))
+            section = _section(system, made, "tool-0", "Results", f"{run_id}/results")
+            made.append(_keep(system, section, source, tool, text))
         index = kept.index if kept else made[-1]["index"]
     return told(text, index), made
 
@@ -197,15 +199,15 @@ def told(text: str, index: str | None) -> str:
     return f"{text[:HEAD_LENGTH]}…\n[{len(text):,} characters in all, {where}]"
 
 
-def _keep(system: ContextSystem, shelf: str, source: str, tool: str, text: str) -> Change:
+def _keep(system: ContextSystem, section: str, source: str, tool: str, text: str) -> Change:
     name, size = _line(f"Result of {tool}"), f"{len(text):,} characters"
     if len(text) <= PART_LENGTH:
         return system.add_page(
-            shelf, PageKind.DETAIL, name, size, text, visibility=Visibility.HIDDEN, source=source
+            section, PageKind.DETAIL, name, size, text, visibility=Visibility.HIDDEN, source=source
         )
     pieces = split(text, PART_LENGTH)
     return system.add_page(
-        shelf,
+        section,
         PageKind.CONTENTS,
         name,
         f"{size} in {len(pieces)} parts",
@@ -265,7 +267,7 @@ def _standing(facts: ViewFacts) -> dict[str, list[Plan]]:
             Plan("Policy", facts.policy_notes, "", "sys/policy"),
         ],
         "usr-0": [
-            Plan("Person", facts.person, "", "usr/person"),
+            Plan(PERSON, facts.person, "", "usr/person"),
             Plan("Preferences", "", preferences, "usr/preferences"),
         ],
     }
@@ -294,7 +296,7 @@ def _from_parent(facts: ViewFacts) -> Plan:
         inside = sorted(children.get(page.index, ()), key=lambda child: child.position)
         return Plan(page.name, page.description, pages=tuple(map(copy, inside)))
 
-    return Plan("From the agent that asked", pages=tuple(map(copy, children.get(None, ()))))
+    return Plan(FROM_PARENT, pages=tuple(map(copy, children.get(None, ()))))
 
 
 def task_source(run_id: str) -> str:
@@ -348,7 +350,7 @@ def _into_system(system: ContextSystem, made: list[Change]) -> Add:
     return add
 
 
-def _shelf(system: ContextSystem, made: list[Change], parent: str, name: str, source: str) -> str:
+def _section(system: ContextSystem, made: list[Change], parent: str, name: str, source: str) -> str:
     """The contents page of that source, made under `parent` if it is not there."""
     page = system.find_source(source)
     return page.index if page else _plant(_into_system(system, made), parent, Plan(name, source=source))
@@ -361,8 +363,8 @@ def _put_by(system: ContextSystem, segment_id: str, staying: Collection[str]) ->
     for page in system.get_children(root):
         run_id, _, what = page.source.rpartition("/")
         if what in ("task", "results") and run_id not in staying:
-            shelf = _shelf(system, made, root, "Earlier", earlier)
-            made.append(system.move_page_internal(page.index, shelf))
+            section = _section(system, made, root, "Earlier", earlier)
+            made.append(system.move_page_internal(page.index, section))
     if made and made[0]["op"] == "create_contents":
         made.append(system.hide_details_internal(made[0]["index"]))
     return made

@@ -10,7 +10,7 @@ from typing import Any
 
 from .agent import AgentContext
 from .changes import Change
-from .copies import PageCopy
+from .copies import PageCopy, SegmentCopy
 
 Arguments = Mapping[str, Any]
 
@@ -47,6 +47,29 @@ def view(context: AgentContext, arguments: Arguments) -> Outcome:
     else:
         result["detail"] = page.detail
     return Outcome(result)
+
+
+def segment(context: AgentContext, arguments: Arguments) -> Outcome:
+    return Outcome({"segment": _segment(context.get_segment(arguments["segment"]))})
+
+
+def segments(context: AgentContext, arguments: Arguments) -> Outcome:
+    return Outcome({"segments": [_segment(one) for one in context.list_segments()]})
+
+
+def children(context: AgentContext, arguments: Arguments) -> Outcome:
+    return Outcome({"pages": [_line(page) for page in context.get_children(arguments["index"])]})
+
+
+def parent(context: AgentContext, arguments: Arguments) -> Outcome:
+    """None for a root."""
+    above = context.get_parent(arguments["index"])
+    return Outcome({"parent": _line(above) if above else None})
+
+
+def ancestors(context: AgentContext, arguments: Arguments) -> Outcome:
+    """From the parent up to the root."""
+    return Outcome({"pages": [_line(page) for page in context.get_ancestors(arguments["index"])]})
 
 
 def find(context: AgentContext, arguments: Arguments) -> Outcome:
@@ -108,6 +131,17 @@ def _line(page: PageCopy) -> dict[str, Any]:
     return line | {"folded": not page.is_expanded}
 
 
+def _segment(segment: SegmentCopy) -> dict[str, Any]:
+    return {
+        "segment": segment.segment_id,
+        "name": segment.name,
+        "description": segment.description,
+        "type": str(segment.type),
+        "permission": str(segment.permission),
+        "root": segment.root_index,
+    }
+
+
 def _takes(required: tuple[str, ...] = (), **properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
@@ -122,6 +156,7 @@ def _text(description: str) -> dict[str, Any]:
 
 
 INDEX = _text("The page's index, such as task-3.") | {"pattern": "^[a-z][a-z0-9_]{0,31}-[0-9]{1,9}$"}
+SEGMENT = _text("The segment's id, such as task.") | {"pattern": "^[a-z][a-z0-9_]{0,31}$"}
 PARENT = INDEX | {"description": "The index of the contents page it goes into, such as task-0."}
 NAME = _text("One line, at most 200 characters.") | {"minLength": 1, "maxLength": 200}
 DESCRIPTION = _text("What the page is about: it stays visible while the page is folded.")
@@ -137,6 +172,36 @@ TOOLS = (
         "Read your working memory as it stands now, or one page of it without opening it.",
         _takes(index=INDEX),
         view,
+    ),
+    ContextTool(
+        "context_segments",
+        "List the segments of your working memory, with what you may do in each.",
+        _takes(),
+        segments,
+    ),
+    ContextTool(
+        "context_segment",
+        "One segment of your working memory: its name, what you may do in it, and its root page.",
+        _takes(("segment",), segment=SEGMENT),
+        segment,
+    ),
+    ContextTool(
+        "context_children",
+        "The pages right below a contents page, folded or not.",
+        _takes(("index",), index=INDEX),
+        children,
+    ),
+    ContextTool(
+        "context_parent",
+        "The page that a page stands in; null for a root.",
+        _takes(("index",), index=INDEX),
+        parent,
+    ),
+    ContextTool(
+        "context_ancestors",
+        "The pages above a page, from its parent up to the root.",
+        _takes(("index",), index=INDEX),
+        ancestors,
     ),
     ContextTool(
         "context_find",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.outbound import Fetched, OutboundError, fetch
+from memory.embeddings import embedded
 from memory.embeddings.models import EmbeddingModel
 
 MOST_CHARACTERS = 4_000  # of a text; models read a few hundred to a few thousand words
@@ -33,6 +34,8 @@ def embed(model: EmbeddingModel, texts: Sequence[str], timeout: float) -> list[V
 
     Slow: never to be called inside a transaction. Raises EmbeddingFailed, with no key in it.
     """
+    if model.embedded:
+        return _embedded(texts)
     asked = {"model": model.asked, "input": [text[:MOST_CHARACTERS] for text in texts]}
     headers = {"content-type": "application/json"}
     if model.api_key:
@@ -55,6 +58,13 @@ def embed(model: EmbeddingModel, texts: Sequence[str], timeout: float) -> list[V
     if answer.status != 200:
         raise _refusal(model, answer)
     return _vectors(answer.text, len(texts))
+
+
+def _embedded(texts: Sequence[str]) -> list[Vector]:
+    made = embedded.vectors([text[:MOST_CHARACTERS] for text in texts])
+    if not all(map(_usable, made)):
+        raise EmbeddingFailed("The embedded model makes nothing of one of these texts.", retryable=False)
+    return made
 
 
 def _refusal(model: EmbeddingModel, answer: Fetched) -> EmbeddingFailed:

@@ -5,6 +5,7 @@
 | `openai:NAME` | OpenAI, or any compatible server | OPENAI_BASE_URL, OPENAI_API_KEY |
 | `ollama:NAME` | Ollama on this machine | OLLAMA_BASE_URL, OLLAMA_API_KEY |
 | `compatible:NAME` | any OpenAI-compatible server | EMBEDDING_BASE_URL, EMBEDDING_API_KEY |
+| `embedded:multilingual` | nobody: it runs in the process (memory.embeddings.embedded) | |
 """
 
 import os
@@ -14,6 +15,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from memory.embeddings import embedded
+
 OPENAI = "https://api.openai.com/v1"
 DEFAULTS = {"openai": OPENAI, "ollama": "http://127.0.0.1:11434/v1", "compatible": ""}
 VARIABLES = {
@@ -21,6 +24,7 @@ VARIABLES = {
     "ollama": ("OLLAMA_BASE_URL", "OLLAMA_API_KEY"),
     "compatible": ("EMBEDDING_BASE_URL", "EMBEDDING_API_KEY"),
 }
+EMBEDDED = "embedded"
 PRINTABLE = re.compile(r"[\x21-\x7e]*")
 LONGEST = 200  # characters of a name
 
@@ -39,6 +43,11 @@ class EmbeddingModel:
     api_key: str = field(default="", repr=False)
 
     @property
+    def embedded(self) -> bool:
+        """Whether it runs in this process and no server is asked."""
+        return not self.base_url
+
+    @property
     def server(self) -> str:
         """`host:port`, as common.outbound has it."""
         parts = urlsplit(self.base_url)
@@ -52,11 +61,21 @@ def configured() -> EmbeddingModel | None:
         return None
     name: str = settings.EMBEDDING_MODEL
     prefix, _, asked = name.partition(":")
+    if prefix == EMBEDDED:
+        return _embedded(name, asked.strip())
     if prefix not in VARIABLES or not asked.strip() or len(name) > LONGEST:
-        known = ", ".join(f"{each}:NAME" for each in VARIABLES)
+        known = ", ".join([*(f"{each}:NAME" for each in VARIABLES), f"{EMBEDDED}:{embedded.NAMES[0]}"])
         raise BadModel(f"EMBEDDING_MODEL is none of {known}.")
     base, key = VARIABLES[prefix]
     return EmbeddingModel(name, asked.strip(), _base_url(base, DEFAULTS[prefix]), _key(prefix, base, key))
+
+
+def _embedded(name: str, asked: str) -> EmbeddingModel:
+    if asked not in embedded.NAMES:
+        raise BadModel(f"EMBEDDING_MODEL names no embedded model: there is {', '.join(embedded.NAMES)}.")
+    if not embedded.installed():
+        raise BadModel(f"The embedded model is not installed. {embedded.INSTALL}")
+    return EmbeddingModel(name, asked, base_url="")
 
 
 def _base_url(variable: str, default: str) -> str:

@@ -1,7 +1,7 @@
 """What is known: memories, their history, the counts that weigh terms, and the pages of working memory."""
 
 from memory.context.models import ContextView, Page, Segment
-from memory.models.embeddings import Embedding, EmbeddingProgress
+from memory.models.embeddings import Embedding, EmbeddingProgress, TextVector
 from memory.models.memories import (
     DepositedKnowledge,
     Memory,
@@ -28,4 +28,5 @@ __all__ = [
     "ScopeSize",
     "Segment",
     "TermCount",
+    "TextVector",
 ]

@@ -41,6 +41,18 @@ class Embedding(models.Model):
         return f"{self.memory_id} by {self.model or 'nobody yet'}"
 
 
+class TextVector(models.Model):
+    """The vector of a text that is no memory, by its SHA-256: a group's description, or a past goal."""
+
+    pk = models.CompositePrimaryKey("model", "digest")
+    model = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64)
+    vector = VectorField()
+
+    def __str__(self) -> str:
+        return f"{self.digest} by {self.model}"
+
+
 class EmbeddingProgress(models.Model):
     """How far a model has come: every memory up to this id has been embedded."""
 

@@ -10,9 +10,11 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
-from groups.models import Membership, Project
+from groups.current import membership_of
+from groups.models import Project
 from memory.models.columns import LengthField, ScopeKey, TermVectorField
 from memory.scope import Scope
+from memory.substance import title
 
 
 class MemoryType(models.TextChoices):
@@ -41,23 +43,25 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
         return self.filter(Q(source_run_id=run_id) | joined)
 
     def visible_to(self, user: Any) -> "MemoryQuerySet":
-        """The shared memories of the user's organizations and projects, and the user's own."""
+        """The shared memories of the user's current organization and projects there, and the user's own."""
         if user.is_superuser:
             return self
-        mine = Q(pk__in=[])
-        for membership in Membership.objects.filter(user_id=user.pk, active=True):
-            where = Q(organization=membership.organization_id)
-            if membership.projects is not None:
-                where &= Q(project=None) | Q(project__in=membership.projects)
-            mine |= where & (Q(user=None) | Q(user=user.pk))
-        return self.filter(mine)
+        membership = membership_of(user)
+        if membership is None:
+            return self.none()
+        where = Q(organization=membership.organization_id)
+        if membership.projects is not None:
+            where &= Q(project=None) | Q(project__in=membership.projects)
+        return self.filter(where & (Q(user=None) | Q(user=user.pk)))
 
     def may_see(self, user: Any, project: Project) -> bool:
         """Whether the user's boundary includes a project."""
         if user.is_superuser:
             return True
-        memberships = Membership.objects.filter(user_id=user.pk, organization=project.organization_id)
-        return any(membership.sees_project(project.id) for membership in memberships)
+        membership = membership_of(user)
+        if membership is None or membership.organization_id != project.organization_id:
+            return False
+        return membership.sees_project(project.id)
 
 
 class Memory(Created):
@@ -126,6 +130,7 @@ class Memory(Created):
         indexes = [
             # and memory_search, migration 0002: the terms, each in its scope
             models.Index(fields=["organization", "project", "-id"], name="memory_by_project"),
+            models.Index(fields=["scope_key", "id"], name="memory_in_order", condition=Q(status="active")),
             models.Index(
                 fields=["source_run_id"], name="memory_by_run", condition=Q(source_run_id__isnull=False)
             ),
@@ -167,7 +172,12 @@ class Memory(Created):
         ]
 
     def __str__(self) -> str:
-        return self.content[:80]
+        return self.title[:80]
+
+    @property
+    def title(self) -> str:
+        """What a list of memories shows: the first sentence, without the deposit's labels."""
+        return title(self.content)
 
     @property
     def scope(self) -> Scope:

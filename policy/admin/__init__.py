@@ -1,5 +1,5 @@
 """The admin of capabilities, rules and standing approvals."""
 
-from . import capabilities, declarations, grants, rules
+from . import capabilities, declarations, entities, grants, rules
 
-__all__ = ["capabilities", "declarations", "grants", "rules"]
+__all__ = ["capabilities", "declarations", "entities", "grants", "rules"]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.db.models.functions import Now
 from django.forms import ModelForm
@@ -11,8 +12,19 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from groups import changes
+from groups.actors import Actor
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy.authority import NotAllowed, Verb, may
 from policy.models import Grant, GrantUse
+
+
+def check(request: HttpRequest, verb: Verb, grant: Grant) -> None:
+    """Raises PermissionDenied unless whoever is signed in may do this to it."""
+    try:
+        may(Actor.of_request(request, grant.organization_id), verb, grant)
+    except NotAllowed as refused:
+        raise PermissionDenied(refused.message) from None
 
 
 @admin.register(Grant)
@@ -55,14 +67,17 @@ class GrantAdmin(TenantAdmin):
         return False
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        check(request, Verb.REVOKE if change else Verb.GRANT, obj)
         if not change:
             obj.granted_by = request.user
         super().save_model(request, obj, form, change)
 
     @admin.action(description=gettext_lazy("Revoke"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
+        for grant in queryset:
+            check(request, Verb.REVOKE, grant)
         live = Grant.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
-        count = live.update(revoked_at=Now())
+        count = changes.update(live, revoked_at=Now())
         self.message_user(
             request,
             _("Revoked: {count}. The next call is asked about again.").format(count=count),

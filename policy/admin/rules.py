@@ -1,22 +1,37 @@
 """Rules, and the number that tells caches they have changed."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
+from groups import members
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy.loosening import loosened
 from policy.models import CapabilityRule, PolicyVersion
 from policy.models.rules import Effect
+
+LOOSER = gettext_lazy("The rule “{rule}” of the whole organization asks for more.")
+
+
+class RuleForm(ModelForm):
+    """The model says what is wrong, but for what only members of the whole organization may."""
+
+    limited: ClassVar[bool] = False
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if self.limited and not self.errors and (wider := loosened(self.instance)):
+            self.add_error("effect", str(LOOSER).format(rule=wider))
 
 
 @admin.register(CapabilityRule)
 class CapabilityRuleAdmin(TenantAdmin):
     """A rule without a project, group or role holds for the whole organization."""
 
-    form = ModelForm  # the model says what is wrong
+    form = RuleForm
     project_lookup = "project_id"
     shared_without_project = True
     list_display = ("label", "about", "effect", "scope", "condition", "shadow", "active")
@@ -29,11 +44,28 @@ class CapabilityRuleAdmin(TenantAdmin):
         "No rule yet: what the roles allow, runs. Add one to ask for an approval, or to deny."
     )
     fieldsets = (
-        (None, {"fields": ("organization", "name", ("capability", "tool"), "effect", "condition")}),
+        (
+            None,
+            {
+                "fields": (
+                    "organization",
+                    "name",
+                    ("capability", "tool"),
+                    "effect",
+                    "condition",
+                )
+            },
+        ),
         ("Where it holds", {"fields": ("project", "group", "role")}),
         ("When somebody is asked", {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")}),
-        ("State", {"fields": ("active", "shadow")}),
+        ("State", {"fields": ("active", "shadow", "not_known_yet")}),
     )
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> type[ModelForm]:
+        limited = not members.whole(request.user)
+        kwargs["form"] = type("ThisRuleForm", (RuleForm,), {"limited": limited})
+        form: type[ModelForm] = super().get_form(request, obj, **kwargs)
+        return form
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"effect": Effect.REQUIRE_APPROVAL, **super().get_changeform_initial_data(request)}

@@ -26,6 +26,7 @@ class RuleSerializer(serializers.ModelSerializer):
             "role",
             "capability",
             "tool",
+            "not_known_yet",
             "effect",
             "condition",
             "timeout_seconds",
@@ -58,6 +59,7 @@ class RuleInput(StrictSerializer):
     )
     on_expiry = serializers.ChoiceField(OnExpiry.choices, required=False)
     deciders_needed = serializers.IntegerField(required=False, min_value=1, max_value=32_767)
+    not_known_yet = StrictBoolean(required=False, help_text="Accept a tool that Deputy does not know yet.")
     shadow = StrictBoolean(required=False, help_text="Recorded, not applied.")
     active = StrictBoolean(required=False)
 
@@ -79,13 +81,14 @@ class BindingSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = ToolBinding
-        fields = ["id", "pattern", "capability", "created_at"]
+        fields = ["id", "pattern", "capability", "not_known_yet", "created_at"]
         read_only_fields = fields
 
 
 class BindingInput(StrictSerializer):
     pattern = TextField(max_length=64, help_text="A tool's name; * stands for any characters.")
     capability = TextField(max_length=64, help_text="Its name.")
+    not_known_yet = StrictBoolean(required=False, help_text="Accept a tool that Deputy does not know yet.")
 
 
 class GrantSerializer(serializers.ModelSerializer):

@@ -17,11 +17,11 @@ from common.api.arranging import (
     arranged,
     note,
     referred,
-    require,
-    require_permission,
 )
+from common.api.errors import Problem
 from common.api.pagination import OldestFirst
 from common.api.schema import documented
+from groups import changes
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from groups.models import Group, Role
@@ -35,10 +35,18 @@ from policy.api.serializers import (
     RuleInput,
     RuleSerializer,
 )
+from policy.authority import NotAllowed, Verb, may
+from policy.loosening import loosened
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect
 
-DECIDE = "runs.decide_approval"  # who gives a standing approval takes part in deciding
+
+def check(request: Any, verb: Verb, thing: Model) -> None:
+    """Raises Problem unless the asker may do this."""
+    try:
+        may(request.actor, verb, thing)
+    except NotAllowed as refused:
+        raise Problem(403, refused.code, refused.message) from None
 
 
 class RuleFilter(filters.FilterSet):
@@ -90,11 +98,19 @@ class RuleView(Changeable, Removable):
 
     def add(self, asked: dict[str, Any]) -> Model:
         self._check_reach(asked.get("project") is None)
-        return super().add(asked)
+        thing = super().add(asked)
+        self._check_strictness(thing)
+        return thing
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
         self._check_reach(thing.project_id is None or asked.get("project", "") is None)  # type: ignore[attr-defined]
         super().change(thing, asked)
+        self._check_strictness(thing)
+
+    def _check_strictness(self, rule: Model) -> None:
+        """Inside the change's transaction. Raises Problem where it would loosen a rule of all."""
+        if self.request.membership.projects is not None and (wider := loosened(rule)):  # type: ignore[arg-type]
+            raise Problem(403, "NOT_ENTITLED", f"The rule '{wider}' of the whole organization asks for more.")
 
     def destroy(self, request: Any, pk: str) -> Response:
         rule = self.get_object_or_404(self.get_queryset(), pk=pk)
@@ -109,6 +125,7 @@ class RuleView(Changeable, Removable):
 
 class OfOrganization(Changeable, Removable):
     area = "policy"
+    whole = True
     pagination_class = OldestFirst
 
 
@@ -169,16 +186,15 @@ class GrantView(Arranged):
         return access.visible(grants, self.request.membership)
 
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
-        require(self.request, DECIDE)
         project = project_named(self.request, asked["project"])
+        check(self.request, Verb.GRANT, project)
         return {**asked, "project": project, "granted_by": self.request.user}
 
     @documented("Revoke a standing approval", GrantSerializer, request=None, refusals=NOT_ENTITLED)
     @action(detail=True, methods=["post"])
     def revoke(self, request: Any, pk: str) -> Response:
         grant = self.get_object_or_404(self.get_queryset(), pk=pk)
-        require_permission(request, "change", Grant)
-        require(request, DECIDE)
-        if Grant.objects.filter(pk=pk, revoked_at=None).update(revoked_at=Now()):
+        check(request, Verb.REVOKE, grant)
+        if changes.update(Grant.objects.filter(pk=pk, revoked_at=None), revoked_at=Now()):
             note(request, grant, CHANGE, ["revoked_at"])
         return Response(self._shown(pk))

@@ -2,6 +2,7 @@
 
 from .capabilities import Capability, ToolBinding
 from .declarations import ToolDeclaration
+from .entities import OutsideEntity
 from .grants import Grant, GrantUse
 from .rules import CapabilityRule
 from .version import PolicyVersion
@@ -11,6 +12,7 @@ __all__ = [
     "CapabilityRule",
     "Grant",
     "GrantUse",
+    "OutsideEntity",
     "PolicyVersion",
     "ToolBinding",
     "ToolDeclaration",

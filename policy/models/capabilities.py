@@ -5,7 +5,9 @@ from django.db import models
 
 from common import ids
 from common.models import Created
+from groups import known
 from policy import checks
+from policy.evaluate import fits
 from policy.terms import Binding
 
 from .belonging import strangers
@@ -30,6 +32,16 @@ class Capability(Created):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        """Raises ValidationError for another name while a rule speaks of it: tools declare the one it has."""
+        if self._state.adding:
+            return
+        before = Capability.objects.filter(pk=self.pk).values_list("name", flat=True).first()
+        if before != self.name and (self.rules.exists() or self.bindings.exists()):
+            raise ValidationError(
+                {"name": ["Rules or bindings name it: a tool that declares the old name would escape them."]}
+            )
+
 
 class ToolBinding(Created):
     """Adds a capability to the tools whose names match, such as `mail_*`, beside what they declare."""
@@ -39,7 +51,8 @@ class ToolBinding(Created):
         "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
     )
     pattern = models.CharField(max_length=64, help_text="A tool's name; * stands for any characters.")
-    capability = models.ForeignKey(Capability, on_delete=models.CASCADE, related_name="bindings")
+    capability = models.ForeignKey(Capability, on_delete=models.RESTRICT, related_name="bindings")
+    not_known_yet = known.NotKnownYet()
 
     class Meta:
         constraints = [
@@ -58,6 +71,16 @@ class ToolBinding(Created):
             errors["pattern"] = [problem]
         if errors:
             raise ValidationError(errors)
+        if "*" not in self.pattern:  # what a pattern fits may come later: that is a warning
+            known.check(self)
+
+    def unknown_names(self) -> dict[str, list[str]]:
+        """By field, what is wrong with its names now."""
+        if "*" not in self.pattern:
+            return known.unknown_tools(self.organization_id, {"pattern": [self.pattern]})
+        if any(fits(name, self.pattern) for name in known.tools(self.organization_id)):
+            return {}
+        return {"pattern": [f"No tool there is fits '{self.pattern}'."]}
 
 
 def bindings_of(organization_id: str) -> tuple[Binding, ...]:

@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
+from groups import known
 from policy import tools
 
 
@@ -64,14 +65,18 @@ class ToolDeclaration(Created):
             "effect": self.effect,
         }
 
+    def unknown_names(self) -> dict[str, list[str]]:
+        """By field, what is wrong with its names now."""
+        return known.unknown_tools(self.organization_id, {"tool": [self.tool]})
+
     def clean(self) -> None:
         """Raises ValidationError: no such tool, arguments it does not have, fields worth nothing known."""
         self.tool = self.tool.strip()
-        known = tools.tools(self.organization_id).get(self.tool)
+        facts = tools.tools(self.organization_id).get(self.tool)
         errors: dict[str, list[str]] = {}
-        if known is None:
-            errors["tool"] = [f"There is no tool '{self.tool}'."]
-        elif strange := set(self.steering or ()) - set(known.parameters.get("properties") or {}):
+        if facts is None:
+            errors["tool"] = [known.words(self.tool, tools.tools(self.organization_id))]
+        elif strange := set(self.steering or ()) - set(facts.parameters.get("properties") or {}):
             errors["steering"] = [f"The tool has no argument '{name}'." for name in sorted(strange)]
         said = self.fields.values() if isinstance(self.fields, dict) else [None]
         if not all(trust in OutputTrust.values for trust in said):

@@ -8,6 +8,7 @@ from django.db import models
 
 from common import ids
 from common.models import Created
+from groups import known
 from policy import checks, tools
 
 from .belonging import strangers
@@ -62,7 +63,7 @@ class Grant(Created):
     def _subject_errors(self) -> dict[str, list[str]]:
         facts = tools.tools(self.organization_id).get(self.tool)
         if facts is None:
-            return {"tool": [f"There is no tool '{self.tool}'."]}
+            return {"tool": [known.words(self.tool, tools.tools(self.organization_id))]}
         if bool(self.arguments) == self.any_arguments:
             return {"arguments": ["Name the arguments that must stay the same, or say any: one of the two."]}
         problems = checks.argument_problems(self.arguments, facts)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -9,6 +10,8 @@ from django.db.models import Q
 
 from common import ids
 from common.models import Created
+from groups import known
+from groups.models import Membership
 from policy import checks, tools
 
 from .belonging import strangers
@@ -27,6 +30,18 @@ class OnExpiry(models.TextChoices):
     CANCEL_RUN = "cancel_run", "The run is cancelled"
 
 
+def decider_problems(organization_id: str, names: list[str]) -> list[str]:
+    """What is wrong with names of deciders: `run.user`, `role:{member role}`, `member:{membership id}`."""
+    wanted = [name.removeprefix("member:") for name in names if name.startswith("member:")]
+    mine = Membership.objects.filter(organization_id=organization_id, pk__in=wanted)
+    known = {"run.user", *(f"member:{pk}" for pk in mine.values_list("pk", flat=True))}
+    return [
+        f"'{name}' names nobody: write run.user, role:… or member:… with the id of a membership here."
+        for name in names
+        if name not in known and not (name.startswith("role:") and name.removeprefix("role:"))
+    ]
+
+
 class CapabilityRule(Created):
     """An effect for a capability or a tool, in a scope, on a condition (design 5)."""
 
@@ -36,12 +51,14 @@ class CapabilityRule(Created):
         "groups.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
     group = models.ForeignKey(
-        "groups.Group", on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+        "groups.Group", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
     )
-    role = models.ForeignKey("groups.Role", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    role = models.ForeignKey(
+        "groups.Role", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
+    )
     name = models.CharField(max_length=200, blank=True)
     capability = models.ForeignKey(
-        "policy.Capability", on_delete=models.CASCADE, null=True, blank=True, related_name="rules"
+        "policy.Capability", on_delete=models.RESTRICT, null=True, blank=True, related_name="rules"
     )
     tool = models.CharField(max_length=64, blank=True)
     effect = models.CharField(max_length=20, choices=Effect.choices)
@@ -49,8 +66,15 @@ class CapabilityRule(Created):
     timeout_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     on_expiry = models.CharField(max_length=10, choices=OnExpiry.choices, default=OnExpiry.FAIL_CALL)
     deciders_needed = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    deciders = ArrayField(
+        models.CharField(max_length=80),
+        default=list,
+        blank=True,
+        help_text="Who may decide, where not everybody who decides approvals: run.user, role:…, member:…",
+    )
     shadow = models.BooleanField(default=False, help_text="Recorded, not applied.")
     active = models.BooleanField(default=True)
+    not_known_yet = known.NotKnownYet()
 
     class Meta:
         constraints = [
@@ -73,6 +97,8 @@ class CapabilityRule(Created):
         elsewhere = self.project_id and self.group and self.group.project_id != self.project_id
         if elsewhere and "group" not in errors:
             errors["group"] = ["The group belongs to another project."]
+        if problems := decider_problems(self.organization_id, self.deciders):
+            errors["deciders"] = problems
         if bool(self.capability_id) == bool(self.tool):
             errors["tool"] = ["A rule is about a capability or about a tool: name exactly one."]
         elif self.condition and not errors:
@@ -81,6 +107,11 @@ class CapabilityRule(Created):
                 errors["condition"] = problems
         if errors:
             raise ValidationError(errors)
+        known.check(self)
+
+    def unknown_names(self) -> dict[str, list[str]]:
+        """By field, what is wrong with its names now."""
+        return known.unknown_tools(self.organization_id, {"tool": [self.tool] if self.tool else []})
 
     def condition_problems(self) -> list[str]:
         """What is wrong with the condition, seen by every tool the rule speaks of."""

@@ -1,12 +1,19 @@
 """A result taken apart into its fields, whether it is JSON or a text that lists records line by line."""
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from policy.provenance import lexicon
+from policy.provenance.verbs import split
+
 MAX_FIELDS = 20_000  # of one result; the rest is read as one text
+MAX_LITERAL = 200_000  # characters of a result that are read as Python's
+LONGEST_ENTRY = 100  # characters of a line that may be an entry of a list
+HEADED = re.compile(r"(?P<head>[A-Z][\w'-]*(?: [\w'-]+){0,6}):\s(?P<list>.*)", re.DOTALL)
 KEYED = re.compile(
     r"(?P<indent> *)(?P<dash>- +)?(?P<key>[A-Za-z_][\w-]{0,40}):(?: +(?P<value>.*))?$", re.MULTILINE
 )
@@ -29,37 +36,88 @@ def fields(value: Any) -> list[Field]:
     """The texts of a result in order."""
     if isinstance(value, str):
         return list(_of_text(value))
+    return _of_data(value)
+
+
+def _of_data(value: Any) -> list[Field]:
     found = []
-    for field in _walk(value, "", "", 0):
+    for field in _Walk().fields(value, "", "", 0):
         found.append(field)
         if len(found) == MAX_FIELDS:
             return [*found, Field("…", "", str(value), 0)]
     return found
 
 
-def _walk(value: Any, path: str, key: str, record: int) -> Iterator[Field]:
-    if isinstance(value, dict):
+class _Walk:
+    """The texts inside lists and objects; each entry of a list of objects, or of a table, is a record."""
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def fields(self, value: Any, path: str, key: str, record: int) -> Iterator[Field]:
+        if isinstance(value, dict):
+            yield from self._of_dict(value, path, record)
+        elif isinstance(value, list | tuple):
+            apart = not path or any(isinstance(item, dict) for item in value)
+            for number, item in enumerate(value):
+                yield from self.fields(item, f"{path}/{number}", key, self._next() if apart else record)
+        elif isinstance(value, str):
+            yield Field(path, key, value, record)
+        elif value is not None and not isinstance(value, bool):
+            yield Field(path, key, str(value), record)
+
+    def _of_dict(self, value: dict[Any, Any], path: str, record: int) -> Iterator[Field]:
+        table = _is_table(value)
         for name, inner in value.items():
-            yield from _walk(inner, f"{path}/{name}", str(name), record)
-            if not NAME.fullmatch(str(name)):  # a table's entry: its name is data
-                yield Field(f"{path}/{name}", "", str(name), record)
-    elif isinstance(value, list):
-        apart = not path or any(isinstance(item, dict) for item in value)
-        for number, item in enumerate(value):
-            yield from _walk(item, f"{path}/{number}", key, number if apart else record)
-    elif isinstance(value, str):
-        yield Field(path, key, value, record)
-    elif value is not None and not isinstance(value, bool):
-        yield Field(path, key, str(value), record)
+            place = f"{path}/{name}"
+            mine = self._next() if table else record
+            if table or not NAME.fullmatch(str(name)):  # a table's entry: its name is data
+                yield Field(place, "name" if table else "", str(name), mine)
+            if isinstance(inner, list) and _is_envelope(value) and not path:
+                for number, item in enumerate(inner):
+                    yield from self.fields(item, f"{place}/{number}", str(name), self._next())
+            else:
+                yield from self.fields(inner, place, "" if table else str(name), mine)
+
+    def _next(self) -> int:
+        self.records += 1
+        return self.records
+
+
+def _is_table(value: Mapping[Any, Any]) -> bool:
+    """Whether an object's names are those of its entries: the entries are records, or the names no words of
+    a record.
+    """
+    if not value or any(NAME.fullmatch(str(name)) for name in value):
+        inner = [set(each) for each in value.values() if isinstance(each, dict)]
+        return len(inner) == len(value) > 1 and bool(set.intersection(*inner))
+    if all(isinstance(each, dict) for each in value.values()):
+        return True
+    known = lexicon.FREE | lexicon.STEERING | lexicon.OPTION | lexicon.CONTENT | lexicon.IDENTIFIER
+    return not any(known.intersection(split(str(name))) for name in value)
+
+
+def _is_envelope(value: Mapping[Any, Any]) -> bool:
+    """Whether an object only holds a list: `{"channels": […], "count": 4}`."""
+    lists = [each for each in value.values() if isinstance(each, list)]
+    return (
+        len(lists) == 1 and not any(isinstance(each, dict) for each in value.values()) and "id" not in value
+    )
 
 
 def _of_text(text: str) -> Iterator[Field]:
     """A text that is JSON, or lists records line by line as YAML does; any other is one field."""
     if text[:1] in ("{", "["):
         try:
-            yield from _walk(json.loads(text), "", "", 0)
-        except (ValueError, RecursionError):
+            yield from _of_data(_data(text))
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             yield Field("", "", text, 0)
+        return
+    headed = HEADED.match(text)
+    if headed and _is_list(headed["list"].strip()):  # "Hotel names: first", and one a line
+        key = "_".join(headed["head"].lower().split())
+        for number, line in enumerate(headed["list"].strip().splitlines()):
+            yield Field(f"/{number}", key, line.strip().removeprefix("- "), number)
         return
     found = list(_Reader(text).fields()) if KEYED.match(text) or ITEM.match(text) else []
     named = [(field.record, field.key) for field in found if field.key and not field.listed]
@@ -67,6 +125,24 @@ def _of_text(text: str) -> Iterator[Field]:
         yield Field("", "", text, 0)
     else:
         yield from found
+
+
+def _is_list(text: str) -> bool:
+    """Whether a text has an entry a line."""
+    lines = text.splitlines()
+    return len(lines) > 1 and all(
+        0 < len(line) <= LONGEST_ENTRY and not line[0].isspace() and not KEYED.match(line) for line in lines
+    )
+
+
+def _data(text: str) -> Any:
+    """JSON, or what Python prints of the same."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        if len(text) > MAX_LITERAL:
+            raise
+        return ast.literal_eval(text)
 
 
 class _Reader:

@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 from policy.provenance import lexicon
 from policy.provenance.terms import TRUSTED, Trust
+from policy.provenance.verbs import own_verb, split, verb_of
 
 Origin = Literal["inferred", "declared", "corrected"]
 EVERYTHING = "*"
-
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,12 @@ class Declaration:
     content: frozenset[str] = frozenset()
     effect: bool = True
     deeds: frozenset[str] = frozenset()
+    verb: str = ""  # its own, where the lexicon knows none: a request that commands it asks for the tool
     matter: str = ""
+    nouns: frozenset[str] = frozenset()  # what it is about: its results' ids are ids of these
+    keeps: bool = False  # its results are records of its own service, not texts that others wrote
+    confidential: frozenset[str] = frozenset()  # fields of its results that must not go to others unasked
+    service: str = ""  # the server that offers it; empty for the organization's own tools
     network: bool = False  # its arguments leave for an address outside
     origin: Origin = "inferred"
     reasons: tuple[str, ...] = ()
@@ -44,20 +48,36 @@ class Declaration:
         words = split(key)
         if self.output_trust in TRUSTED:
             return "outside" if words and words[-1] in lexicon.FREE else self.output_trust
-        own = not self.network and bool(words) and words[-1] in ("id", "ids")
-        return (
-            self.fields.get("id", "organization")
-            if own and EVERYTHING not in self.fields
-            else self.output_trust
-        )
+        own = bool(words) and words[-1] in ("id", "ids") and not self.network
+        return self.fields.get("id", self.output_trust) if own else self.output_trust
+
+    def kept(self, key: str) -> bool:
+        """Whether a field of its records is the service's own: nobody else writes into it freely."""
+        words = list(map(singular, split(key)))
+        corrected = EVERYTHING in self.fields and not self.service
+        if not self.keeps or not words or corrected or words[-1] in lexicon.FREE:
+            return False
+        return words[-1] in lexicon.WHO if self.nouns & lexicon.WRITTEN else True
+
+    def kind(self, key: str) -> frozenset[str]:
+        """What a value of this name is a value of: an `order_id` of an order, an `id` of what it is about."""
+        words = frozenset(map(singular, split(key)))
+        return words - lexicon.GENERIC or self.nouns
 
     def steers(self, argument: str) -> bool:
         return argument in self.steering or argument not in self.content
 
-    def of_others(self, acts: bool) -> "Declaration":
-        """The same of a tool that somebody else's server offers: all it returns is outside's."""
+    def of_others(self, acts: bool, service: str = "") -> "Declaration":
+        """The same of a tool that somebody else's server offers: all it returns is outside's. What the named
+        service keeps is trusted for its own tools alone. `acts` is asked where nobody knows the verb.
+        """
+        known = bool(self.deeds)
         return replace(
-            self, output_trust="outside", fields={EVERYTHING: "outside"}, effect=self.effect or acts
+            self,
+            output_trust="outside",
+            fields={EVERYTHING: "outside"},
+            service=service,
+            effect=acts or (self.effect and known),
         )
 
     def corrected(self, change: Mapping[str, Any]) -> "Declaration":
@@ -67,6 +87,8 @@ class Declaration:
             for name in ("output_trust", "fields", "effect")
             if change.get(name) is not None
         }
+        if change.get("confidential") is not None:
+            known["confidential"] = frozenset(change["confidential"])
         for name, other in (("steering", "content"), ("content", "steering")):
             if change.get(name) is not None:
                 known[name] = frozenset(change[name])
@@ -84,24 +106,23 @@ def declare(
     return replace(infer(name, description, parameters, effect).corrected(said), origin="declared")
 
 
-def split(name: str) -> list[str]:
-    """The words of a name, small: `getUserInfo`, `get_user_info` and `GET /users/{id}` alike."""
-    return [word.lower() for word in _WORDS.findall(name)]
-
-
 def infer(
     name: str, description: str, parameters: Mapping[str, Any], effect: bool | None = None
 ) -> Declaration:
     """The declaration of a tool nobody declared. `effect`: whether it does more than read, where known."""
     words = split(name)
-    verb, nouns = (words[0], _head(words[1:])) if words else ("", [])
-    deeds = _deeds(verb, words)
-    reads = deeds == {"read"} if effect is None else not effect
+    verb = verb_of(words, description)
+    nouns = _head(words[words.index(verb) + 1 :] if verb in words else words[1:])
     properties: Mapping[str, Any] = parameters.get("properties") or {}
+    deeds = _deeds(verb, words, properties)
+    reads = deeds == {"read"} if effect is None else not effect and "confirm" not in deeds
     network = _network(words, properties, description)
     trust, why = _output(nouns, words, network)
     content = frozenset(
-        key for key, schema in properties.items() if _is_content(key, schema, parameters, reads and network)
+        key
+        for key, schema in properties.items()
+        if _is_content(key, schema, parameters, reads and network)
+        or ("confirm" in deeds and lexicon.PROOF.intersection(split(key)))
     )
     return Declaration(
         output_trust=trust,
@@ -109,10 +130,30 @@ def infer(
         content=content,
         effect=not reads,
         deeds=deeds,
+        verb="" if deeds else own_verb(words, description),
         matter=_matter(words),
+        nouns=frozenset(map(singular, words)) - {verb},
+        keeps=not network and not _texts(verb, nouns),
         network=network,
         reasons=(why, *_argument_reasons(properties, content)),
     )
+
+
+def akin(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether a value read as one kind may be used as the other."""
+    return bool(one & other) or any(one & family and other & family for family in lexicon.FAMILIES)
+
+
+def singular(word: str) -> str:
+    """A noun as one of its kind."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def _texts(verb: str, nouns: list[str]) -> bool:
+    """Whether the results are texts, whatever they look like: a file's contents, a page, what was said."""
+    return verb in lexicon.READS_TEXT and bool({singular(noun) for noun in nouns} & lexicon.TEXTS)
 
 
 def _head(words: list[str]) -> list[str]:
@@ -123,11 +164,15 @@ def _head(words: list[str]) -> list[str]:
     return words
 
 
-def _deeds(verb: str, words: list[str]) -> frozenset[str]:
+def _deeds(verb: str, words: list[str], properties: Mapping[str, Any]) -> frozenset[str]:
     """What a tool does, by its verb; nothing for a verb that is not known."""
+    if verb in lexicon.PROVES and any(lexicon.PROOF & set(split(key)) for key in properties):
+        return frozenset({"confirm"})
     if verb in lexicon.READS:
         return frozenset({"read"})
     found = frozenset(deed for deed, verbs in lexicon.MEANS.items() if verb in verbs)
+    if lexicon.BASKET.intersection(words) and found & {"create", "pay"}:
+        return found | {"pay"}
     return found | {"pay"} if found & {"send", "create"} and _matter(words) == "money" else found
 
 
@@ -171,6 +216,8 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
     if leaves:
         return False
     words = split(key)
+    if lexicon.REDUCTION.intersection(words) and words[-1] in lexicon.REDUCTION | {"code", "codes"}:
+        return True
     if not words or words[-1] in lexicon.IDENTIFIER:
         return False
     if _is_option(schema, parameters):

@@ -7,14 +7,12 @@ request are somebody's text and ask for nothing.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from policy.provenance import lexicon
 from policy.provenance.infer import Declaration
-from policy.provenance.words import LEADS, UNSPACED, normalise
+from policy.provenance.words import ACCOUNT, LEADS, QUOTED, UNSPACED, normalise
 
-QUOTED = re.compile(
-    r"(?<!\w)'[^'\n]{2,}'(?!\w)|\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|`[^`\n]*`"
-)
 WORDS = re.compile(r"[^\W\d_]+|[$€£¥]|[.,;:!?]")
 NEVER = re.compile(
     r"\b(?:do not|don't|don’t|never|without)\s+(?:\w+ing\b|\w+)|(?:不要|别|请勿|无需)[^，。；,.;]{0,12}",
@@ -30,6 +28,7 @@ class Intent:
     verbs: frozenset[str] = frozenset()
     deeds: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
+    commanded: frozenset[str] = frozenset()  # every word that may be a verb in its base form
 
     def covers(self, tool: Declaration) -> bool:
         """Whether the request asks for what the tool does. Reading is always asked for, also from afar."""
@@ -37,7 +36,11 @@ class Intent:
             return True
         if tool.matter and not self.speaks_of(tool.matter):
             return False
-        return any(deed in self.deeds or lexicon.ASKS[deed] & self.verbs for deed in tool.deeds)
+        if tool.verb and tool.verb in self.commanded:
+            return True
+        return any(
+            deed in self.deeds or lexicon.ASKS.get(deed, frozenset()) & self.verbs for deed in tool.deeds
+        )
 
     def speaks_of(self, matter: str) -> bool:
         return bool(self.words & lexicon.MATTER_WORDS[matter]) or (
@@ -55,26 +58,53 @@ def intent_of(texts: Iterable[str]) -> Intent:
     verbs: set[str] = set()
     deeds: set[str] = set()
     words: set[str] = set()
+    commanded: set[str] = set()
     for text in texts:
-        unquoted = QUOTED.sub(" ", text)
-        for form in LEADS:  # an address has points, and no verbs
-            unquoted = form.sub(" _ ", unquoted)
-        said = NEVER.sub(" ", REMINDERS.sub(" ", normalise(unquoted).replace("e-mail", "email")))
+        said = commands(text)
         found = WORDS.findall(said)
         words.update(found)
-        verbs.update(_commanded(found))
+        if ACCOUNT.search(text.upper()):
+            words.add("account")
+        commanded.update(_commanded(found))
+        verbs.update(_verbs(found))
         if UNSPACED.search(said):
             deeds.update(
                 deed for deed, forms in lexicon.CHINESE.items() if any(form in said for form in forms)
             )
-    return Intent(frozenset(verbs), frozenset(deeds), frozenset(words))
+    return Intent(frozenset(verbs), frozenset(deeds), frozenset(words), frozenset(commanded))
+
+
+@lru_cache(maxsize=1024)
+def intent_of_clause(text: str) -> Intent:
+    """What one clause of the person's asks for; asked about again for each value of a call."""
+    return intent_of([text])
+
+
+def commands(text: str) -> str:
+    """The text without what it quotes, forbids or names as a place: what is left may command."""
+    unquoted = QUOTED.sub(" _ ", text)
+    for form in LEADS:  # an address has points, and no verbs
+        unquoted = form.sub(" _ ", unquoted)
+    return NEVER.sub(" ", REMINDERS.sub(" ", normalise(unquoted).replace("e-mail", "email")))
+
+
+def _verbs(words: list[str]) -> Iterable[str]:
+    """The known verbs that a request commands, `rebuy` as `buy`, and those that a noun stands for."""
+    for word in _commanded(words):
+        if word in lexicon.VERBS:
+            yield word
+        elif word[:2] == "re" and word[2:] in lexicon.VERBS:
+            yield word[2:]
+    for place, word in enumerate(words):
+        if word in lexicon.NOUN_DEEDS and any(w in lexicon.LIGHT for w in words[max(0, place - 5) : place]):
+            yield lexicon.NOUN_DEEDS[word]
 
 
 def _commanded(words: list[str]) -> Iterable[str]:
-    """Verbs in their base form that no article or possessive makes a noun, nor `did` a question's."""
+    """Words that no article or possessive makes a noun, nor `did` a question's."""
     before, recounted = "", False
     for word in words:
         recounted = word in lexicon.RECOUNTING or (recounted and word not in lexicon.CLAUSE_ENDS)
-        if word in lexicon.VERBS and before not in lexicon.BEFORE_NOUNS and not recounted:
+        if before not in lexicon.BEFORE_NOUNS and not recounted:
             yield word
         before = word

@@ -17,48 +17,99 @@ def _sets(**groups: str) -> dict[str, frozenset[str]]:
 READS = _set(
     "get list read search find view fetch show query check look lookup describe calculate compute "
     "count retrieve browse download summarize summarise think is has verify export compare inspect "
-    "current explain analyze analyse extract identify recommend suggest determine translate review "
-    "discover"
+    "current explain analyze analyse extract identify recommend suggest determine translate "
+    "discover visit preview locate estimate detect scan tail cat head diff validate"
+)
+PROVES = _set("verify confirm validate authenticate")  # an effect, where a code is given
+PROOF = _set("otp code pin passcode token")
+
+# Verbs that are as often nouns: in a tool's name they yield to a word that is only a verb.
+NOUNS_TOO = _set(
+    "list check view show query count look search download export email mail message text post order "
+    "book record note plan copy store share report comment log input start transfer deposit purchase charge "
+    "refund tip rent project schedule invite set contact update draft call play request place file branch "
+    "release tag label star fork merge trigger build launch install answer ask reply broadcast "
+    "open current preview save ride visit head cat diff block register grant permit wire tweet dm announce "
+    "fund estimate lookup form run issue change move mark exchange return sign pay buy checkout cart"
 )
 
-# The verb a tool's name begins with → what the tool does.
+# The verb in a tool's name → what the tool does.
 MEANS = _sets(
     send="send email mail message reply respond forward notify inform text dm post publish announce "
-    "contact broadcast submit remind tweet ask",
+    "contact broadcast submit remind tweet ask comment answer resend input fill",
     create="create make add schedule generate draft prepare append insert put save record log register "
-    "upload start set write copy plan store new compose build",
+    "upload start set write copy plan store new compose build open label tag note touch mkdir clone fork "
+    "branch commit push import link attach setup",
     change="update change modify edit reschedule move rename set adjust replace correct alter append add "
     "mark extend shift postpone complete enable disable suspend resume exchange return assign switch "
-    "convert put patch",
+    "convert put patch close reopen resolve turn turnon turnoff lock unlock pause pin unpin label tag "
+    "archive restore reset configure toggle upgrade downgrade transition chmod sync star unstar watch like "
+    "rate vote",
     delete="delete remove cancel drop clear erase discard unsubscribe revoke kick uninvite purge trash "
-    "unfollow",
-    share="share grant permit expose",
+    "unfollow unlink unstar ban block destroy",
+    share="share grant permit expose publish",
     invite="invite add enroll onboard include subscribe join follow",
     pay="pay transfer buy purchase order refund settle charge wire donate deposit tip reimburse withdraw "
-    "repay",
-    book="book reserve rent order",
-    run="run execute invoke deploy merge approve reject sign accept trigger launch install restart stop",
+    "repay checkout subscribe topup",
+    book="book reserve rent order hail ride call request",
+    run="run execute invoke deploy merge approve reject sign accept trigger launch install restart stop "
+    "start rollback kill reboot shutdown",
+    login="login signin logon switch authenticate connect",
 )
 
-# What is done → the verbs in their base form by which a person asks for it.
-ASKS = _sets(
-    send="send email mail message reply respond forward notify inform text dm post publish announce write "
-    "contact broadcast submit remind tweet tell ask share",
-    create="create make add schedule generate draft prepare append insert put save record log register "
-    "upload set write copy plan store note compose build book post publish start",
-    change="update change modify edit reschedule move rename set adjust replace correct fix alter append add "
-    "mark extend shift postpone shorten complete enable disable suspend resume exchange return assign "
-    "switch convert put write include increase decrease raise lower insert",
-    delete="delete remove cancel drop clear erase discard unsubscribe revoke kick uninvite purge empty trash "
-    "unfollow",
-    share="share grant permit allow give send expose publish",
-    invite="invite add enroll onboard include subscribe join follow",
-    pay="pay send transfer buy purchase order refund settle charge wire donate deposit tip reimburse "
-    "return withdraw repay",
-    book="book reserve rent order schedule make",
-    run="run execute invoke deploy merge approve reject sign accept trigger launch install restart stop",
+# What is done → the further verbs in their base form by which a person asks for it.
+_ALSO = _sets(
+    send="write tell share let report raise",
+    create="write book post publish start file raise report keep organize organise download note "
+    "track backup duplicate",
+    change="fix shorten write include increase decrease raise lower insert turn merge finish put push delay "
+    "reset approve correct sort organize organise",
+    delete="empty clean rid leave quit undo void close unshare",
+    share="allow give send let invite",
+    invite="ask bring",
+    pay="send return spend cover give",
+    book="schedule make arrange",
+    run="start do perform build release ship push publish",
+    login="log sign use access",
 )
+ASKS = {deed: verbs | _ALSO[deed] for deed, verbs in MEANS.items()}
 VERBS = frozenset().union(*ASKS.values())
+
+# A basket is filled, emptied and left to buy something; a person says "buy".
+BASKET = _set("cart basket trolley bag checkout")
+# "Make a reservation", "request a refund": the deed stands in the noun.
+LIGHT = _set(
+    "make place request do get issue want need have give take start submit file perform arrange process set "
+    "complete initiate apply go receive obtain"
+)
+NOUN_DEEDS = {
+    noun: verb
+    for verb, nouns in {
+        "reserve": "reservation reservations booking bookings",
+        "pay": "payment payments",
+        "purchase": "purchase purchases",
+        "order": "order orders",
+        "refund": "refund refunds",
+        "transfer": "transfer transfers transaction transactions",
+        "cancel": "cancellation",
+        "schedule": "appointment appointments reminder reminders meeting",
+        "subscribe": "subscription",
+        "invite": "invitation invitations",
+        "update": "update updates",
+        "change": "change changes",
+        "copy": "copy backup",
+        "deposit": "deposit",
+        "donate": "donation donations",
+        "post": "post comment comments",
+        "exchange": "exchange",
+        "return": "return returns",
+        "delete": "deletion",
+        "upload": "upload",
+        "rent": "rental",
+        "book": "ride taxi cab table seat ticket tickets",
+    }.items()
+    for noun in nouns.split()
+}
 
 # The same in Chinese, found anywhere in a request: it has no base forms to tell apart.
 CHINESE = _sets(
@@ -71,6 +122,7 @@ CHINESE = _sets(
     pay="支付 付款 付给 转账 汇款 退款 购买 缴 付清 打款 汇给",
     book="预订 预定 订一 租 订",
     run="运行 执行 部署 批准 安装 启动",
+    login="登录 登陆",
 )
 
 # A word after one of these is a noun: "an email", "your message", "via text".
@@ -92,7 +144,7 @@ MATTERS = _sets(
 MATTER_WORDS = _sets(
     money="pay payment payments transaction transactions money transfer transfers invoice bill bills refund "
     "rent dollars dollar euro euros usd eur gbp chf $ € £ ¥ price fee fees fine subscription salary buy "
-    "purchase deposit loan amount owe",
+    "purchase deposit loan amount owe account checkout discount order orders spend budget",
     access="password credential credentials secret token key permission permissions role access login",
 )
 
@@ -109,6 +161,10 @@ OWN = _set("balance account accounts profile iban me preferences settings quota"
 ABOUT = _set("info information details data")  # whose, the noun before it says
 SELF = _set("user my own account profile me self")
 NETWORK = _set("web webpage website url http https internet page site link browser online feed rss")
+
+# What these verbs return of these nouns is a text, and no record whatever it looks like.
+READS_TEXT = _set("read get open fetch cat view load show head tail preview")
+TEXTS = _set("file document attachment content text page note webpage body readme article log transcript")
 
 # Fields in which people write freely, whoever keeps the record; and those of them too long to name it.
 FREE = _set(
@@ -138,7 +194,70 @@ STEERING = _set(
     "code query sql script repo branch owner group role attachments attachment"
 )
 IDENTIFIER = _set("id ids uuid number no key ref reference code")
+REDUCTION = _set("discount coupon promo promotion voucher")  # a code of these lowers a price, and no more
+QUANTITY = _set("quantity qty count copies guests people persons passengers adults seats")
 AMOUNT = _set("amount price total sum cost value quantity budget fee")
 ADDRESSED = _set("url uri link host domain")
 TITLES = _set("title subject name label topic headline")
 KINDS = _set("type kind format")  # they only say what kind of thing stands beside them
+
+# Values that may stand for each other: read as one of a family, used as another of it.
+FAMILIES = (
+    _set(
+        "sender from author user username member participant attendee recipient to cc contact owner email "
+        "address organizer reviewer assignee people person name account iban"
+    ),
+    _set("file attachment document path filename download invoice"),
+    _set("amount price total cost fee balance sum fare value payment"),
+    _set("channel room group team list recipient to"),
+    _set("product item sku article"),
+    _set("order purchase booking reservation"),
+    _set("event meeting appointment calendar"),
+    _set("repo repository project"),
+    _set("restaurant hotel company place venue"),
+)
+GENERIC = _set("id ids uuid name title no number key ref reference code slug handle")
+# Records whose every text somebody else wrote: only who and which of them the service says itself.
+WRITTEN = _set(
+    "email mail message inbox post comment review thread chat feed issue ticket tweet notification dm"
+)
+WHO = _set("id ids number sender from author user recipient recipients to cc channel")
+AUTHOR = _set("sender from author user by")
+RECEIVED = _set("transaction payment transfer")  # whoever sends a cent is their sender
+SENT_BY = _set("sender from author user recipient recipients to cc")
+ANSWERS = _set("reply respond answer acknowledge thank thanks react 回复 答复")
+MAILED = _set("com org net gmail hotmail yahoo outlook mail email example info www")
+# Words that tell no record from another.
+GLUE = _set(
+    "the and for with from that this these those are was were has have had not but you your yours our out "
+    "all any can could would should will shall may might must please them they their there then "
+    "than also just only into onto over under about after before when where which what who whom whose how "
+    "why its his her him she one two three some more most other others each every both same new old let get "
+    "got make made "
+    "need want like see use using via per yes now today yesterday tomorrow week month year day time don did "
+    "does doing done been being first last next me my we us be is "
+    "in on at to of or as by if so do"
+)
+ANY_THING = _set("item thing one entry")
+LINKS = _set("link website site page article webpage url blog video")
+PASSED_ON = _set(
+    "post posted share shared send sent email emailed mail mailed write wrote message article link website "
+    "page forwarded forward recommend recommended mentioned"
+)
+EVERY = _set("all every each everything everyone everybody others rest")
+ATTRIBUTES = _sets(
+    price="price cost fare rate amount fee total",
+    rating="rating rate score stars rank",
+    size="size length bytes",
+    date="date time timestamp created updated modified start day",
+    duration="duration minutes hours",
+    distance="distance",
+)
+# Written with a capital at the beginning of a sentence, and no names. A verb may be one ("Mark").
+NO_NAMES = (
+    GLUE
+    | MAILED
+    | READS
+    | (VERBS - {"mark", "grant", "rob", "bill", "chase"})
+    | _set("hi hello hey dear sure thanks")
+)

@@ -18,6 +18,8 @@ def asks(profile: Profile, facts: Facts) -> str:
 
 def _balanced(facts: Facts) -> str:
     reasons = [] if facts.asked_for else [facts.why_not_asked_for]
+    if facts.carries:
+        reasons.append(f"it takes confidential values to others ({', '.join(facts.carries)})")
     return "; ".join(dict.fromkeys((*reasons, *map(_words, facts.doubtful[:MOST_TOLD]))))
 
 
@@ -25,4 +27,8 @@ def _words(value: Traced) -> str:
     """The argument's name and never its value: the words go into mails."""
     said = "comes from outside" if value.trust == "outside" else "has no known source"
     argument, _, inside = value.path.partition("/")
-    return f"{argument} {said}" if not inside or inside[0].isdigit() else f"something in {argument} {said}"
+    return (
+        f"{argument} {said}"
+        if not inside or inside.partition("/")[0].isdecimal()
+        else f"something in {argument} {said}"
+    )

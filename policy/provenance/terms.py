@@ -1,7 +1,8 @@
 """The words of provenance: where a value came from, and what that is worth. Plain values."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Trust = Literal["user", "organization", "outside", "unknown"]
 Profile = Literal["off", "careful", "balanced", "open"]
@@ -56,6 +57,9 @@ class Facts:
     read_outside: bool
     asked_for: bool
     why_not_asked_for: str = ""
+    carries: tuple[str, ...] = ()  # confidential values it takes to others unasked, by what they are called
+    # What was read of the call's record, by tool.
+    results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
     repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
 
     def source(self, argument: str) -> Trust:

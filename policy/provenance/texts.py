@@ -2,16 +2,18 @@
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
-from policy.provenance import lexicon, words
-from policy.provenance.infer import split
+from policy.provenance import forms, lexicon, words
 from policy.provenance.terms import Source, Trust
+from policy.provenance.verbs import split
 
 MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
 WWW = re.compile(r"(?:^|\W)www\.$")
+YEAR = re.compile(r"(?:19|20)\d\d")
 SHORT = 100  # characters of a field that may name its record
 
 
@@ -26,6 +28,8 @@ class Text:
     record: int
     trust: Trust
     how: str = "whole"
+    kind: frozenset[str] | None = None  # of a record that a service keeps: what the value is a value of
+    service: str = ""  # whose record it is; one service's ids mean nothing to another
     norm: str = field(init=False)
     words: list[str] = field(init=False)
     flat: str = field(init=False)  # its words, with a blank around each
@@ -41,7 +45,31 @@ class Text:
 
     @cached_property
     def numbers(self) -> dict[Decimal, tuple[int, int]]:
-        return {value: (start, end) for value, start, end in words.numbers(self.norm)}
+        """The numbers that name nothing: those may be amounts."""
+        return {
+            value: (start, end)
+            for value, start, end in words.numbers(self.norm)
+            if not words.names(self.norm, value, start)
+        }
+
+    @cached_property
+    def leads(self) -> list[tuple[str, int, int]]:
+        """What leads somewhere in it: (form, start, end), the span as near as can be told."""
+        clean = forms.clean(self.raw)
+        same = len(clean) == len(self.norm)
+        return [(f, s, e) if same else (f, 0, len(self.norm)) for f, s, e in forms.leads(clean)]
+
+    @cached_property
+    def own(self) -> "Text":
+        """Of the person's words: without what they forbid and what they quote."""
+        spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
+        return replace(self, raw=words.without(self.raw, [*spans, *words.quoted(self.raw)]))
+
+    @cached_property
+    def meant(self) -> "Text":
+        """Of the person's words: without what they forbid."""
+        spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
+        return replace(self, raw=words.without(self.raw, spans))
 
     def source(self, start: int, end: int, how: str = "") -> Source:
         """The passage, its span counted in the text as it was written."""
@@ -62,11 +90,28 @@ class Piece:
     texts: list[Text] = field(default_factory=list)
     outside: bool = False
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
+    nouns: frozenset[str] = frozenset()  # what its tool is about
+    told: tuple[str, ...] = ()  # what the person said around the name of the place that was read
+    keyed: tuple[str, ...] = ()  # the values it was looked up by
+    like: list["Piece"] = field(default_factory=list)  # results of the same tool, this one too
+
+    @property
+    def siblings(self) -> Iterator[Text]:
+        """The texts of all results of the same tool."""
+        return (text for piece in (self.like or [self]) for text in piece.texts)
+
+    def looked_up(self, sentence: str) -> bool:
+        """Whether a sentence of the person's names what the result was looked up by."""
+        flat = f" {' '.join(words.tokens(words.normalise(sentence)))} "
+        return any(f" {' '.join(words.tokens(words.normalise(key)))} " in flat for key in self.keyed)
 
     def only(self, form: "re.Pattern[str]", value: str) -> bool:
         """Whether the value is the only one of its kind in the whole result."""
-        found = {found[0].lower().rstrip(".") for text in self.texts for found in form.finditer(text.raw)}
-        return found == {value.strip().lower()}
+        return self.all_of(form) == {_compact(value)}
+
+    def all_of(self, form: "re.Pattern[str]") -> set[str]:
+        """All values of a kind in the result."""
+        return {_compact(found[0]) for text in self.texts for found in form.finditer(text.raw)}
 
     @cached_property
     def records(self) -> dict[str, set[int]]:
@@ -87,7 +132,18 @@ class Piece:
         for each in said.values():
             for word in each:
                 often[word] += 1
-        return {record: {word for word in each if often[word] == 1} for record, each in said.items()}
+        return {
+            record: {
+                word
+                for word in each
+                if often[word] == 1 and word not in lexicon.GLUE and not YEAR.fullmatch(word)
+            }
+            for record, each in said.items()
+        }
+
+
+def _compact(value: str) -> str:
+    return re.sub(r"\s", "", value.lower()).rstrip(".")
 
 
 def standing_alone(text: Text, value: str) -> int:

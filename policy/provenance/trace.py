@@ -6,23 +6,43 @@ word. Pure.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from policy.provenance import lexicon, words
+from policy.provenance import choice, confidential, forms, lexicon, records, words
 from policy.provenance.fields import fields
-from policy.provenance.infer import Declaration, split
-from policy.provenance.intent import Intent, intent_of
+from policy.provenance.infer import Declaration, akin
+from policy.provenance.intent import Intent, intent_of, intent_of_clause
 from policy.provenance.terms import RANK, TRUSTED, Facts, Source, Traced, Trust, least
 from policy.provenance.texts import Piece, Text, standing_alone
+from policy.provenance.verbs import split
 
+MOST_NUMBERS = 100  # of which two are tried together
 MOST_SOURCES = 5  # passages told of one value
 MOST_VALUES = 200  # of one call that are traced; further ones count as unknown
 MARKED = 20  # words at each end by which a passage is found again
+ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
+ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
+
+
+ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
+ASKS_FOR_PROOF = re.compile(r"\b(?:verif|confirm|one-time|otp\b|passcode|2fa\b|authenticat|security code)")
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a value is to be used as: its argument's name, and what it is then a value of (None: anything)."""
+
+    key: str
+    kind: frozenset[str] | None = None
+    declared: Declaration | None = field(default=None, compare=False)
+
+
+LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
 
 
 class Material:
@@ -33,7 +53,14 @@ class Material:
         self.said: list[str] = []
         self._index: dict[str, list[Text]] = defaultdict(list)
         self._unspaced: list[Text] = []
+        self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
         self._intent: Intent | None = None
+        self._alike: list[tuple[Declaration, list[Piece]]] = []
+        self._names: frozenset[str] | None = None
+        self._read: list[records.Read] = []
+        self._secrets: dict[str, str] = {}  # compact value → what it is called
+        self._unproved = False  # something that was begun waits for a code
+        self._approved: list[tuple[Declaration, Mapping[str, Any]]] = []
 
     @property
     def read_outside(self) -> bool:
@@ -57,35 +84,119 @@ class Material:
         """Words that reached the run and are not the person's: an agent's goal for it, say."""
         piece = self._piece(name)
         piece.outside = True
+        self._keep_secrets(confidential.in_text(text))
         self._add(Text(piece, "", "", text, 0, "outside"))
 
-    def read(self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any) -> None:
-        """The result of a call."""
+    def recall(self, name: str, text: str, trust: Trust) -> None:
+        """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
+        piece = self._piece(name)
+        piece.outside = trust not in TRUSTED
+        self._add(Text(piece, "", "", text, 0, trust))
+
+    def read(
+        self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
+    ) -> None:
+        """The result of a call. `tool`: its name, by which conditions ask for the result."""
+        self._read.append((tool, arguments, result))
         keys = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
+        piece.told = self._told(arguments) if keys == "user" else ()
+        piece.like, piece.nouns = self._like(declared), declared.nouns
+        piece.keyed = tuple(value for _, _, value in values_of(arguments) if value.strip())
+        piece.like.append(piece)
         if declared.output_trust == "user":
             self.said.append("\n".join(found.text for found in fields(result)))
             self._intent = None
         for found in fields(result):
-            self._add(
-                Text(piece, found.path, found.key, found.text, found.record, declared.trust_of(found.key))
+            kept = (
+                declared.kept(found.key)
+                and declared.trust_of(found.key) not in TRUSTED
+                and len(words.tokens(words.normalise(found.text))) <= ENTRY
             )
+            trust: Trust = "organization" if kept else declared.trust_of(found.key)
+            kind = declared.kind(found.key) if kept else None
+            text = Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind)
+            text.service = declared.service
+            self._add(text)
+            self._keep_secrets(confidential.in_field(found.key, found.text, declared))
         piece.outside = any(_counts(text, declared) for text in piece.texts)
+        if piece.outside:
+            self._approved.clear()
+        if "confirm" in declared.deeds:
+            self._unproved = False
+        elif declared.effect:
+            self._unproved = any(ASKS_FOR_PROOF.search(text.norm) for text in piece.texts)
+
+    def approve(self, declared: Declaration, arguments: Mapping[str, Any]) -> None:
+        """A person approved this call. Its values are theirs until something from outside is read."""
+        self._approved.append((declared, arguments))
+
+    def _like(self, declared: Declaration) -> list[Piece]:
+        found = next((pieces for other, pieces in self._alike if other == declared), None)
+        if found is None:
+            found = []
+            self._alike.append((declared, found))
+        return found
 
     def facts(self, declared: Declaration, arguments: Mapping[str, Any]) -> Facts:
         """Where the call's values came from."""
         found: list[Traced] = []
-        for path, argument, value in _values(arguments):
+        for path, argument, value in values_of(arguments):
             if len(found) == MOST_VALUES:
                 found.append(Traced(argument, "…", "unknown", True, why="more values than are looked at"))
                 break
             found += self._traced(path, argument, value, declared)
-        if declared.effect and self.read_outside:
-            found = _named_by_title(found, declared)
-        asked = self.intent.covers(declared)
+        if declared.effect and self.read_outside and "confirm" not in declared.deeds:
+            found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
+        asked = self._asked(declared)
         why = "" if asked else "the person's words do not ask for it"
-        return Facts(tuple(found), declared.effect or declared.network, self.read_outside, asked, why)
+        carries = confidential.carried(
+            declared,
+            ((path, value) for path, _, value in values_of(arguments)),
+            self._secrets,
+            self._said_words(),
+        )
+        effect = declared.effect or declared.network
+        before = tuple(self._read)
+        return Facts(
+            tuple(found),
+            effect,
+            self.read_outside,
+            asked,
+            why,
+            carries,
+            results=lambda: records.about(arguments, before),
+        )
+
+    def _as_title(self, value: Traced, declared: Declaration) -> Traced:
+        """A title that steers may be put together of the person's words and of values that are trusted."""
+        want = _wanted(value.path, declared)
+        if not value.steers or want.kind is not None or value.trust in TRUSTED or "/" in value.path:
+            return value
+        made = self._composed(value.value, want)
+        return replace(made, path=value.path) if made.trust in TRUSTED else value
+
+    def _keep_secrets(self, found: Iterable[tuple[str, str]]) -> None:
+        for label, value in found:
+            plain = confidential.compact(value)
+            if len(plain) >= confidential.SHORTEST:
+                self._secrets.setdefault(plain, label)
+
+    def _said_words(self) -> Iterator[str]:
+        """The words of the person's request outside of what they forbid and quote."""
+        for piece in self.pieces:
+            for text in piece.texts:
+                if text.trust == "user" and not text.path:
+                    yield from text.own.words
+
+    def _asked(self, declared: Declaration) -> bool:
+        """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
+        if "confirm" in declared.deeds:
+            return self._unproved
+        return self.intent.covers(declared) or any(
+            declared == other and not declared.deeds & ONCE_ONLY for other, _ in self._approved
+        )
 
     def passage(self, source: Source) -> str:
         """The text that a source is a span of."""
@@ -103,10 +214,14 @@ class Material:
 
     def _add(self, text: Text, decode: bool = True) -> None:
         text.piece.texts.append(text)
+        self._names = None if text.trust == "user" else self._names
         for word in set(text.words):
             self._index[word].append(text)
         if words.UNSPACED.search(text.norm):
             self._unspaced.append(text)
+        for form, start, end in text.leads:
+            for spelling in forms.spellings(form):
+                self._forms[spelling].append((text, start, end))
         if decode and len(text.raw) > 4:
             for how, said in words.decodings(text.raw):
                 self._add(replace(text, raw=said, how=how), decode=False)
@@ -114,17 +229,53 @@ class Material:
     def _keys(self, declared: Declaration, arguments: Mapping[str, Any]) -> Trust:
         """Who stands behind the values a result was looked up by; what is no key does not count."""
         trusts: list[Trust] = []
-        for path, argument, value in _values(arguments):
+        for path, argument, value in values_of(arguments):
             if value.strip() and not (declared.effect and not declared.steers(argument)):
-                trust = self._find(value, _last(path)).trust
-                ready = trust == "unknown" and _only_option(path, declared, argument)
-                trusts.append("user" if ready else trust)
+                want = _wanted(path, declared)
+                trust = self._find(value, want).trust
+                if trust == "outside" and self._one_of_all(value, want, arguments[argument]):
+                    trust = "organization"
+                if trust == "unknown" and _only_option(path, value, declared, argument):
+                    continue
+                trusts.append(trust)
+        if "user" in trusts and not declared.effect:  # what the agent adds of its own only narrows
+            trusts = [trust for trust in trusts if trust != "unknown"]
         return least(*trusts)
+
+    def _one_of_all(self, value: str, want: Want, among: Any) -> bool:
+        """Whether it stands in a list with all others that it was read with: then nobody chose it."""
+        if not isinstance(among, list | tuple):
+            return False
+        listed = {words.bare(words.normalise(str(each))) for each in among}
+        return any(
+            text.piece.keys in TRUSTED
+            and _same_kind(text, start, end, want)
+            and {words.bare(each.norm) for each in text.piece.texts if each.key == text.key} <= listed
+            for text, start, end, _ in self._whole(value, want.key)
+            if text.kind is not None
+        )
+
+    def _told(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """What the person said around the name of a place that is read."""
+        places = [
+            words.bare(words.normalise(value))
+            for _, _, value in values_of(arguments)
+            if words.is_place(value)
+        ]
+        found = []
+        for said in self.said:
+            sentences = words.sentences(words.normalise(said))
+            for number, sentence in enumerate(sentences):
+                if any(place in sentence for place in places):
+                    found.append(" . ".join(sentences[max(0, number - 1) : number + 2]))
+        return tuple(found)
 
     def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """The kinds of value that the person, in one sentence with the place, said to find there."""
         places = [
-            words.bare(words.normalise(value)) for _, _, value in _values(arguments) if words.is_place(value)
+            words.bare(words.normalise(value))
+            for _, _, value in values_of(arguments)
+            if words.is_place(value)
         ]
         return frozenset(
             kind
@@ -140,31 +291,116 @@ class Material:
     def _traced(self, path: str, argument: str, value: str, declared: Declaration) -> Iterator[Traced]:
         if not value.strip():
             return
-        steers = declared.steers(argument) and _last(path) not in lexicon.KINDS
-        inside = [] if steers and words.atomic(value.strip()) else list(words.leads(value))
-        if not (steers and inside and words.nothing_beside(value, inside)):
-            found = self._find(value, _last(path)) if steers else self._content(value, _last(path))
-            yield replace(found, path=path, value=value, steers=steers)
+        want = _wanted(path, declared)
+        steers = declared.steers(argument) and not _says_nothing(want.key, value)
+        clean = forms.clean(value)
+        inside = [] if steers and words.atomic(value.strip()) else _inside(clean)
+        if not (steers and inside and words.nothing_beside(clean, inside)):
+            found = self._find(value, want) if steers else self._content(value, want)
+            yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
         for led, *_ in inside:
-            yield replace(self._find(led, ""), path=f"{path}/{led}", value=led, steers=True)
+            found = replace(
+                self._find(led, replace(LED, declared=declared)), path=f"{path}/{led}", value=led, steers=True
+            )
+            yield self._seen(found, want, declared)
 
-    def _find(self, value: str, key: str) -> Traced:
+    def _seen(self, value: Traced, want: Want, declared: Declaration) -> Traced:
+        """The same, as the person's where they approved it and nothing from outside came since."""
+        if value.trust in TRUSTED or not value.steers:
+            return value
+        if declared.network and declared.deeds == {"read"} and self._passed_on(value):
+            return replace(value, pointed=True)
+        if self._directed(value.value, want, declared):
+            return replace(value, pointed=True)
+        computed = self._computed(value, want, declared)
+        if computed is not None:
+            return computed
+        for other, arguments in self._approved:
+            for path, _, before in values_of(arguments):
+                if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
+                    return replace(value, trust="user", why="a person approved it in this run")
+        return value
+
+    def _directed(self, value: str, want: Want, declared: Declaration) -> bool:
+        """Whether the person said to do this by a document they name ("pay the bill in …"): the value is its
+        one account, or an amount in it.
+        """
+        if not declared.deeds & {"pay", "change"}:
+            return False
+        amount = _is_amount(want.key)
+        if not amount and not words.ACCOUNT.fullmatch(value.strip().upper()):
+            return False
+        return any(
+            amount or text.piece.only(words.ACCOUNT, value)
+            for text, *_ in self._whole(value, want.key)
+            if self._tells(text.piece, declared)
+        )
+
+    def _tells(self, piece: Piece, declared: Declaration) -> bool:
+        """Whether the person named the document to do this by, and it holds one account at most."""
+        return (
+            piece.keys == "user"
+            and any(intent_of_clause(said).covers(declared) for said in piece.told)
+            and len(piece.all_of(words.ACCOUNT)) <= 1
+        )
+
+    def _computed(self, value: Traced, want: Want, declared: Declaration) -> Traced | None:
+        """An amount that is the sum, difference or product of two that are trusted, or the sum of a list."""
+        wanted = words.number(words.bare(words.normalise(value.value)))
+        if wanted is None or not _is_amount(want.key):
+            return None
+        known = list(self._amounts(want, declared))[:MOST_NUMBERS]
+        for place, (one, first) in enumerate(known):
+            for other, second in known[place + 1 :]:
+                if wanted in (one + other, abs(one - other), one * other):
+                    sources = (replace(first, how="part"), replace(second, how="part"))
+                    trust = least(first.trust, second.trust)
+                    return replace(value, trust=trust, sources=sources, why="worked out from two values")
+        return None
+
+    def _amounts(self, want: Want, declared: Declaration) -> Iterator[tuple[Decimal, Source]]:
+        """The numbers an amount may be worked out from: the person's, the organization's, and those of a
+        document the person named for it.
+        """
+        for piece in self.pieces:
+            told = self._tells(piece, declared)
+            for text in piece.texts:
+                if text.trust == "user" or told:
+                    for number, (start, end) in text.numbers.items():
+                        yield number, replace(text.source(start, end), trust="user")
+                elif text.trust in TRUSTED and (whole := words.number(words.bare(text.norm))) is not None:
+                    source = self._judged(text, 0, len(text.norm), "", text.raw, True, want)
+                    if source.trust in TRUSTED and (not text.key or _is_amount(text.key)):
+                        yield whole, source
+
+    def _passed_on(self, value: Traced) -> bool:
+        """Whether it is a link as a message has it, and the person said to read what was passed on there."""
+        if not words.LINK.fullmatch(value.value.strip()):
+            return False
+        return any(
+            text.trust == "outside"
+            and text.piece.keys in TRUSTED
+            and choice.passed_on(text, value.value, self.said)
+            for text, *_ in self._whole(value.value, "")
+        )
+
+    def _find(self, value: str, want: Want) -> Traced:
         """A value as a whole, else decoded, else by its parts."""
-        found = self._best(value, key, list(self._whole(value, key)))
+        found = self._best(value, want, list(self._whole(value, want.key)))
         if found:
             return found
         for how, said in words.decodings(value):
-            inner = self._best(said, key, list(self._whole(words.normalise(said), key)))
+            inner = self._best(said, want, list(self._whole(words.normalise(said), want.key)))
             if inner:
                 return replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
-        return self._composed(value, key)
+        return self._composed(value, want)
 
-    def _best(self, value: str, key: str, found: list[tuple[Text, int, int, str]]) -> Traced | None:
+    def _best(self, value: str, want: Want, found: list[tuple[Text, int, int, str]]) -> Traced | None:
         """Of the passages that hold a value, the most trusted speak; an outsider may repeat anybody."""
         if not found:
             return None
         plain = words.is_plain(value)
-        judged = [self._judged(text, start, end, how, value, plain) for text, start, end, how in found]
+        judged = [self._judged(text, start, end, how, value, plain, want) for text, start, end, how in found]
         judged.sort(key=lambda source: RANK[source.trust])
         best = judged[0]
         pointed = best.trust == "outside" and any(self._pointed_at(text, value) for text, *_ in found)
@@ -177,37 +413,88 @@ class Material:
             for kind, form in words.KINDS.items()
         )
 
-    def _judged(self, text: Text, start: int, end: int, how: str, value: str, plain: bool) -> Source:
+    def _judged(
+        self, text: Text, start: int, end: int, how: str, value: str, plain: bool, want: Want
+    ) -> Source:
         source = text.source(start, end, how)
         if text.trust not in TRUSTED:
             return source
         if not plain and value not in text.raw:
             return replace(source, trust="unknown", why="it only looks like what stands there")
         if text.trust == "user":
-            return source
-        trust, why = self._selected(text)
+            return self._meant(source, text, value, want)
+        if text.kind is not None and not _same_kind(text, start, end, want):
+            return replace(source, trust="outside", why="it was read as another thing than it is used for")
+        trust, why = self._selected(text, want)
         return replace(source, trust=trust, why=why)
 
-    def _selected(self, text: Text) -> tuple[Trust, str]:
+    def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
+        """An address that the person forbids is not theirs; one they quote may be passed on, and no more."""
+        norm, form = words.bare(words.normalise(value)), forms.canonical(value)
+        if not form and not words.leads_somewhere(norm):
+            return source
+        own = text.meant if want == LED else text.own
+        if own.raw == text.raw or standing_alone(own, norm) >= 0:
+            return source
+        if form in {spelling for led, *_ in own.leads for spelling in forms.spellings(led)}:
+            return source
+        return replace(source, trust="outside", why="the person forbids it, or quotes somebody who says it")
+
+    def _selected(self, text: Text, want: Want) -> tuple[Trust, str]:
         """Data of the organization is worth what those are worth who chose it."""
         piece = text.piece
         if piece.keys not in TRUSTED:
             return piece.keys, "it was looked up by a value the person did not give"
-        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._named(text):
+        if _sent_by(text) and not self._addressed(text, want):
+            return "outside", "a stranger wrote from there, and the person names nobody so called"
+        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
 
-    def _named(self, text: Text) -> bool:
-        """Whether the person's words single the record out."""
-        own = text.piece.own_words.get(text.record, set())
-        return any(
-            f" {word} " in said.flat
-            for word in own
-            for said in self._index.get(word, ())
-            if said.trust == "user"
+    def _addressed(self, text: Text, want: Want) -> bool:
+        """Whether the person names who wrote, wants them answered, or means all of them."""
+        request = self._request(want)
+        return (
+            choice.is_named(text, request)
+            or choice.is_answered(text, request)
+            or choice.chosen_of(text, request)
         )
 
+    def _chosen(self, text: Text, want: Want) -> bool:
+        """Whether the person's words single the record out."""
+        return choice.chosen(text, self._request(want))
+
+    def _request(self, want: Want) -> choice.Request:
+        said = tuple(words.normalise(each) for each in self.said)
+        declared = want.declared
+        return choice.Request(
+            said,
+            self._named_words(),
+            tuple(self.said),
+            self.intent.verbs,
+            lambda clause: declared is None or intent_of_clause(clause).covers(declared),
+            declared is not None and "delete" in declared.deeds,
+            tuple(self.pieces),
+        )
+
+    def _named_words(self) -> frozenset[str]:
+        """The words by which the person may name something: what they dictate at length names nothing."""
+        if self._names is None:
+            texts = (text for piece in self.pieces for text in piece.texts if text.trust == "user")
+            self._names = frozenset(
+                word for text in texts for word in words.tokens(words.without_dictation(text.norm))
+            )
+        return self._names
+
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
+        found = list(self._as_written(value, key))
+        yield from found
+        texts = {id(text) for text, *_ in found}
+        for text, start, end in self._forms.get(forms.canonical(value), ()):
+            if id(text) not in texts:
+                yield text, start, end, ""
+
+    def _as_written(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         norm = words.bare(words.normalise(value))
         number = words.number(norm) if words.atomic(norm) else None
         if number is not None:
@@ -265,13 +552,13 @@ class Material:
                 elif number in text.numbers:
                     yield text, *text.numbers[number], ""
 
-    def _composed(self, value: str, key: str) -> Traced:
+    def _composed(self, value: str, want: Want) -> Traced:
         """A value put together is worth its least trusted part; a part nobody said makes it unknown."""
         norm = words.bare(words.normalise(value))
-        parts = _parts(norm)
+        parts = [part for part in _parts(norm) if words.atomic(norm) or part not in lexicon.GLUE]
         if len(parts) < 2 or len(parts) > 40:
             return Traced("", value, "unknown", True, why="nothing read so far says it")
-        found = [self._best(part, key, list(self._whole(part, ""))) for part in parts]
+        found = [self._best(part, want, list(self._whole(part, ""))) for part in parts]
         missing = [part for part, match in zip(parts, found, strict=True) if match is None]
         sources = tuple(replace(m.sources[0], how="part") for m in found if m)[:MOST_SOURCES]
         if missing or not words.is_plain(value):
@@ -282,15 +569,15 @@ class Material:
             return Traced("", value, "unknown", True, sources, "an address nobody wrote, of words they did")
         return Traced("", value, trust, True, sources, "put together of several parts")
 
-    def _content(self, value: str, key: str) -> Traced:
+    def _content(self, value: str, want: Want) -> Traced:
         """What a text is made of: the passages recognized in it."""
-        whole = self._best(value, key, list(self._whole(value, key)))
+        whole = self._best(value, want, list(self._whole(value, want.key)))
         if whole:
             return whole
         found: list[Traced] = []
         for chunk in re.split(r"[\n.;!?。；！？]+", value)[:40]:
             if len(words.tokens(chunk)) >= CHUNK:
-                match = self._best(chunk, key, list(self._whole(chunk, key)))
+                match = self._best(chunk, want, list(self._whole(chunk, want.key)))
                 if match:
                     found.append(
                         replace(match, sources=tuple(replace(s, how="part") for s in match.sources[:1]))
@@ -304,6 +591,51 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _is_amount(key: str) -> bool:
+    return bool(lexicon.AMOUNT.intersection(split(key)))
+
+
+def _inside(clean: str) -> list[tuple[str, int, int]]:
+    """What leads somewhere inside a text, as it is written there."""
+    return [(clean[start:end], start, end) for _, start, end in forms.leads(clean)]
+
+
+def _wanted(path: str, declared: Declaration) -> Want:
+    key = _last(path)
+    titled = (split(key) or [""])[-1] in lexicon.TITLES
+    return Want(key, None if titled else declared.kind(key), declared)
+
+
+def _sent_by(text: Text) -> bool:
+    """Whether it says from whom, or to whom, something came that others wrote."""
+    last = (split(text.key) or [""])[-1]
+    if text.kind is None:
+        return False
+    written = bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
+    return written or (bool(text.piece.nouns & lexicon.RECEIVED) and last in lexicon.AUTHOR | {"from"})
+
+
+def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
+    """Whether a service's own value, whole as it stands in its field, is used as what it was read as."""
+    if want.declared is not None and want.declared.service != text.service:
+        return False
+    if (
+        want.declared is not None
+        and want.declared.network
+        and forms.kind(forms.canonical(text.raw)) == "link"
+    ):
+        return False  # where a record's link leads is its writer's choice
+    if want.kind is None:
+        return True
+    whole = len(words.bare(text.norm)) <= end - start
+    return whole and text.kind is not None and akin(text.kind, want.kind)
+
+
+def _says_nothing(key: str, value: str) -> bool:
+    """Whether a value steers nothing: the kind of what stands beside it, or one of a thing."""
+    return key in lexicon.KINDS or (bool(lexicon.QUANTITY.intersection(split(key))) and value.strip() == "1")
 
 
 def _named_by_title(values: list[Traced], declared: Declaration) -> list[Traced]:
@@ -325,13 +657,16 @@ def _span(parts: list[str], norm: str) -> tuple[int, int]:
 
 
 def _counts(text: Text, declared: Declaration) -> bool:
-    """Whether a text can carry an outsider's words. What a call that acts answers in a word or two cannot."""
+    """Whether a text can carry an outsider's words. What a call that acts answers in a sentence cannot."""
     if text.trust != "outside":
         return False
-    return not declared.effect or declared.network or len(text.words) >= CHUNK
+    if not declared.effect or declared.network:
+        return True
+    said = ANSWER if declared.keeps and not text.key else CHUNK
+    return len(text.words) >= said
 
 
-def _values(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def values_of(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(path, argument, value) of everything that is said in the arguments."""
     for argument, value in arguments.items():
         for path, leaf in _leaves(value, argument):
@@ -354,9 +689,12 @@ def _last(path: str) -> str:
     return next((part for part in reversed(path.split("/")) if not part.isdigit()), "")
 
 
-def _only_option(path: str, declared: Declaration, argument: str) -> bool:
+def _only_option(path: str, value: str, declared: Declaration, argument: str) -> bool:
     """A number of entries or a way of sorting chooses nothing by itself."""
-    return not declared.steers(argument) and (split(_last(path)) or [""])[-1] in lexicon.OPTION
+    last = (split(_last(path)) or [""])[-1]
+    if not declared.effect and value.isdigit() and last not in lexicon.IDENTIFIER:
+        return True
+    return not declared.steers(argument) and last in lexicon.OPTION
 
 
 def _parts(norm: str) -> list[str]:
@@ -382,6 +720,7 @@ def _numerals(norm: str, number: Decimal) -> set[str]:
     return {
         *words.tokens(norm)[:1],
         *words.tokens(plain)[:1],
+        *(word for word, value in words.NUMERALS.items() if value == number),
         digits,
         digits[-3:],
         f"{int(digits):,}".split(",")[0],

@@ -72,6 +72,36 @@ TIME = re.compile(
     r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?<!\w)\d{1,2}\s?(?:am|pm|点)(?!\w)", re.IGNORECASE
 )
 NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:[,' ’]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?![\w]|[.,]\d)")
+_SPELLED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty|once|twice|both|pair|dozen|两 三 四 五 六 七 八 九 十"
+)
+_FROM = (0, 1, 2, 2, 2, 12, 2)  # what each of these groups begins with
+NUMERALS = {
+    word: Decimal(first + place)
+    for first, group in zip(_FROM, _SPELLED.split("|"), strict=True)
+    for place, word in enumerate(group.split())
+}
+SPELLED = re.compile(rf"\b(?:{'|'.join(word for word in NUMERALS if word.isascii())})\b")
+# A number that names something is no amount: invoice 48213, order #7, room 12.
+NAMED = re.compile(
+    r"(?:\b(?:invoice|order|ticket|case|account|customer|reference|ref|id|flight|room|page|version|file|issue|"
+    r"pull request|pr|zip|year|code|pin|extension|contract|transaction|number|no|nr)\b\.?|#)"
+    r"(?:\s*(?:no|nr|number|id)\b\.?)?\s*[:#]?\s*$"
+)
+# What the person forbids, up to where the clause ends; and what they quote.
+FORBIDDEN = re.compile(
+    r"(?:\b(?:never|do not|don't|don’t|without \w+ing|not to|avoid|except)\b(?! (?:forget|hesitate|fail)\b)"
+    r"(?:(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]|\.(?:\s|$)).){1,300}"
+    r"|\b(?:instead of|rather than|other than)\s+\S+|(?:不要|别|请勿)[^，。；,;\n]{1,100})",
+    re.IGNORECASE,
+)
+QUOTED = re.compile(
+    r"(?<!\w)'[^'\n]{2,}'(?!\w)|\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|`[^`\n]*`|^>[^\n]*",
+    re.MULTILINE,
+)
+MANY = 1000  # of a thing, nobody orders more without a word on it
+LONGEST_NAME = 5  # words of a quotation that may name something
 LONGEST_NUMBER = 40  # characters; longer ones are compared as text
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
@@ -157,6 +187,16 @@ def numbers(text: str) -> Iterator[tuple[Decimal, int, int]]:
         value = number(found[0])
         if value is not None:
             yield value, *found.span()
+    for found in SPELLED.finditer(masked):
+        yield NUMERALS[found[0]], *found.span()
+
+
+def names(text: str, value: Decimal, start: int) -> bool:
+    """Whether the number that begins there names something, as an invoice; "order 2 chairs" is a count."""
+    found = NAMED.search(text[max(0, start - 40) : start])
+    if found is None or not text[start].isdigit():
+        return False
+    return not (found[0].startswith("order") and value < MANY)
 
 
 def number(text: str) -> Decimal | None:
@@ -209,6 +249,27 @@ def _printable(raw: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     return text if len(text) >= 4 and text.replace("\n", " ").replace("\t", " ").isprintable() else ""
+
+
+def quoted(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of what others say in a text: a quotation that is more than an address."""
+    for found in QUOTED.finditer(text):
+        inside = found[0].strip(QUOTES)
+        if not nothing_beside(inside, leads(inside)):
+            yield found.span()
+
+
+def without_dictation(text: str) -> str:
+    """The text without quotations longer than a name."""
+    long = [found.span() for found in QUOTED.finditer(text) if len(tokens(found[0])) > LONGEST_NAME]
+    return without(text, long)
+
+
+def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with these spans blanked, every other character where it was."""
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 def leads_somewhere(value: str) -> bool:

@@ -3,10 +3,13 @@
 from django.db import transaction
 
 from common.db import execute, row, rows
+from groups.actors import Actor
+from policy.authority import Verb, may
 from runs.actions import finish
 from runs.log import waits
 from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.models.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
+from runs.outbound import calls as outbound
 
 CANCEL_WAITS = """
 UPDATE runs_wait SET resolved_at = clock_timestamp(), outcome = %s
@@ -27,19 +30,20 @@ SELECT id FROM runs_run WHERE parent_run_id = ANY(%s) AND status = ANY(%s) ORDER
 """
 
 
-def cancel(run_id: str, by: str = "", reason: str = "") -> None:
+def cancel(run_id: str, actor: Actor, reason: str = "") -> None:
     """Cancel the run's whole subtree, level by level; its parent learns of it.
 
-    `by` names who asked. Cancelling a cancelled run changes nothing. Raises RunGone, AlreadyEnded.
+    Cancelling a cancelled run changes nothing. Raises NotAllowed, RunGone, AlreadyEnded.
     """
     with transaction.atomic():
         parent = lock_parent(run_id)
         log = RunLog.lock(run_id)
+        may(actor, Verb.CANCEL, log)
         if log.status == RunStatus.CANCELLED:
             return
         if log.ended:
             raise AlreadyEnded(log.status)
-        message = f"Cancelled by {by}." if by else "Group run cancelled"
+        message = f"Cancelled by {actor}." if str(actor) else "Group run cancelled"
         cancel_locked(log, parent, " ".join(filter(None, [message, reason])))
         if parent:
             waits.flush_and_enqueue(parent)
@@ -78,7 +82,8 @@ def _end_one(log: RunLog, parent: RunLog | None, message: str) -> None:
 
 
 def close_open(run_id: str, reason: str) -> None:
-    """No wait, approval or unstarted call of an ended run stays open; of one under way nobody knows."""
+    """No wait, approval or call of an ended run stays open; of a tool's that is under way nobody knows."""
     execute(CANCEL_CALLS, [CallStatus.UNKNOWN.value, CallStatus.CANCELLED.value, run_id])
     execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
     execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])
+    outbound.drop(run_id)

@@ -1,31 +1,36 @@
-"""Decide an approval: approve, with other arguments if need be, or reject with a reason."""
+"""Decide an approval: approve, with other arguments if need be, or reject with a reason.
 
-from dataclasses import dataclass
-from datetime import datetime
+Every decision names the digest of the arguments it is about, so that nobody decides what they have not seen.
+Who may decide, and how many have to, is what policy says of these arguments now (runs/gate/demands.py).
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
+from common import ids
 from common.canonical import NotJson, normalise
-from common.db import Statement, execute, from_json, jsonb, row
-from groups.models import Membership
-from groups.models.organizations import MembershipKind
-from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
+from common.db import Statement, execute, from_json, row
+from groups.actors import Actor, active_membership
+from policy.authority import About, Demand, NotAllowed, may_act_as_person, may_decide
 from policy.models import Grant
-from runs.gate import admission
+from policy.terms import Decision
+from runs.gate import admission, demands
 from runs.gate.approvals import arguments_digest
-from runs.gate.deciders import own_run_excluded
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
 from runs.models import Approval
-from runs.models.choices import ApprovalEffect, ApprovalStatus, WaitOutcome
+from runs.models.choices import ApprovalStatus, EventType, WaitOutcome
+from runs.queue import put
 
-# The approval, locked, and what its project and organization say of who decides: in one statement, and not by
-# the ORM, which takes longer to write it than the server to answer.
+# The approval, locked, and what its project says of who decides: in one statement, and not by the ORM, which
+# takes longer to write it than the server to answer.
 FIELDS = Approval._meta.concrete_fields
 ASKED = f"""
 SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, place.allow_self_approval,
-    {LIVE_BOUNDARY_OF.format("a.organization_id", "%s", "place.id")},
     EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
             AND w.resolved_at IS NULL)
 FROM runs_approval a JOIN groups_project place ON place.id = %s
@@ -35,23 +40,24 @@ WHERE a.id = %s FOR NO KEY UPDATE OF a
 # One word of each decider about the same arguments: the last.
 WORD = """
 INSERT INTO runs_approvaldecision
-    (organization_id, approval_id, user_id, arguments_digest, approved, as_human, reason)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
+    (organization_id, approval_id, user_id, arguments_digest, approved, as_human, reason, via, token_id)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (approval_id, user_id, arguments_digest)
-DO UPDATE SET approved = EXCLUDED.approved, as_human = EXCLUDED.as_human, reason = EXCLUDED.reason
+DO UPDATE SET approved = EXCLUDED.approved, as_human = EXCLUDED.as_human, reason = EXCLUDED.reason,
+    via = EXCLUDED.via, token_id = EXCLUDED.token_id, created_at = clock_timestamp()
 """
 CONCLUDE = """
-UPDATE runs_approval SET status = %s, decided_at = %s, decided_by_id = %s, decided_as_human = %s, reason = %s,
-    edited_arguments = %s, arguments_digest = %s
+UPDATE runs_approval SET status = %s, decided_at = %s, decided_by_id = %s, decided_as_human = %s, reason = %s
 WHERE id = %s
 """
+JSON_FIELDS = ("edited_arguments", "replaced_arguments", "deciders")
 
 
 class DecisionRefused(Exception):
     """The decision cannot be taken, and nothing has changed.
 
-    `code`: NOT_ENTITLED, HUMAN_ONLY, OWN_RUN, ALREADY_DECIDED, EXPIRED, REASON_MISSING,
-    REASON_INVALID, INVALID_ARGUMENTS, POLICY_DENIES, GRANT_REFUSED.
+    `code`: NOT_ENTITLED, SCOPE_MISSING, HUMAN_ONLY, CONFIRM_FIRST, OWN_RUN, DIGEST_MISSING, CHANGED,
+    ALREADY_DECIDED, EXPIRED, REASON_MISSING, REASON_INVALID, INVALID_ARGUMENTS, POLICY_DENIES, GRANT_REFUSED.
     """
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
@@ -73,34 +79,92 @@ class Remember:
 
 
 @dataclass(frozen=True)
-class Decider:
-    """One who would decide. `kind` is of the membership that sees the project, None without one."""
+class Said:
+    """One decision as it is taken: by whom, and what."""
 
-    kind: str | None
-    own_run: bool
-    allow_self_approval: bool  # of the project
+    actor: Actor
+    approved: bool
+    reason: str
+
+    @property
+    def as_person(self) -> bool:
+        """Whether a person sits there, so that it counts where only a person's decision does."""
+        try:
+            may_act_as_person(self.actor)
+        except NotAllowed:
+            return False
+        return True
+
+
+@dataclass
+class Asked:
+    """The approval, locked after its run, and what its decision depends on."""
+
+    log: RunLog
+    approval: Approval
+    allow_self_approval: bool
+    waited_for: bool
+
+    @property
+    def about(self) -> About:
+        return About(self.log.organization_id, self.log.project_id, self.log.user_id)
+
+    @property
+    def pending(self) -> bool:
+        return self.approval.status == ApprovalStatus.PENDING
+
+    def stored(self) -> Demand:
+        """What was demanded when it was asked for, or last looked at."""
+        return demands.of_approval(self.approval, self.allow_self_approval)
+
+    def demand(self) -> Demand:
+        """What policy demands now for the arguments that would run; kept on the row, which shows it.
+
+        Where policy denies them meanwhile the gate says so when the call comes before it again.
+        """
+        decision = admission.ask_about(self.approval.run, self.approval.tool_call)
+        if decision is None or decision.effect == "deny":
+            return self.stored()
+        demand = demands.of_decision(decision, self.allow_self_approval)
+        demand_is(self.approval, demand, decision)
+        return demand
+
+
+def demand_is(approval: Approval, demand: Demand, decision: Decision) -> None:
+    """Keep what is demanded on the approval, for those who are shown it."""
+    named = [list(names) for names in demand.deciders]
+    wanted = (demand.effect, demand.deciders_needed, named)
+    if (approval.effect, approval.deciders_needed, approval.deciders) == wanted:
+        return
+    approval.effect, approval.deciders_needed, approval.deciders = wanted
+    if decision.unlockable:
+        approval.rule, approval.explanation = decision.rule_id or decision.reason_code, decision.message
+    approval.save(update_fields=["effect", "deciders_needed", "deciders", "rule", "explanation"])
 
 
 def approve(
     approval_id: str,
-    by: Any,
+    actor: Actor,
+    digest: str | None,
     reason: str = "",
     arguments: dict[str, Any] | None = None,
     remember: Remember | None = None,
 ) -> Approval:
-    """Let the call run, with `arguments` in place of the ones asked for when given.
+    """Let the call run. `digest`: of the arguments the actor has seen, as the approval names it.
 
-    Where several deciders are needed the approval stays pending until the last. The same decision
-    again answers alike. Raises DecisionRefused, Approval.DoesNotExist.
+    With other `arguments` the approval is replaced by one about these, which has a demand of its own; the
+    actor's decision counts in it if they may take it (ruling 41). Returns the approval that stands now:
+    pending as long as further deciders are needed. The same decision again answers alike. Raises
+    DecisionRefused, Approval.DoesNotExist.
     """
-    return _decide(approval_id, by, True, storable(reason), arguments, remember)
+    return _decide(approval_id, Said(actor, True, storable(reason)), digest, arguments, remember)
 
 
-def reject(approval_id: str, by: Any, reason: str) -> Approval:
+def reject(approval_id: str, actor: Actor, digest: str | None, reason: str) -> Approval:
     """Refuse the call; the agent is told the reason. Raises DecisionRefused, Approval.DoesNotExist."""
     if not reason.strip():
         raise DecisionRefused("REASON_MISSING", "A rejection needs a reason: the agent is told it.")
-    return _decide(approval_id, by, False, storable(reason), None, None)
+    return _decide(approval_id, Said(actor, False, storable(reason)), digest)
 
 
 def storable(reason: str) -> str:
@@ -113,35 +177,67 @@ def storable(reason: str) -> str:
 
 def _decide(
     approval_id: str,
-    by: Any,
-    approved: bool,
-    reason: str,
-    arguments: dict[str, Any] | None,
-    remember: Remember | None,
+    said: Said,
+    digest: str | None,
+    arguments: dict[str, Any] | None = None,
+    remember: Remember | None = None,
 ) -> Approval:
+    if not digest:
+        message = "Say which arguments you decide about: arguments_digest, as the approval names it."
+        raise DecisionRefused("DIGEST_MISSING", message)
     with transaction.atomic():
-        log = lock_run(approval_id)
-        approval, decider, waited_for = _asked(log, approval_id, by)
-        human = _entitled(approval, by, decider)
-        if approval.status != ApprovalStatus.PENDING:
-            return _again(approval, approved, arguments)
-        if approval.expires_at and approval.expires_at <= log.now:
+        asked = _asked(lock_run(approval_id), approval_id)
+        said = _today(said, asked.about)
+        demand = asked.demand() if asked.pending else asked.stored()
+        _check_entitled(said.actor, demand, asked.about)
+        if not asked.pending:
+            return _again(asked.approval, said, digest, arguments)
+        if digest != asked.approval.arguments_digest:
+            raise DecisionRefused("CHANGED", "It has changed since you saw it: look again.")
+        if asked.approval.expires_at and asked.approval.expires_at <= asked.log.now:
             raise DecisionRefused("EXPIRED", "The time to decide is over.")
-        if approved and arguments is not None:
-            _edit(approval, arguments, human)
-        if remember and approved:
-            _grant(approval, by, remember, reason, log.now)
-        word = _word(approval, by, approved, human, reason)
-        if approval.deciders_needed == 1:
-            log.also.append(word)
-        else:
-            execute(*word)
-            if approved and _approvals_count(approval) < approval.deciders_needed:
-                approval.save()
+        if said.approved and arguments is not None:
+            demand = _edit(asked, arguments, said.actor)
+            if demands.refusal(said.actor, demand, asked.about):
+                asked.log.flush()
+                return asked.approval
+        if remember and said.approved:
+            _grant(asked, said, demand, remember)
+        return _say(asked, said, demand)
+
+
+def _today(said: Said, about: About) -> Said:
+    """By the actor as they are now that the run is locked: a membership that has ended meanwhile is none."""
+    actor = replace(said.actor, membership=active_membership(said.actor.user, about.organization_id))
+    return replace(said, actor=actor)
+
+
+def _say(asked: Asked, said: Said, demand: Demand) -> Approval:
+    """Write the decision down; conclude where it suffices."""
+    log, approval = asked.log, asked.approval
+    as_person = said.as_person
+    if demand.takes_person and not as_person:
+        _refuse_as_person(said.actor)
+    word = _word(approval, said, as_person)
+    if demand.deciders_needed == 1:
+        log.also.append(word)
+    else:
+        execute(*word)
+        if said.approved:
+            counted = demands.counted(approval.pk, approval.arguments_digest, demand, asked.about)
+            if not counted.enough:
+                log.flush()
                 return approval
-        _conclude(log, approval, by, approved, human, reason, waited_for)
-        waits.flush_and_enqueue(log)
+    _conclude(asked, said, as_person)
+    waits.flush_and_enqueue(log)
     return approval
+
+
+def _refuse_as_person(actor: Actor) -> None:
+    try:
+        may_act_as_person(actor)
+    except NotAllowed as refused:
+        raise DecisionRefused(refused.code, refused.message) from None
 
 
 def lock_run(approval_id: str) -> RunLog:
@@ -152,41 +248,93 @@ def lock_run(approval_id: str) -> RunLog:
         raise Approval.DoesNotExist(approval_id) from None
 
 
-def _asked(log: RunLog, approval_id: str, by: Any) -> tuple[Approval, Decider, bool]:
-    """The approval, locked after its run; `by` as one who decides it; and whether its wait is open."""
-    asked = row(ASKED, [by.pk, log.project_id, approval_id])
-    *values, allow_self_approval, found, waited_for = asked
+def _asked(log: RunLog, approval_id: str) -> Asked:
+    """The approval, locked after its run; what its project allows; and whether its wait is open."""
+    *values, allow_self_approval, waited_for = row(ASKED, [log.project_id, approval_id])
     approval = Approval.from_db("default", [field.attname for field in FIELDS], values)
-    approval.edited_arguments = from_json(approval.edited_arguments)
-    live = live_boundary_of(found, log.project_id)
-    kind = live.kind if live and live.boundary else None
-    return approval, Decider(kind, by.pk == log.user_id, allow_self_approval), waited_for
+    for name in JSON_FIELDS:
+        setattr(approval, name, from_json(getattr(approval, name)))
+    return Asked(log, approval, allow_self_approval, waited_for)
 
 
-def _edit(approval: Approval, arguments: dict[str, Any], human: bool) -> None:
-    """Put the new arguments, their digest and their key in place; policy is asked about them."""
+def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
+    """Replace the approval by one about these arguments, with the demand policy has for them (ruling 41).
+
+    The wait keeps its key. Whoever decided the old one decides anew.
+    """
+    old, log = asked.approval, asked.log
     try:
         arguments = normalise(arguments)
     except NotJson as error:
         raise DecisionRefused("INVALID_ARGUMENTS", f"The arguments are not JSON: {error}") from None
-    asked = admission.ask_again(approval.run, approval.tool_call, arguments)
-    if asked.refused:
-        code = "POLICY_DENIES" if asked.refused.decision else "INVALID_ARGUMENTS"
-        raise DecisionRefused(code, asked.refused.message, asked.refused.details)
-    if asked.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
-        raise DecisionRefused("HUMAN_ONLY", "With these arguments only a person can decide.")
-    call = approval.tool_call
-    call.effective_arguments, call.idempotency_key = arguments, asked.idempotency_key
+    answer = admission.ask_again(old.run, old.tool_call, arguments)
+    if answer.refused or answer.decision is None:
+        refused = answer.refused
+        assert refused is not None  # noqa: S101
+        code = "POLICY_DENIES" if refused.decision else "INVALID_ARGUMENTS"
+        raise DecisionRefused(code, refused.message, refused.details)
+    demand = demands.of_decision(answer.decision, asked.allow_self_approval)
+    asked.approval = _replace(asked, arguments, demand, answer.decision)
+    call = old.tool_call
+    call.effective_arguments, call.idempotency_key = arguments, answer.idempotency_key
     call.save(update_fields=["effective_arguments", "idempotency_key"])
-    approval.edited_arguments = arguments
-    approval.arguments_digest = arguments_digest(call.tool, arguments)
+    asked.approval.tool_call = call
+    log.append(
+        EventType.APPROVAL_EDITED,
+        {
+            "call_id": call.call_id,
+            "approval": asked.approval.pk,
+            "replaces": old.pk,
+            "by": str(actor),
+            "arguments": arguments,
+            "effect": demand.effect,
+            "deciders_needed": demand.deciders_needed,
+        },
+        agent=call.agent,
+    )
+    return demand
 
 
-def _grant(approval: Approval, by: Any, remember: Remember, reason: str, now: datetime) -> None:
+def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: Decision) -> Approval:
+    """The new approval, pending, in place of the old one."""
+    old, log = asked.approval, asked.log
+    before = old.edited_arguments if old.edited_arguments is not None else old.tool_call.effective_arguments
+    Approval.objects.filter(pk=old.pk).update(
+        status=ApprovalStatus.SUPERSEDED, decided_at=log.now, replaced_arguments=before
+    )
+    seconds = decision.timeout or settings.APPROVAL_SECONDS
+    ends = [log.now + timedelta(seconds=seconds), *([old.expires_at] if old.expires_at else [])]
+    new = Approval(
+        id=ids.approval_id(),
+        organization_id=old.organization_id,
+        run_id=old.run_id,
+        tool_call_id=old.tool_call_id,
+        capability=decision.capability or old.capability,
+        effect=demand.effect,
+        rule=(decision.rule_id or decision.reason_code) if decision.unlockable else old.rule,
+        explanation=decision.message if decision.unlockable else old.explanation,
+        arguments_digest=arguments_digest(old.tool_call.tool, arguments),
+        correlation_key=old.correlation_key,
+        requested_at=log.now,
+        expires_at=min(ends),
+        deciders_needed=demand.deciders_needed,
+        deciders=[list(names) for names in demand.deciders],
+        on_expiry=decision.on_expiry if decision.unlockable else old.on_expiry,
+        edited_arguments=arguments,
+        replaces_id=old.pk,
+    )
+    new.save(force_insert=True)
+    if demand.takes_person or demand.deciders_needed > 1:
+        put.enqueue_task("notify", new.pk)
+    return new
+
+
+def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None:
     """A standing approval, made with the one at hand. Never for what a person, or several, have to decide."""
-    if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
+    approval, now = asked.approval, asked.log.now
+    if demand.takes_person:
         raise DecisionRefused("GRANT_REFUSED", "What a person has to decide cannot be allowed in advance.")
-    if approval.deciders_needed > 1:
+    if not demand.grantable:
         raise DecisionRefused(
             "GRANT_REFUSED", "What several people have to decide, one cannot allow in advance."
         )
@@ -206,78 +354,80 @@ def _grant(approval: Approval, by: Any, remember: Remember, reason: str, now: da
         )
     Grant.objects.create(
         organization_id=approval.organization_id,
-        project_id=approval.run.project_id,
+        project_id=asked.log.project_id,
         tool=approval.tool_call.tool,
         arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
         any_arguments=remember.any_arguments,
-        reason=reason,
-        granted_by=by,
+        reason=said.reason,
+        granted_by=said.actor.user,
         expires_at=remember.until,
         max_uses=remember.uses,
     )
 
 
-def _word(approval: Approval, by: Any, approved: bool, human: bool, reason: str) -> Statement:
-    """The statement that writes down what this person said of these arguments."""
-    about = [approval.organization_id, approval.pk, by.pk, approval.arguments_digest]
-    return WORD, [*about, approved, human, reason]
+def _word(approval: Approval, said: Said, as_person: bool) -> Statement:
+    """The statement that writes down what this actor said of these arguments."""
+    actor = said.actor
+    about = [approval.organization_id, approval.pk, actor.user_id, approval.arguments_digest]
+    return WORD, [*about, said.approved, as_person, said.reason, actor.via.value, actor.token_id]
 
 
-def _approvals_count(approval: Approval) -> int:
-    """How many deciders have approved exactly these arguments."""
-    words = approval.decisions.filter(approved=True, arguments_digest=approval.arguments_digest)
-    if approval.effect == ApprovalEffect.REQUIRE_HUMAN:
-        words = words.filter(as_human=True)
-    return words.count()
-
-
-def _conclude(
-    log: RunLog, approval: Approval, by: Any, approved: bool, human: bool, reason: str, waited_for: bool
-) -> None:
+def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
     """The decision stands: it resolves the run's wait, in this transaction."""
-    approval.status = ApprovalStatus.APPROVED if approved else ApprovalStatus.REJECTED
+    log, approval = asked.log, asked.approval
+    approval.status = ApprovalStatus.APPROVED if said.approved else ApprovalStatus.REJECTED
     approval.decided_at = log.now
-    approval.decided_by = by
-    approval.decided_as_human = human
-    approval.reason = reason
-    decided = [str(approval.status), log.now, by.pk, human, reason]
-    edited = [jsonb(approval.edited_arguments), approval.arguments_digest]
-    log.also.append((CONCLUDE, [*decided, *edited, approval.pk]))
-    outcome = WaitOutcome.APPROVED if approved else WaitOutcome.REJECTED
+    approval.decided_by = said.actor.user
+    approval.decided_as_human = as_person
+    approval.reason = said.reason
+    decided = [str(approval.status), log.now, said.actor.user_id, as_person, said.reason]
+    log.also.append((CONCLUDE, [*decided, approval.pk]))
+    outcome = WaitOutcome.APPROVED if said.approved else WaitOutcome.REJECTED
     payload = {
         "approval": approval.pk,
-        "by": by.get_username(),
-        "reason": reason,
+        "by": str(said.actor),
+        "reason": said.reason,
         "arguments": approval.edited_arguments,
     }
-    if waited_for:
+    if asked.waited_for:
         waits.resolve_open(log, approval.correlation_key, outcome.value, payload, approval.tool_call_id)
 
 
-def _again(approval: Approval, approved: bool, arguments: dict[str, Any] | None) -> Approval:
+def _again(approval: Approval, said: Said, digest: str, arguments: dict[str, Any] | None) -> Approval:
     """The same decision again is answered as the first was; another one is refused (ruling 10)."""
-    same = approval.status == (ApprovalStatus.APPROVED if approved else ApprovalStatus.REJECTED)
+    newer = _newer(approval)
+    if newer is not None:
+        if said.approved and arguments is not None and arguments == newer.edited_arguments:
+            return newer
+        message = f"Its arguments were changed: look at {newer.pk}, which is about the new ones."
+        raise DecisionRefused("CHANGED", message, {"approval": newer.pk})
+    if digest != approval.arguments_digest:
+        raise DecisionRefused("CHANGED", "It has changed since you saw it: look again.")
+    same = approval.status == (ApprovalStatus.APPROVED if said.approved else ApprovalStatus.REJECTED)
     if same and (arguments is None or arguments == approval.edited_arguments):
         return approval
     who = f" by {approval.decided_by}" if approval.decided_by else ""
     raise DecisionRefused("ALREADY_DECIDED", f"The request has already been {approval.status}{who}.")
 
 
-def entitled(approval: Approval, by: Any) -> bool:
-    """Whether `by` decides as a person. Raises DecisionRefused when they may not decide (design 5)."""
-    run, project = approval.run, approval.run.project
-    membership = Membership.objects.seeing(by, project)
-    kind = membership.kind if membership else None
-    return _entitled(approval, by, Decider(kind, by.pk == run.user_id, project.allow_self_approval))
+def _newer(approval: Approval) -> Approval | None:
+    """The approval that was made in place of this one."""
+    same_call = Approval.objects.filter(tool_call_id=approval.tool_call_id)
+    return same_call.filter(replaces_id=approval.pk).order_by("-id").first()
 
 
-def _entitled(approval: Approval, by: Any, decider: Decider) -> bool:
-    if decider.kind is None or not by.has_perm("runs.decide_approval"):
-        raise DecisionRefused("NOT_ENTITLED", "You may not decide approvals of this project.")
-    human = decider.kind == MembershipKind.HUMAN
-    if approval.effect == ApprovalEffect.REQUIRE_HUMAN and not human:
-        raise DecisionRefused("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
-    strict = own_run_excluded(decider.allow_self_approval, approval.effect, approval.deciders_needed)
-    if decider.own_run and strict:
-        raise DecisionRefused("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
-    return human
+def check_entitled(approval: Approval, actor: Actor) -> None:
+    """Raises DecisionRefused when the actor may not decide the approval as it is demanded."""
+    run = approval.run
+    about = About(run.organization_id, run.project_id, run.user_id)
+    demand = demands.of_approval(approval, run.project.allow_self_approval)
+    _check_entitled(actor, demand, about)
+    if demand.takes_person:
+        _refuse_as_person(actor)
+
+
+def _check_entitled(actor: Actor, demand: Demand, about: About) -> None:
+    try:
+        may_decide(actor, demand, about)
+    except NotAllowed as refused:
+        raise DecisionRefused(refused.code, refused.message) from None

@@ -18,12 +18,17 @@ from runs.queue import put
 
 def past_deadline(log: RunLog) -> Fail | None:
     """The wall clock budget, by the database's clock; waiting for people does not use it up."""
-    if log.deadline is None or log.now < log.deadline:
-        return None
-    waited, _ = stood_still(log.id)
-    if log.now < log.deadline + timedelta(seconds=waited):
+    if not too_late(log, 0):
         return None
     return Fail("BUDGET_SECONDS", "The run used up its budget of time.")
+
+
+def too_late(log: RunLog, seconds: float) -> bool:
+    """Whether the run's time will be over in so many seconds; waiting for people does not use it up."""
+    then = log.now + timedelta(seconds=seconds)
+    if log.deadline is None or then < log.deadline:
+        return False
+    return then >= log.deadline + timedelta(seconds=stood_still(log.id)[0])
 
 
 def complete(claimed: ClaimedRun, log: RunLog, output: str | None) -> None:
@@ -33,6 +38,7 @@ def complete(claimed: ClaimedRun, log: RunLog, output: str | None) -> None:
     elif output:
         scope = Scope(log.organization_id, user_id=log.user_id, project_id=log.project_id)
         remember_outcome(log.id, scope, claimed.state.goal, output, log.also)
+    log.set(usage=claimed.state.usage)
     ending = finish.Ending(RunStatus.COMPLETED, output=output, tokens=claimed.state.tokens)
     finish.end(log, claimed.parent, ending)
 
@@ -42,6 +48,7 @@ def fail(claimed: ClaimedRun, log: RunLog, code: str, message: str) -> None:
     claimed.flush()  # what is to be cancelled has to be there
     cancel.cancel_below(log.id, "Group run cancelled")
     error = {"code": code, "message": message}
+    log.set(usage=claimed.state.usage)
     ending = finish.Ending(RunStatus.FAILED, error=error, tokens=claimed.state.tokens)
     finish.end(log, claimed.parent, ending)
     cancel.close_open(log.id, message)
@@ -67,9 +74,14 @@ def leave_knowledge(claimed: ClaimedRun, log: RunLog, output: str | None) -> Non
             goal=claimed.state.goal,
         )
     )
-    log.append(EventType.MEMORY_DEPOSITED, {"memories": list(written), "review": review})
+    pending = {memory_id: reason for memory_id, reason in written.items() if reason}
+    log.append(
+        EventType.MEMORY_DEPOSITED,
+        {"memories": list(written), "review": review} | ({"pending": pending} if pending else {}),
+    )
     if written and not review:
-        put.enqueue_task("join_duplicates", *written, beside=log.also)
+        turn = put.in_background(log.organization_id)
+        put.enqueue_task("join_duplicates", *written, beside=log.also, turn=turn)
     lesson = routing.lesson(log.organization_id, claimed.group_id, claimed.state.goal, log.id)
     log.also += [lesson] if lesson else []
 

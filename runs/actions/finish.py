@@ -9,6 +9,7 @@ from runs.log.log import RunLog
 from runs.models.choices import EventType, RunStatus, WaitOutcome
 from runs.observe import tracing
 
+CANCELLED = "Group run cancelled"
 NO_OUTPUT = "Group completed but produced no output"
 
 
@@ -64,6 +65,15 @@ def _words(ending: Ending) -> dict[str, Any]:
     if ending.status == RunStatus.COMPLETED:
         return {"success": True, "result": ending.output or NO_OUTPUT}
     if ending.status == RunStatus.CANCELLED:
-        return {"success": False, "error": (ending.error or {}).get("message") or "Group run cancelled"}
+        return {"success": False, "error": _cancelled((ending.error or {}).get("message", ""))}
     message = (ending.error or {}).get("message") or "Unknown error"
     return {"success": False, "error": f"Group run failed: {message}"}
+
+
+def _cancelled(message: str) -> str:
+    """`Group run cancelled`, and then by whom and why (ruling 45)."""
+    if message.startswith(CANCELLED):
+        return message
+    if message.startswith("Cancelled by "):
+        return f"{CANCELLED} {message.removeprefix('Cancelled ')}"
+    return f"{CANCELLED}: {message}" if message else CANCELLED

@@ -14,9 +14,12 @@ from django.db import transaction
 from common import ids
 from common.canonical import digest
 from common.db import execute, row
+from groups.actors import Actor
+from policy.authority import Verb, can, may
 from policy.cache import live_boundary
 from policy.delegation import delegate
 from policy.terms import DelegatedPermissions
+from runs.actions.message import said
 from runs.actions.start import (
     MAX_CONTEXT,
     CannotStart,
@@ -50,45 +53,47 @@ LEFT_OUT = EventType.RUN_RESUMED
 
 AT = "SELECT digest FROM runs_runevent WHERE run_id = %s AND seq = %s"
 COPY_CALLS = """
-INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, tool, arguments, effective_arguments,
-    request_digest, idempotency_key, status, attempt, result, error, ended_at, created_at)
-SELECT made.id, c.organization_id, %s, c.call_id, c.agent, c.tool, c.arguments, c.effective_arguments,
-    c.request_digest, made.key, c.status, 0, c.result, c.error, c.ended_at, c.created_at
+INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, seat, role_id, tool, arguments,
+    effective_arguments, request_digest, idempotency_key, status, attempt, result, error,
+    ended_at, created_at)
+SELECT made.id, c.organization_id, %s, c.call_id, c.agent, c.seat, c.role_id, c.tool, c.arguments,
+    c.effective_arguments, c.request_digest, made.key, c.status, 0, c.result, c.error,
+    c.ended_at, c.created_at
 FROM unnest(%s::text[], %s::text[], %s::text[]) AS made(id, call_id, key)
 JOIN runs_toolcall c ON c.run_id = %s AND c.call_id = made.call_id
 """
 
 
-def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
+def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: str = "") -> str:
     """Start a run that goes on from the event `seq` of another, with a further word if there is one.
 
-    It works for the same user, who alone may ask for it. Returns its id. Raises RunGone and CannotStart:
-    NOT_ENTITLED, EXTERNAL_RUN, NO_SUCH_EVENT, NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as
-    `start` does NOT_A_MEMBER and QUEUE_FULL.
+    `session_key`: of the conversation that begins with it. It works for the same user, who alone may ask
+    for it. Returns its id. Raises NotAllowed, RunGone and CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT,
+    NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER and QUEUE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")
     old = Run.objects.select_related("project", "user").filter(pk=run_id).first()
     if old is None:
         raise RunGone(run_id)
-    events, state = point(old, seq, by)
+    events, state = point(old, seq, actor)
     with transaction.atomic():
         agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
         members = _members(old, events[0].payload, agent)
-        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members), now)
+        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members, session_key), now)
+        own = can(actor, Verb.SPEAK_AS_PERSON, old)
         for event in events[1:]:
-            log.append(*_copied(event))
+            log.append(*_copied(event, own))
         if content.strip():
-            log.append(EventType.MESSAGE_CREATED, _said(by, content.strip()))
+            log.append(EventType.MESSAGE_CREATED, said(actor, content.strip(), MessageType.STATUS, own))
         waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
     return log.id
 
 
-def point(run: Run, seq: int, by: Any) -> tuple[list[Event], State]:
-    """The events up to `seq` and what they add up to. Raises CannotStart where it cannot be gone on."""
-    if run.user_id != by.pk:
-        raise CannotStart("NOT_ENTITLED", "Only the person a run works for can run it again.")
+def point(run: Run, seq: int, actor: Actor) -> tuple[list[Event], State]:
+    """The events up to `seq` and what they add up to. Raises NotAllowed, CannotStart where nobody could."""
+    may(actor, Verb.FORK, run)
     if run.driver == Driver.EXTERNAL:
         raise CannotStart("EXTERNAL_RUN", "An outside agent drives this run; Deputy cannot run it again.")
     events = [event for event in run_log.read(run.pk) if event.seq <= seq]
@@ -123,6 +128,7 @@ def _new(
     origin: dict[str, Any],
     created: dict[str, Any],
     members: tuple[dict[str, Any], ...],
+    session_key: str,
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
     kept: dict[str, Any] = {
@@ -135,6 +141,7 @@ def _new(
         kind=old.kind,
         goal=old.goal,
         context=old.context,
+        session_key=session_key,
         members=members,
         budgets=_budgets(state),
         deadline=None,
@@ -171,25 +178,21 @@ def _delegated(old: Run) -> dict[str, Any] | None:
     return delegate(given, today).to_json()
 
 
-def _copied(event: Event) -> tuple[EventType, dict[str, Any], str]:
-    """The event as the new log has it: without the old run's working memory."""
+def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
+    """The event as the new log has it: without the old run's working memory.
+
+    What the person said once they do not say again because a program has their words repeated (`own` False).
+    """
     if event.type == EventType.CONTEXT_CHANGED:
         return LEFT_OUT, {"left_out": event.type}, event.agent
     payload = {name: value for name, value in event.payload.items() if name != "context"}
+    if not own and event.type == EventType.MESSAGE_CREATED and payload.get("role") == "user":
+        payload["outside"] = True
     return EventType(event.type), payload, event.agent
 
 
-def _said(by: Any, content: str) -> dict[str, Any]:
-    return {
-        "role": "user",
-        "author": by.get_username(),
-        "message_type": MessageType.STATUS.value,
-        "content": content,
-    }
-
-
 def _copy_calls(old: str, new: str, state: State) -> None:
-    """The ledger of what has been done, for its results. The keys are the new run's: no effect follows."""
+    """The tool calls that have been done, for its results. The keys are the new run's: no effect follows."""
     call_ids: Iterable[str] = list(state.calls)
     keys = [digest("forked", new, call_id) for call_id in call_ids]
     execute(COPY_CALLS, [new, [ids.call_id() for _ in keys], list(call_ids), keys, old])

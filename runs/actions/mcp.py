@@ -64,7 +64,8 @@ def refresh_due() -> int:
         found = list(due.select_for_update(skip_locked=True, no_key=True)[:50])
         McpServer.objects.filter(pk__in=[server.pk for server in found]).update(checked_at=Now())
         for server in found:
-            put.enqueue_task("refresh_mcp_server", server.pk)
+            turn = put.in_background(server.organization_id)
+            put.enqueue_task("refresh_mcp_server", server.pk, turn=turn)
     return len(found)
 
 

@@ -1,12 +1,18 @@
 """A person says something to a run: an answer it waits for, or a word in between."""
 
+from typing import Any
+
 from django.db import transaction
 
 from common.db import rows
+from groups.actors import Actor
+from policy.authority import Verb, can, may
 from runs.actions.signal import Delivered, SignalRefused
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models.choices import EventType, MessageType, WaitKind, WaitOutcome
+from runs.models.choices import EventType, MessageType, RunStatus, WaitKind, WaitOutcome
+from runs.outbound import calls as outbound
+from runs.queue import put
 
 MAX_CONTENT = 100_000  # characters
 
@@ -15,11 +21,18 @@ SELECT correlation_key, tool_call_id FROM runs_wait
 WHERE run_id = %s AND kind = %s AND resolved_at IS NULL ORDER BY id
 """
 
+OFFERED = """
+SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
+WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
+"""
 
-def message(run_id: str, content: str, author: str, correlation_key: str = "") -> Delivered:
+
+def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") -> Delivered:
     """Add the message to the log and answer the oldest open question, or the one named.
 
-    Never decides an approval. Raises RunGone, SignalRefused (RUN_ENDED, EMPTY, TOO_LONG, NO_SUCH_WAIT).
+    What somebody else than the run's own person says is kept as text from outside, and answers nothing.
+    Never decides an approval. Raises NotAllowed, RunGone, SignalRefused (RUN_ENDED, EMPTY, TOO_LONG,
+    NO_SUCH_WAIT).
     """
     content = content.strip()
     if not content:
@@ -28,24 +41,36 @@ def message(run_id: str, content: str, author: str, correlation_key: str = "") -
         raise SignalRefused("TOO_LONG", f"The message is longer than {MAX_CONTENT} characters.")
     with transaction.atomic():
         log = RunLog.lock(run_id)
+        may(actor, Verb.STEER, log)
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
         answers = question(run_id, correlation_key)
-        log.append(
-            EventType.MESSAGE_CREATED,
-            {
-                "role": "user",
-                "author": author,
-                "message_type": MessageType.STATUS.value,
-                "content": content,
-            },
-        )
+        if correlation_key:
+            may(actor, Verb.ANSWER, log)
+        elif not can(actor, Verb.ANSWER, log):
+            answers = None
+        chosen = {"chosen": True} if answers and content in offered(run_id, answers[0]) else {}
+        words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
+        log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
         if answers:
             key, tool_call_id = answers
-            answer = {"answer": content, "author": author}
+            answer = {"answer": content, "author": str(actor), **chosen}
             waits.resolve_open(log, key, WaitOutcome.COMPLETED.value, answer, tool_call_id)
         waits.flush_and_enqueue(log)
+        if log.status == RunStatus.RUNNING and outbound.drop_question(log.id):
+            put.resume(log.id)  # the model is asked again, with this
     return Delivered("delivered" if answers else "kept")
+
+
+def offered(run_id: str, correlation_key: str) -> list[str]:
+    """The answers that the agent has put to a question: its own words, also where the person takes one."""
+    return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
+
+
+def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict[str, Any]:
+    """The payload of words that reach a run: the person's own, or text from outside (`outside`)."""
+    payload = {"role": "user", "author": str(actor), "message_type": kind.value, "content": content}
+    return payload if as_person else {**payload, "outside": True}
 
 
 def question(run_id: str, correlation_key: str) -> tuple[str, str | None] | None:

@@ -4,28 +4,31 @@ from typing import Any
 
 from django.db import transaction
 
-from groups.models import Membership
+from groups.actors import Actor
+from policy.authority import Verb, may
 from runs.actions.signal import SignalRefused
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models import Run, Wait
+from runs.models import Wait
 from runs.models.choices import WaitKind, WaitOutcome
 
 OUTCOMES = ("succeeded", "failed", "retry")
 
 
-def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None, message: str = "") -> None:
+def resolve(
+    run_id: str, call_id: str, outcome: str, actor: Actor, result: Any = None, message: str = ""
+) -> None:
     """Record a person's word; a retry passes policy again. The same word again changes nothing.
 
-    Raises SignalRefused: BAD_OUTCOME, NOT_ENTITLED, NO_SUCH_WAIT, ALREADY_RESOLVED; Run.DoesNotExist.
+    Raises NotAllowed, RunGone, SignalRefused: BAD_OUTCOME, NO_SUCH_WAIT, ALREADY_RESOLVED.
     """
     if outcome not in OUTCOMES:
         raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")
-    check_entitled(Run.objects.select_related("project").get(pk=run_id), by)
     key = f"review-{call_id}"
-    payload = {"outcome": outcome, "result": result, "message": message, "by": by.get_username()}
+    payload = {"outcome": outcome, "result": result, "message": message, "by": str(actor)}
     with transaction.atomic():
         log = RunLog.lock(run_id)
+        may(actor, Verb.RESOLVE_REVIEW, log)
         wait = Wait.objects.filter(run_id=run_id, correlation_key=key, kind=WaitKind.REVIEW).first()
         if wait is None:
             raise SignalRefused("NO_SUCH_WAIT", f"Call {call_id} does not wait for a word on what happened.")
@@ -38,10 +41,3 @@ def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None
 def _again(wait: Wait, outcome: str) -> None:
     if (wait.payload or {}).get("outcome") != outcome:
         raise SignalRefused("ALREADY_RESOLVED", "Somebody has already said otherwise.")
-
-
-def check_entitled(run: Run, by: Any) -> None:
-    """Raises SignalRefused unless `by` sees the project and holds runs.resolve_review."""
-    membership = Membership.objects.seeing(by, run.project)
-    if membership is None or not by.has_perm("runs.resolve_review"):
-        raise SignalRefused("NOT_ENTITLED", "You may not say what became of this call.")

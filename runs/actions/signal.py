@@ -8,11 +8,14 @@ from django.db import transaction
 from common import ids
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row
+from groups.actors import Actor
+from policy.authority import Verb, may
 from policy.terms import APPROVAL_PREFIX
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import WaitKind, WaitOutcome
 
+QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-")
 
 FIND = """
@@ -40,18 +43,20 @@ class Delivered:
     state: str
 
 
-def signal(run_id: str, correlation_key: str, payload: Any = None) -> Delivered:
+def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None) -> Delivered:
     """Resolve the wait with this key, or keep the signal until the run comes to wait for it.
 
     The same signal again is a duplicate and changes nothing; another payload for a key that was
-    resolved is refused. Decisions, children's ends and reviews have ways of their own (RESERVED).
-    Raises RunGone, SignalRefused, NotJson.
+    resolved is refused. Decisions, children's ends and reviews have ways of their own (RESERVED); what a run
+    asks its person nobody else answers, by a signal either.
+    Raises NotAllowed, RunGone, SignalRefused, NotJson.
     """
     if correlation_key.startswith(RESERVED):
         raise SignalRefused("RESERVED_KEY", f"'{correlation_key}' is not resolved by a plain signal.")
     payload = normalise(payload)
     with transaction.atomic():
         log = RunLog.lock(run_id)
+        may(actor, Verb.ANSWER if correlation_key.startswith(QUESTION) else Verb.STEER, log)
         found = row(FIND, [run_id, correlation_key])
         if found and found[0] is not None:
             return _again(correlation_key, payload, found[1])

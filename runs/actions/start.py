@@ -10,7 +10,9 @@ from django.db import transaction
 from common import ids
 from common.db import row
 from groups import routing
+from groups.actors import Actor
 from groups.models import AgentInstance, Project, Role
+from policy.authority import About, Verb, can, may
 from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from runs.log import waits
 from runs.log.log import RunLog
@@ -66,36 +68,41 @@ class NewRun:
     delegated_permissions: dict[str, Any] | None = None
     max_rounds: int = 1
     author: str = ""
+    outside: bool = False  # whether the goal is somebody else's words than the person's
     snapshot: dict[str, Any] = field(default_factory=dict)
 
 
 def start(
     *,
-    user: Any,
+    actor: Actor,
     project: Project,
     goal: str,
     context: str = "",
     session_key: str = "",
     driver: str = Driver.INTERNAL.value,
     group_id: str | None = None,
+    outside: bool = False,
 ) -> str:
-    """Start a run of the user's personal agent; returns its id.
+    """Start a run of the actor's personal agent; returns its id.
 
+    A goal that is not the person's own words is text from outside; `outside`: it repeats such words.
     `group_id`: the person wants this group; the agent is told to escalate to it.
 
-    Raises CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the group
-    UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY; QUEUE_FULL when too many of the organization's runs wait
+    Raises NotAllowed, and CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the
+    group UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY; QUEUE_FULL when too many of the organization's runs wait
     for a worker: try again in QUEUE_RETRY_SECONDS. What runs already is never kept from going on.
     """
     goal = check_text(goal, context)
     with transaction.atomic():
-        agent, now = personal_agent(user, project, queued=True)
+        agent, now = personal_agent(actor.user, project, queued=True)
+        about = About(project.organization_id, project.pk, actor.user_id)
+        may(actor, Verb.START, about)
         snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
         log = create(
             NewRun(
                 organization_id=project.organization_id,
                 project_id=project.id,
-                user_id=user.pk,
+                user_id=actor.user.pk,
                 kind=RunKind.PERSONAL.value,
                 goal=goal,
                 context=context,
@@ -106,7 +113,8 @@ def start(
                 role_id=agent["role_id"],
                 budgets=default_budgets(),
                 deadline=None,
-                author=user.get_username(),
+                author=str(actor),
+                outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
                 snapshot=snapshot,
             ),
             now,
@@ -194,6 +202,7 @@ def create(new: NewRun, now: datetime) -> RunLog:
             "author": new.author,
             "message_type": MessageType.TASK.value,
             "content": new.goal,
+            **({"outside": True} if new.outside else {}),
         },
     )
     if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease

@@ -21,14 +21,17 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from common import times
+from common import redact, times
+from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy.authority import holds
 from runs.actions import decide
 from runs.admin import deciding, edit, recalled, words
 from runs.admin.dashboard import decidable
 from runs.admin.deciding import arguments_of
 from runs.admin.remember import RememberForm, offered
 from runs.admin.run_tree import path as path_to
+from runs.gate import deciders
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
 from runs.tools import toolbox
@@ -95,7 +98,7 @@ class ApprovalAdmin(History, TenantAdmin):
         return format_html(
             '<span class="dp-strong">{}</span> <span class="dp-help">{}</span>'
             '<span class="dp-block">{}</span>',
-            *(run.user, place, Truncator(run.goal).chars(90)),
+            *(run.user, place, Truncator(redact.shown(run.goal)).chars(90)),
         )
 
     @admin.display(description=gettext_lazy("Why"))
@@ -167,6 +170,7 @@ class ApprovalAdmin(History, TenantAdmin):
         elif remember is None:
             remember = RememberForm(arguments_of(approval))
         said, queue = deciding.asking(approval), waiting(request)
+        code, refused = deciding.refusal(approval, actor_at(request, approval))
         context = {
             **self.admin_site.each_context(request),
             "title": _("Approval"),
@@ -176,12 +180,13 @@ class ApprovalAdmin(History, TenantAdmin):
             "approval": approval,
             "run": approval.run,
             "path": path_to(approval.run_id),
-            "refused": deciding.refusal(approval, request.user),
+            "refused": refused,
+            "confirm_first": code == "CONFIRM_FIRST",
             "fate": fate(approval),
             "remember": remember,
             "said": words.visible(str(said.get("content", ""))),
             "recalled": recalled.behind(request, approval.run, said),
-            "origins": deciding.where_from(approval),
+            "origins": deciding.where_from(approval, request.user),
             "alike": deciding.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
             "checkbox": ACTION_CHECKBOX_NAME,
             "fields": edit.fields(*_form_of(approval)),
@@ -198,16 +203,11 @@ class ApprovalAdmin(History, TenantAdmin):
 
     def _decide_one(self, request: HttpRequest, approval: Approval) -> HttpResponse:
         """Decide, and open the next one that waits; what is refused stays on the page, as written."""
-        if not self.has_decide_permission(request):
-            raise PermissionDenied
         queue, remember = waiting(request), None
-        shown_now = request.POST.get("digest") == approval.arguments_digest
         if request.POST.get("decision") == "approve_always":
             remember = RememberForm(arguments_of(approval), request.POST)
-        if not shown_now and not asks_for_what_stands(request, approval):
-            self._say(request, approval, _("It has changed since you opened it: look again."), messages.ERROR)
-        elif self._take(request, approval, request.POST.get("decision", ""), remember):
-            return _to(next_after(queue, approval.pk) or approval.pk)
+        if self._take(request, approval, request.POST.get("decision", ""), remember):
+            return _to(next_after(queue, approval.pk) or newest(approval))
         return self._page(request, approval.pk, remember)
 
     def _take(
@@ -238,21 +238,27 @@ class ApprovalAdmin(History, TenantAdmin):
         reason: str,
         arguments: dict[str, Any] | None = None,
         remember: decide.Remember | None = None,
+        digest: str | None = None,
     ) -> bool:
-        """Take one decision and say what came of it. False when it was refused."""
+        """Take one decision about what the form showed, and say what came of it. False when refused."""
+        digest, actor = digest or request.POST.get("digest"), actor_at(request, approval)
         try:
             if decision == "approve":
-                decided = decide.approve(approval.pk, request.user, reason.strip(), arguments, remember)
+                decided = decide.approve(approval.pk, actor, digest, reason.strip(), arguments, remember)
             elif decision == "reject":
-                decided = decide.reject(approval.pk, request.user, reason)
+                decided = decide.reject(approval.pk, actor, digest, reason)
             else:
                 self._say(request, approval, _("Say whether to approve or to reject."), messages.ERROR)
                 return False
         except decide.DecisionRefused as refused:
+            if refused.code == "NOT_ENTITLED" and not self.has_decide_permission(request):
+                raise PermissionDenied(refused.message) from None
             self._say(request, approval, _(refused.message), messages.ERROR)
             return False
         if decided.status == ApprovalStatus.PENDING:
             said = _("Your approval counts; {count} people have to approve.")
+            if decided.pk != approval.pk and not decided.decisions.filter(user=actor.user).exists():
+                said = _("Changed; with these arguments somebody else has to decide.")
             self._say(request, approval, said.format(count=decided.deciders_needed), messages.SUCCESS)
         elif decided.decided_by_id != request.user.pk:
             said = _("{who} has meanwhile decided the same; nothing changed.")
@@ -324,14 +330,18 @@ class ApprovalAdmin(History, TenantAdmin):
         self, request: HttpRequest, approvals: list[Approval], decision: str, reason: str
     ) -> HttpResponse | None:
         for approval in approvals:
-            if request.POST.get(f"digest-{approval.pk}") != approval.arguments_digest:
-                self._say(request, approval, _("Changed since it was shown, so not decided."), messages.ERROR)
-            else:
-                self._decide(request, approval, decision, reason)
+            digest = request.POST.get(f"digest-{approval.pk}", "")
+            self._decide(request, approval, decision, reason, digest=digest)
         return None
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.decide_approval"))
+        """Whether the actions are offered; each approval is decided, or refused, by itself."""
+        return any(holds(actor, deciders.PERMISSION) for actor in actors_of(request))
+
+
+def actor_at(request: HttpRequest, approval: Approval) -> Actor:
+    """Whoever is signed in, as a member of the approval's organization."""
+    return Actor.of_request(request, approval.organization_id)
 
 
 def waiting(request: HttpRequest) -> list[str]:
@@ -346,6 +356,12 @@ def next_after(queue: Sequence[str], current: str) -> str | None:
         return None
     at = queue.index(current) if current in queue else 0
     return others[at] if at < len(others) else others[0]
+
+
+def newest(approval: Approval) -> str:
+    """The id of the last approval of the same call: the one about changed arguments, where they were."""
+    same = Approval.objects.filter(tool_call_id=approval.tool_call_id).order_by("-id")
+    return str(same.values_list("pk", flat=True)[0])
 
 
 def fate(approval: Approval) -> str:
@@ -383,14 +399,3 @@ def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[st
     if not isinstance(arguments, dict):
         raise edit.NotReadable(_("The arguments are a JSON object; nothing was decided."))
     return arguments
-
-
-def asks_for_what_stands(request: HttpRequest, approval: Approval) -> bool:
-    """Whether the form's changed arguments are the ones that stand already: sent twice, as a rule."""
-    decision = request.POST.get("decision", "")
-    if decision not in ("approve_edited", "approve_fields") or approval.edited_arguments is None:
-        return False
-    try:
-        return bool(_changed(request, approval, decision) == approval.edited_arguments)
-    except edit.NotReadable:
-        return False

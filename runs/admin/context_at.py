@@ -40,9 +40,10 @@ def seen(request: HttpRequest, run: Run) -> Seen | None:
         raise Http404
     seq = None if at == LATEST else max(int(at), 1)
     try:
-        moment = view_at(run.pk, seq, request.GET.get("agent") or None)
+        found = view_at(run.pk, seq, request.GET.get("agent") or None)
     except (NoSuchAgent, RunGone):
         raise Http404 from None
+    moment = found.shown(run.user_id == request.user.pk)
     rendered = moment.rendered
     return Seen(
         agent=moment.agent,

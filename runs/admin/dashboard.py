@@ -2,6 +2,8 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.apps import apps
@@ -17,9 +19,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common import times
+from groups.actors import actors_of
+from policy.authority import Verb, visible
 from runs.admin import charts, words
+from runs.gate import deciders
 from runs.models import Approval, Run, Wait
-from runs.models.choices import ACTIVE, ApprovalEffect, ApprovalStatus, RunStatus, WaitKind
+from runs.models.choices import ACTIVE, RunStatus, WaitKind
 
 SHOWN = 6  # rows of each short list
 
@@ -31,12 +36,10 @@ def mine(request: HttpRequest, model: Any) -> QuerySet[Any]:
 
 
 def decidable(request: HttpRequest) -> QuerySet[Approval]:
-    """The pending approvals this person could decide."""
-    if not request.user.has_perm("runs.decide_approval"):
-        return Approval.objects.none()
-    own = Q(effect=ApprovalEffect.REQUIRE_HUMAN, run__user=request.user)
-    pending = mine(request, Approval).filter(status=ApprovalStatus.PENDING)
-    return pending.exclude(own & Q(run__project__allow_self_approval=False))
+    """The pending approvals that wait for this person."""
+    rows = mine(request, Approval)
+    mine_of = [deciders.waits_for(actor) for actor in actors_of(request)]
+    return rows.filter(reduce(or_, mine_of)) if mine_of else rows.none()
 
 
 def pending_badge(request: HttpRequest) -> int:
@@ -171,10 +174,14 @@ def _learnt(request: HttpRequest, now: Any) -> list[dict[str, Any]]:
 
 def _questions(request: HttpRequest) -> list[Run]:
     """My runs that ask me something."""
-    asking = Wait.objects.filter(kind=WaitKind.INPUT, resolved_at=None, run__user_id=request.user.pk or 0)
     if not request.user.has_perm("runs.view_run"):
         return []
-    return list(mine(request, Run).filter(pk__in=asking.values("run_id"))[:SHOWN])
+    asking = Wait.objects.filter(kind=WaitKind.INPUT, resolved_at=None).values("run_id")
+    runs = Run.objects.filter(pk__in=asking)
+    keys = [visible(actor, Verb.ANSWER, runs).values("pk") for actor in actors_of(request)]
+    if not keys:
+        return []
+    return list(mine(request, Run).filter(reduce(or_, (Q(pk__in=some) for some in keys)))[:SHOWN])
 
 
 def _row(run: Run) -> dict[str, Any]:

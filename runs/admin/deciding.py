@@ -8,10 +8,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from groups.actors import Actor
 from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.admin import words
 from runs.gate.origins import Origin, Origins, origins
+from runs.gate.origins import shown as shown_to
 from runs.models import Approval, RunEvent
 from runs.models.choices import ApprovalEffect, ApprovalStatus, EventType
 from runs.tools import toolbox
@@ -65,6 +67,8 @@ def shown(approvals: Sequence[Approval], compare: bool = False) -> list[Shown]:
 
 def arguments_of(approval: Approval) -> Any:
     """What would run: the call's effective arguments, or as a decider changed them."""
+    if approval.replaced_arguments is not None:
+        return approval.replaced_arguments
     if approval.edited_arguments is not None:
         return approval.edited_arguments
     return approval.tool_call.effective_arguments
@@ -114,9 +118,9 @@ def risk_of(approval: Approval) -> str:
     return found.risk_level if found else "high"
 
 
-def where_from(approval: Approval) -> Origins:
+def where_from(approval: Approval, reader: Any) -> Origins:
     """Where the call's values came from, with invisible characters shown."""
-    found = origins(approval)
+    found = shown_to(origins(approval), own=approval.run.user_id == reader.pk)
     return replace(found, values=tuple(map(_visible, found.values)))
 
 
@@ -156,13 +160,13 @@ def single_only(approval: Approval, like: bool = False) -> str:
     return ""
 
 
-def refusal(approval: Approval, user: Any) -> str:
-    """Why this person cannot decide this, in words; empty when they can."""
+def refusal(approval: Approval, actor: Actor) -> tuple[str, str]:
+    """The code of why this person cannot decide this, and the words; empty when they can."""
     try:
-        decide.entitled(approval, user)
+        decide.check_entitled(approval, actor)
     except decide.DecisionRefused as refused:
-        return _(refused.message)
-    return ""
+        return refused.code, _(refused.message)
+    return "", ""
 
 
 def asking(approval: Approval) -> dict[str, Any]:

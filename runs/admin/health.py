@@ -5,11 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from common.db import row
 from runs.admin.dashboard import link_to
 from runs.models.choices import RunStatus
+from runs.observe import outbound
 
+NO_CARRIER = gettext_lazy("Start one with: python manage.py carrier")
 LATE = 30  # seconds a message may be due before something is wrong
 
 # One look at everything; each part reads an index of its own.
@@ -23,7 +26,7 @@ SELECT clock_timestamp(),
   (SELECT count(*) FROM runs_run WHERE status = 'running' AND lease_expires_at < clock_timestamp()),
   (SELECT count(*) FROM runs_toolcall WHERE lease_expires_at IS NOT NULL),
   (SELECT count(*) FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp()),
-  (SELECT count(*) FROM runs_approvalnotice WHERE sent_at IS NULL)
+  (SELECT count(*) FROM runs_approvalnotice WHERE status IN ('pending', 'sending'))
 """
 
 
@@ -36,10 +39,12 @@ class Health:
     advice: str
     oldest: datetime | None
     figures: list[dict[str, Any]]
+    calls: list[outbound.Calls]
+    troubled: list[outbound.Troubled]
 
 
 def look() -> Health:
-    """The queue as it is now: one query."""
+    """The queue, and what carriers are at, as they are now."""
     now, due, oldest, held, pending, running, lost, calls, overdue, notices = row(LOOK)
     late = oldest is not None and (now - oldest).total_seconds() > LATE
     runs = "runs_run_changelist"
@@ -53,7 +58,21 @@ def look() -> Health:
         _figure(_("Waits overdue"), overdue, _("ended by the next sweep"), "", "warn" if overdue else ""),
         _figure(_("Notices unsent"), notices, _("e-mail about approvals"), "", ""),
     ]
-    return Health(*_verdict(late, lost, overdue), oldest, figures)
+    calls, carriers = outbound.calls(), outbound.carriers()
+    figures += _carried(calls, carriers)
+    verdict = _verdict(late, lost, overdue)
+    if calls and not carriers and verdict[1] != "bad":
+        verdict = _("Calls wait and nobody carries them."), "bad", str(NO_CARRIER)
+    return Health(*verdict, oldest, figures, calls, outbound.troubled())
+
+
+def _carried(calls: list[outbound.Calls], carriers: int) -> list[dict[str, Any]]:
+    under_way, waiting = sum(call.under_way for call in calls), sum(call.waiting for call in calls)
+    return [
+        _figure(_("Carriers"), carriers, _("carry calls of models and tools"), "", ""),
+        _figure(_("Calls under way"), under_way, _("a carrier has them"), "", ""),
+        _figure(_("Calls waiting"), waiting, _("for a carrier, a limit or a pause"), "", ""),
+    ]
 
 
 def _verdict(late: bool, lost: int, overdue: int) -> tuple[str, str, str]:

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
@@ -14,9 +13,10 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
-from common import redact
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy import unknown
 from runs.admin import health
+from runs.admin.masking import WithoutSecrets
 from runs.admin.policy_pages import PolicyPages
 from runs.models import (
     ApprovalDecision,
@@ -28,17 +28,6 @@ from runs.models import (
     Wait,
     WorkerGroup,
 )
-
-
-class WithoutSecrets:
-    """What fields named like secrets hold is masked; nobody saves such a row."""
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
-        for field in found._meta.fields if found is not None else ():
-            if isinstance(field, JSONField):
-                setattr(found, field.name, redact.masked(getattr(found, field.name)))
-        return found
 
 
 class RowsOfRuns(WithoutSecrets, History, TenantAdmin):
@@ -110,8 +99,8 @@ class ApprovalDecisionAdmin(RowsOfRuns):
 class ApprovalNoticeAdmin(RowsOfRuns):
     project_lookup = "approval__run__project_id"
     raw_id_fields = ("approval",)
-    list_display = ("approval", "user", "sent_at", "created_at")
-    list_filter = (("sent_at", admin.EmptyFieldListFilter), ("user", Related))
+    list_display = ("approval", "user", "status", "sent_at", "created_at")
+    list_filter = ("status", ("user", Related))
     list_select_related = ("approval__tool_call", "approval__run", "user")
     search_fields = ("approval__id__exact", "user__username")
     search_help_text = gettext_lazy("An approval's id, or a person")
@@ -153,7 +142,12 @@ class QueueMessageAdmin(OfInstallation):
         """Whether the queue is well, and what to do where it is not."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        context = {**self.admin_site.each_context(request), "title": _("Queue"), "health": health.look()}
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Queue"),
+            "health": health.look(),
+            "unknown": unknown.everywhere(),
+        }
         return TemplateResponse(request, "admin/runs/health.html", context)
 
 

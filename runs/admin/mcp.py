@@ -111,7 +111,7 @@ class McpServerAdmin(TenantAdmin):
             self._refresh(request, server)
 
     def has_refresh_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.refresh_mcpserver"))
+        return bool(request.user.has_perm("runs.refresh_mcpserver")) and self.arranges(request)
 
     def _refresh(self, request: HttpRequest, server: McpServer) -> None:
         problem = mcp.refresh(server)
@@ -192,7 +192,7 @@ class McpToolAdmin(TenantAdmin):
         return None
 
     def has_accept_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.accept_mcptool"))
+        return bool(request.user.has_perm("runs.accept_mcptool")) and self.arranges(request)
 
     def _look(self, request: HttpRequest, tools: list[McpTool], title: str) -> HttpResponse:
         acceptable = [tool for tool in tools if tool.state in ACCEPTABLE]

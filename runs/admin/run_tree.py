@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common import times
+from common import redact, times
 from common.db import from_json, row, rows
 from runs.admin import words
 from runs.models.choices import ACTIVE, RunKind, RunStatus
@@ -132,7 +132,9 @@ def stamp(root_id: str, organization_id: str) -> tuple[str, bool]:
 
 def path(run_id: str) -> list[dict[str, Any]]:
     """The runs from the root down to this one."""
-    return [{"id": id, "goal": goal, "group": group} for id, goal, group in rows(PATH, [run_id])]
+    return [
+        {"id": id, "goal": redact.shown(goal), "group": group} for id, goal, group in rows(PATH, [run_id])
+    ]
 
 
 def run_tree(root_id: str, organization_id: str, current: str, shown: int = SHOWN_CHILDREN) -> RunTree:
@@ -160,7 +162,7 @@ def _kin(values: Any) -> Kin:
         kind=kind,
         status=status,
         waiting_reason=reason,
-        goal=goal,
+        goal=redact.shown(goal),
         group=group,
         role=role,
         tokens=words.tokens(from_json(usage)),

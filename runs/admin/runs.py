@@ -20,8 +20,12 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from common import times
+from common import redact, times
+from common.api import slots
+from common.api.errors import Problem
+from groups.actors import Actor
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy.authority import NotAllowed, Verb, can
 from runs.actions.cancel import cancel
 from runs.actions.fork import fork, point
 from runs.actions.message import message
@@ -31,12 +35,15 @@ from runs.actions.start import CannotStart, start
 from runs.admin import recalled, words
 from runs.admin.ask import AskForm
 from runs.admin.context_at import seen
+from runs.admin.masking import WithoutSecrets
+from runs.admin.remedy import remedy
 from runs.admin.run_tree import MOST, SHOWN_CHILDREN, run_tree, stamp
 from runs.admin.run_tree import path as path_to
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
+from runs.api.readers import Reader
 from runs.log.log import AlreadyEnded, RunGone
-from runs.models import Approval, Run, ToolCall, Wait
+from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 
 PARTS = ("summary", "tree", "timeline")  # of a run's page, refreshed while it is active
@@ -103,7 +110,7 @@ class RootFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(History, TenantAdmin):
+class RunAdmin(WithoutSecrets, History, TenantAdmin):
     project_lookup = "project_id"
     fixed = ()
     list_display = (
@@ -142,7 +149,8 @@ class RunAdmin(History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Goal"), ordering="goal")
     def goal_start(self, run: Run) -> str:
-        return run.goal[:90] + ("…" if len(run.goal) > 90 else "")
+        goal = redact.shown(run.goal)
+        return goal[:90] + ("…" if len(goal) > 90 else "")
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, run: Run) -> str:
@@ -177,6 +185,7 @@ class RunAdmin(History, TenantAdmin):
             path("<str:object_id>/live/", wrap(require_safe(self.live_view)), name="runs_run_live"),
             path("<str:object_id>/stream/", wrap(require_safe(self.stream_view)), name="runs_run_stream"),
             path("<str:object_id>/fork/<int:seq>/", wrap(self.fork_view), name="runs_run_fork"),
+            path("<str:object_id>/again/", wrap(require_POST(self.again_view)), name="runs_run_again"),
             path("<str:object_id>/cancel/", wrap(self.cancel_view), name="runs_run_cancel"),
             path("<str:object_id>/resolve/", post(self.resolve_view), name="runs_run_resolve"),
             path("<str:object_id>/say/", post(self.say_view), name="runs_run_say"),
@@ -195,8 +204,9 @@ class RunAdmin(History, TenantAdmin):
             "title": _("Run"),
             "subtitle": None,
             "opts": self.opts,
-            "may_cancel": request.user.has_perm("runs.cancel_run"),
-            "may_say": self._may_say(request),
+            "may_cancel": can(actor_at(request, run), Verb.CANCEL, run),
+            "may_say": can(actor_at(request, run), Verb.STEER, run),
+            "speaks": can(actor_at(request, run), Verb.SPEAK_AS_PERSON, run),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/runs/run/page.html", context)
@@ -219,9 +229,17 @@ class RunAdmin(History, TenantAdmin):
     def stream_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """What happens in the run and below it, as the API streams it; the page reads it as hints."""
         run = self.visible_or_404(request, object_id)
+        last = request.GET.get("last_event_id", "")
+        if stream.told_all(run, True, last):
+            return HttpResponse(status=204)
+        try:
+            slot = slots.take(request.user, None)
+        except Problem as refused:  # the page looks by itself from time to time
+            return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
+        cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)
+        events = stream.events(cursor, last, Reader.of_admin(request, run), slot)
         if not connection.in_atomic_block:
             connection.close()  # a stream holds none
-        events = stream.events(stream.TreeCursor(run.pk, run.root_id), request.GET.get("last_event_id", ""))
         headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
 
@@ -239,7 +257,8 @@ class RunAdmin(History, TenantAdmin):
         tree = run_tree(run.root_id, run.organization_id, run.pk, shown_children)
         below = [one.id for one in tree.here if one.id != run.pk]
         asked = questions(run, [wait.correlation_key for wait in inputs])
-        story = timeline(run, below, tree.events, shown_events)
+        own = run.user_id == request.user.pk
+        story = timeline(run, below, tree.events, shown_events, own)
         recalled.fill(request, run, story.entries)
         return {
             "run": run,
@@ -258,20 +277,23 @@ class RunAdmin(History, TenantAdmin):
             "keep": _kept(request, "events", "children"),
             "questions": [(wait, asked.get(wait.correlation_key, "")) for wait in inputs],
             "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
-            "may_resolve": request.user.has_perm("runs.resolve_review"),
-            "may_fork": self._may_fork(request, run),
+            "may_resolve": can(actor_at(request, run), Verb.RESOLVE_REVIEW, run),
+            "may_fork": can(actor_at(request, run), Verb.FORK, run),
+            "remedy": remedy(run),
+            "may_run_again": can(actor_at(request, run), Verb.FORK, run) and run.depth == 0,
             "approvals": list(approvals),
         }
 
     def ask_view(self, request: HttpRequest) -> HttpResponse:
         """Ask one's agent; the answer is the run's page."""
-        if not request.user.has_perm("runs.start_run"):
+        if not request.user.has_perm("runs.start_run"):  # who is no member is told so on the page
             raise PermissionDenied
         form = AskForm(request, request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
-                run_id = start(user=request.user, **form.cleaned_data)
-            except CannotStart as refused:
+                organization_id = form.cleaned_data["project"].organization_id
+                run_id = start(actor=Actor.of_request(request, organization_id), **form.cleaned_data)
+            except (CannotStart, NotAllowed) as refused:
                 form.add_error(None, _(refused.message))
             else:
                 if not request.user.has_perm("runs.view_run"):
@@ -286,13 +308,13 @@ class RunAdmin(History, TenantAdmin):
     def say_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say something to a run, or answer what it asks."""
         run = self.visible_or_404(request, object_id)
-        if not self._may_say(request):
-            raise PermissionDenied
         content = request.POST.get("content", "")
         key = request.POST.get("correlation_key", "")
         to = self._spoken_to(request, run)
         try:
-            said = message(to.pk, content, str(request.user), key if to.pk == run.pk else "")
+            said = message(to.pk, content, actor_at(request, to), key if to.pk == run.pk else "")
+        except NotAllowed as refused:
+            raise PermissionDenied(refused.message) from None
         except SignalRefused as refused:
             self.message_user(request, _(refused.message), messages.ERROR)
         else:
@@ -304,13 +326,13 @@ class RunAdmin(History, TenantAdmin):
     def resolve_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say what became of an interrupted call."""
         run = self.visible_or_404(request, object_id)
-        if not request.user.has_perm("runs.resolve_review"):
-            raise PermissionDenied
         call_id, outcome = request.POST.get("call_id", ""), request.POST.get("outcome", "")
         said = request.POST.get("message", "").strip()
         result = said if outcome == "succeeded" else None
         try:
-            resolve(run.pk, call_id, outcome, request.user, result=result, message=said)
+            resolve(run.pk, call_id, outcome, actor_at(request, run), result=result, message=said)
+        except NotAllowed as refused:
+            raise PermissionDenied(refused.message) from None
         except SignalRefused as refused:
             self.message_user(request, _(refused.message), messages.ERROR)
         else:
@@ -320,7 +342,7 @@ class RunAdmin(History, TenantAdmin):
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask once more, then cancel the run and all below it."""
         run = self.visible_or_404(request, object_id)
-        if not request.user.has_perm("runs.cancel_run"):
+        if not can(actor_at(request, run), Verb.CANCEL, run):
             raise PermissionDenied
         if request.method != "POST":
             tree = run_tree(run.root_id, run.organization_id, run.pk)
@@ -333,7 +355,7 @@ class RunAdmin(History, TenantAdmin):
             }
             return TemplateResponse(request, "admin/runs/run/cancel.html", context)
         try:
-            cancel(run.pk, by=str(request.user), reason=request.POST.get("reason", "").strip()[:1000])
+            cancel(run.pk, actor_at(request, run), reason=request.POST.get("reason", "").strip()[:1000])
         except (AlreadyEnded, RunGone) as refused:
             self.message_user(request, str(refused), messages.ERROR)
         else:
@@ -351,15 +373,15 @@ class RunAdmin(History, TenantAdmin):
     def fork_view(self, request: HttpRequest, object_id: str, seq: int) -> HttpResponse:
         """Say what running again from an event means, then do it; the answer is the new run's page."""
         run = self.visible_or_404(request, object_id)
-        if not self._may_fork(request, run):
+        if not can(actor_at(request, run), Verb.FORK, run):
             raise PermissionDenied
         problem = ""
         try:
             if request.method == "POST":
-                new = fork(run.pk, seq, request.user, request.POST.get("content", ""))
+                new = fork(run.pk, seq, actor_at(request, run), request.POST.get("content", ""))
                 self.message_user(request, _("A new run goes on from there; the old one stays."))
                 return redirect("admin:runs_run_change", new)
-            point(run, seq, request.user)
+            point(run, seq, actor_at(request, run))
         except CannotStart as refused:
             problem = _(refused.message)
         context = {
@@ -372,12 +394,32 @@ class RunAdmin(History, TenantAdmin):
         }
         return TemplateResponse(request, "admin/runs/run/fork.html", context)
 
-    def _may_fork(self, request: HttpRequest, run: Run) -> bool:
-        """Whoever may ask an agent, and only for a run that works for them."""
-        return bool(request.user.has_perm("runs.start_run") and run.user_id == request.user.pk)
+    def again_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """The same goal once more, with today's roles, models and limits."""
+        run = self.visible_or_404(request, object_id)
+        actor = actor_at(request, run)
+        if not can(actor, Verb.FORK, run) or run.depth:
+            raise PermissionDenied
+        first = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
+        group = (first.get("escalate_to") or {}).get("group_id")
+        try:
+            new = start(
+                actor=actor,
+                project=run.project,
+                goal=run.goal,
+                context=run.context,
+                session_key=run.session_key,
+                group_id=group,
+            )
+        except CannotStart as refused:
+            self.message_user(request, _(refused.message), messages.ERROR)
+            return _to(run)
+        return redirect("admin:runs_run_change", new)
 
-    def _may_say(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.start_run"))
+
+def actor_at(request: HttpRequest, run: Run) -> Actor:
+    """Whoever is signed in, as a member of the run's organization."""
+    return Actor.of_request(request, run.organization_id)
 
 
 def _to(run: Run) -> HttpResponseRedirect:

@@ -8,12 +8,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from common import times
+from common import redact, times
 from runs.actions.fork import POINTS
 from runs.admin import words
 from runs.admin.words import Line
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, WaitKind, WaitOutcome
+from runs.observe import showing
+from runs.tools.base import ESCALATE
 
 SHOWN_EVENTS = 200
 MOST_EVENTS = 5_000
@@ -37,6 +39,7 @@ TITLES = {
     EventType.TOOL_WAITS: gettext_lazy("Waits for an answer"),
     EventType.TOOL_REQUIRES_APPROVAL: gettext_lazy("Needs an approval"),
     EventType.TOOL_APPROVED: gettext_lazy("Approved"),
+    EventType.APPROVAL_EDITED: gettext_lazy("A decider changed the arguments"),
     EventType.TOOL_REJECTED: gettext_lazy("Rejected"),
     EventType.TOOL_EXPIRED: gettext_lazy("Nobody decided in time"),
     EventType.TOOL_OUTCOME_UNKNOWN: gettext_lazy("Interrupted: somebody has to say what happened"),
@@ -52,6 +55,7 @@ REASONS = {
     WaitKind.INPUT: gettext_lazy("for an answer"),
     WaitKind.REVIEW: gettext_lazy("for word on what happened"),
     WaitKind.TIMER: gettext_lazy("for a point in time"),
+    WaitKind.SIGNAL: gettext_lazy("for a signal"),
 }
 LEFT_OUT = gettext_lazy("Changed its working memory (not carried over)")
 BAD = {
@@ -135,11 +139,17 @@ Lanes = dict[str, tuple[str, int]]  # agent -> name, lane
 Call = tuple[str, str]  # run, call id
 
 
-def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = SHOWN_EVENTS) -> Timeline:
-    """The last `shown` of `total` events of the run and the runs `below` it: three queries."""
+def timeline(
+    run: Run, below: Sequence[str] = (), total: int = 0, shown: int = SHOWN_EVENTS, own: bool = False
+) -> Timeline:
+    """The last `shown` of `total` events of the run and the runs `below` it: three queries. `own`: for the
+    person the run works for.
+    """
     shown = max(1, min(shown, MOST_EVENTS))
     latest = RunEvent.objects.filter(run_id__in=[run.pk, *below]).order_by("-created_at", "-run_id", "-seq")
     events = list(latest[:shown])[::-1]
+    for event in events:
+        event.payload = showing.payload(event.type, event.payload, own)
     if not events:
         return Timeline([], 0, [])
     created = _created(events)
@@ -153,10 +163,12 @@ def timeline(run: Run, below: Sequence[str] = (), total: int = 0, shown: int = S
         call = calls.get(key)
         if call and key not in carded:
             carded.add(key)
-            entry.card = _card(call, facts.get(key, {}))
+            entry.card = _card(call, facts.get(key, {}), own)
             entry.detail = ""
         elif call:
             entry.detail = entry.detail or call.tool
+            if entry.type == EventType.TOOL_COMPLETED and failed_inside(call):
+                entry.tone = "bad"
         entries.append(entry)
     legend = sorted({(lane, name) for name, lane in lanes.values()})
     last = f"{events[-1].run_id}:{events[-1].seq}"
@@ -185,7 +197,7 @@ def _lanes(events: list[RunEvent], created: dict[str, dict[str, Any]]) -> Lanes:
 
 
 def _calls(events: list[RunEvent]) -> dict[Call, ToolCall]:
-    """The ledger's rows of the calls these events speak of."""
+    """The tool calls these events speak of."""
     keys = {(event.run_id, event.payload["call_id"]) for event in events if "call_id" in event.payload}
     found = ToolCall.objects.filter(run_id__in={key[0] for key in keys}, call_id__in={key[1] for key in keys})
     return {(call.run_id, call.call_id): call for call in found}
@@ -266,7 +278,7 @@ def _detail(type: EventType, payload: dict[str, Any]) -> str:
     return ""
 
 
-def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
+def _card(call: ToolCall, facts: dict[str, Any], own: bool) -> Card:
     decision = facts.get("decision") or {}
     asked = facts.get("asked") or {}
     blocked = facts.get("blocked") or {}
@@ -277,20 +289,27 @@ def _card(call: ToolCall, facts: dict[str, Any]) -> Card:
     else:
         said = str(EFFECTS.get(str(decision.get("effect")), ""))
     changed = call.arguments != call.effective_arguments
+    brought_nothing = failed_inside(call)
     return Card(
         tool=call.tool,
         status=call.status,
-        status_label=str(call.get_status_display()),
-        tone=words.tone(call.status),
-        arguments=words.shown(call.effective_arguments),
-        asked=words.shown(call.arguments) if changed else [],
+        status_label=_("The group failed") if brought_nothing else str(call.get_status_display()),
+        tone="bad" if brought_nothing else words.tone(call.status),
+        arguments=words.shown(showing.call(call.tool, call.effective_arguments, own)),
+        asked=words.shown(showing.call(call.tool, call.arguments, own)) if changed else [],
         decision=said,
-        rule=str(blocked.get("rule") or asked.get("rule") or decision.get("rule") or ""),
-        result=words.shown(call.result) if call.result is not None else [],
+        rule=str((blocked or asked).get("decision", decision).get("rule") or ""),
+        result=words.shown(showing.call(call.tool, call.result, own)) if call.result is not None else [],
         error=words.shown(call.error) if call.error else [],
         duration=times.between(call.created_at, call.ended_at),
         approval=str(asked.get("approval", "")),
     )
+
+
+def failed_inside(call: ToolCall) -> bool:
+    """Whether the call succeeded only in asking a group, and the group failed or was cancelled."""
+    result = call.result
+    return call.tool == ESCALATE and isinstance(result, dict) and result.get("success") is False
 
 
 EFFECTS = {"allow": gettext_lazy("Allowed"), "deny": gettext_lazy("Denied")}
@@ -311,4 +330,4 @@ def questions(run: Run, keys: Sequence[str]) -> dict[str, str]:
         return {}
     asked = RunEvent.objects.filter(run=run, type=EventType.TOOL_WAITS, payload__correlation_key__in=keys)
     payloads = asked.order_by("seq").values_list("payload", flat=True)
-    return {str(said["correlation_key"]): str(said.get("question", "")) for said in payloads}
+    return {str(said["correlation_key"]): redact.shown(str(said.get("question", ""))) for said in payloads}

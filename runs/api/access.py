@@ -1,17 +1,15 @@
-"""Which runs and approvals somebody sees, and who may steer a run."""
-
-from typing import Any
+"""Which runs and approvals somebody sees."""
 
 from django.db.models import Prefetch, QuerySet
 
-from common.api.errors import Problem
+from groups.actors import Actor
 from groups.api.access import visible
 from groups.models import Membership
+from policy.authority import holds
 from runs.models import Approval, ApprovalDecision, Run, Wait
 from runs.models.choices import ApprovalStatus
 
 DECIDE = "runs.decide_approval"
-CANCEL = "runs.cancel_run"
 
 
 def runs(membership: Membership) -> QuerySet[Run]:
@@ -29,21 +27,11 @@ def with_waits(runs: QuerySet[Run]) -> QuerySet[Run]:
     )
 
 
-def approvals(membership: Membership, user: Any) -> QuerySet[Approval]:
+def approvals(actor: Actor) -> QuerySet[Approval]:
     """All of the member's projects for those who may decide; for others those of their own runs."""
     words = Prefetch("decisions", ApprovalDecision.objects.select_related("user").order_by("id"))
     whole = Approval.objects.select_related("run__user", "tool_call", "decided_by").prefetch_related(words)
-    found = visible(whole, membership, "run__project_id")
-    return found if user.has_perm(DECIDE) else found.filter(run__user=user)
-
-
-def check_drives(run: Run, user: Any) -> None:
-    """Calls are made with the rights of the run's user, so nobody else makes them. Raises Problem."""
-    if run.user_id != user.pk:
-        raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; only their own agent drives it.")
-
-
-def check_may_steer(run: Run, user: Any) -> None:
-    """A run is spoken to and cancelled by whoever it works for, and by those with the permission."""
-    if run.user_id != user.pk and not user.has_perm(CANCEL):
-        raise Problem(403, "NOT_ENTITLED", "This is somebody else's run; you may look, but not steer it.")
+    if actor.membership is None:
+        return whole.none()
+    found = visible(whole, actor.membership, "run__project_id")
+    return found if holds(actor, DECIDE) else found.filter(run__user=actor.user)

@@ -15,25 +15,34 @@ from runs.api import access
 from runs.api.filters import ApprovalFilter
 from runs.api.refusals import as_problems
 from runs.api.serializers import ApprovalSerializer, ApproveSerializer, OriginsSerializer, RejectSerializer
-from runs.gate.origins import origins
+from runs.gate.origins import origins, shown
 from runs.models import Approval
 
 REFUSALS = {
     403: {
         "NOT_ENTITLED": "You may not decide approvals of this project.",
-        "HUMAN_ONLY": "Only a person can decide this; a service account cannot.",
+        "HUMAN_ONLY": "Only a person can decide this, signed in to Deputy's own pages.",
+        "CONFIRM_FIRST": "A person has to decide this, and your session was not confirmed lately.",
         "OWN_RUN": "You cannot decide this for your own run.",
     },
     409: {
         "ALREADY_DECIDED": "It was decided otherwise, or is no longer open.",
         "EXPIRED": "The time to decide is over.",
+        "CHANGED": "What would run is not what you have seen; `approval` names a newer one, if there is one.",
     },
+    428: {"DIGEST_MISSING": "Say which arguments you decide about."},
 }
 
 EDITS = {
     "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; `errors` says where.",
     "POLICY_DENIES": "With these arguments policy denies the call; the approval stays open.",
 }
+
+
+def seen(request: Any, asked: dict[str, Any]) -> str | None:
+    """The digest of the arguments the asker has seen, from the body or If-Match."""
+    named: str | None = asked.get("arguments_digest")
+    return named or request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"') or None
 
 
 class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
@@ -44,7 +53,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     area = "approvals"
 
     def get_queryset(self) -> QuerySet[Approval]:
-        return access.approvals(self.request.membership, self.request.user)
+        return access.approvals(self.request.actor)
 
     @documented(
         "Approvals, the newest first",
@@ -65,19 +74,31 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     @action(detail=True, methods=["get"])
     def origins(self, request: Any, pk: str) -> Response:
         approval = self.get_object_or_404(self.get_queryset(), pk=pk)
-        return Response(OriginsSerializer(origins(approval)).data)
+        found = shown(origins(approval), own=approval.run.user_id == request.user.pk)
+        return Response(OriginsSerializer(found).data)
 
     @documented(
         "Let the call run",
         ApprovalSerializer,
         request=ApproveSerializer,
         refusals={**REFUSALS, 422: EDITS},
-        description="As asked for, or with other `arguments`. Stays pending until `deciders_needed` agree.",
+        description=(
+            "As asked for, or with other `arguments`. Stays pending until `deciders_needed` agree. Say which "
+            "arguments you have seen: their `arguments_digest`, in the body or as `If-Match`. Other "
+            "`arguments` make a new approval with a demand of its own; the answer is that one."
+        ),
         examples=[
-            OpenApiExample("Approve", value={"reason": "Agreed with Ines."}, request_only=True),
+            OpenApiExample(
+                "Approve",
+                value={"arguments_digest": "9f2c…", "reason": "Agreed with Ines."},
+                request_only=True,
+            ),
             OpenApiExample(
                 "Approve with other arguments",
-                value={"arguments": {"to": ["ines@example.org"], "subject": "Prices", "body": "…"}},
+                value={
+                    "arguments_digest": "9f2c…",
+                    "arguments": {"to": ["ines@example.org"], "subject": "Prices", "body": "…"},
+                },
                 request_only=True,
             ),
         ],
@@ -88,14 +109,15 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         remember = asked.get("remember")
         approval = self.get_object_or_404(self.get_queryset(), pk=pk)
         with as_problems():
-            decide.approve(
+            decided = decide.approve(
                 approval.pk,
-                request.user,
+                request.actor,
+                seen(request, asked),
                 asked["reason"],
                 asked.get("arguments"),
                 decide.Remember(**{**remember, "fixed": tuple(remember["fixed"])}) if remember else None,
             )
-        return self._shown(pk)
+        return self._shown(decided.pk)
 
     @documented("Refuse the call", ApprovalSerializer, request=RejectSerializer, refusals=REFUSALS)
     @action(detail=True, methods=["post"], scope="approvals:decide")
@@ -103,7 +125,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         asked = accepted(RejectSerializer, request)
         approval = self.get_object_or_404(self.get_queryset(), pk=pk)
         with as_problems():
-            decide.reject(approval.pk, request.user, asked["reason"])
+            decide.reject(approval.pk, request.actor, seen(request, asked), asked["reason"])
         return self._shown(pk)
 
     def _shown(self, pk: str) -> Response:

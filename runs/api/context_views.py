@@ -14,6 +14,7 @@ from common.api.pagination import whole_number
 from common.api.schema import documented
 from common.api.views import accepted, only
 from memory.context import ContextError
+from policy.authority import Verb, may
 from runs.api.refusals import as_problems
 from runs.api.serializers import OperationDoneSerializer, OperationSerializer, ViewSerializer
 from runs.context import agent_view
@@ -52,9 +53,6 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
     def _found(self, pk: str) -> Run:
         raise NotImplementedError
 
-    def _steered(self, pk: str) -> Run:
-        raise NotImplementedError
-
     @documented(
         "What an agent sees",
         ViewSerializer,
@@ -72,7 +70,7 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
         run = self._found(pk)
         with _refusals():
             moment = agent_view.view_at(run.pk, at, request.query_params.get("agent"))
-        return Response(ViewSerializer(moment).data)
+        return Response(ViewSerializer(moment.shown(run.user_id == request.user.pk)).data)
 
     @documented(
         "Look into what an agent sees, or rearrange it",
@@ -107,14 +105,17 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
     def rearrange(self, request: Any, pk: str) -> Response:
         asked = accepted(OperationSerializer, request)
         reads = asked["operation"] in agent_view.READING
-        run = self._found(pk) if reads else self._steered(pk)
+        run = self._found(pk)
         with _refusals():
+            if not reads:
+                may(request.actor, Verb.STEER, run)
             result = agent_view.operate(
                 run.pk,
                 asked["operation"],
                 asked["arguments"],
-                by=request.user.get_username(),
+                by=str(request.actor),
                 agent=asked["agent"] or None,
-                ask_policy=request.membership.kind == "service",
+                ask_policy=not request.actor.is_person,
+                own=run.user_id == request.user.pk,
             )
         return Response({"operation": asked["operation"], "result": result})

@@ -9,6 +9,7 @@ from runs.actions.resolve import OUTCOMES
 from runs.execution.outside_agents import AGENT_FAILED, CALL_ID, CODE, MAX_MESSAGE, MAX_NAME, MAX_OUTPUT
 from runs.models import ToolCall
 from runs.models.choices import CallStatus, WaitKind
+from runs.observe import showing
 
 
 class CallRequestSerializer(StrictSerializer):
@@ -51,6 +52,11 @@ class CallSerializer(serializers.Serializer):
     error = CallErrorSerializer(allow_null=True)
     waits_for = WaitsForSerializer(allow_null=True)
 
+    def to_representation(self, instance: Any) -> Any:
+        """Whole for whom the run works for: their agent goes on with it."""
+        said, own = super().to_representation(instance), self.context["own"]
+        return said if own else for_reader(said, own)
+
 
 class CallSummarySerializer(serializers.ModelSerializer):
     name = serializers.CharField(source="tool")
@@ -61,6 +67,15 @@ class CallSummarySerializer(serializers.ModelSerializer):
         model = ToolCall
         fields = ["call_id", "name", "agent", "arguments", "status", "error", "created_at", "ended_at"]
         read_only_fields = fields
+
+    def to_representation(self, instance: Any) -> Any:
+        return for_reader(super().to_representation(instance), self.context["own"])
+
+
+def for_reader(said: dict[str, Any], own: bool) -> dict[str, Any]:
+    """A call as a reader may see it."""
+    words = ("arguments", "result", "error")
+    return said | {name: showing.call(said["name"], said[name], own) for name in words if name in said}
 
 
 class CompleteSerializer(StrictSerializer):

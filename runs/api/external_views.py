@@ -12,6 +12,7 @@ from common.api.errors import Problem
 from common.api.pagination import OldestFirst, whole_number
 from common.api.schema import documented, problems
 from common.api.views import ApiView, accepted, only
+from policy.authority import Verb, may
 from runs.actions import resolve
 from runs.api import access
 from runs.api.external_serializers import (
@@ -51,8 +52,10 @@ class OutsideView(ApiView):
     @documented("The calls of a run, the oldest first", CallSummarySerializer(many=True))
     def list(self, request: Any, pk: str) -> Response:
         only(request, "limit", "cursor", "ordering")
-        page = self.paginate_queryset(self.get_queryset().filter(run=self._found(pk)))
-        return self.get_paginated_response(CallSummarySerializer(page, many=True).data)
+        run = self._found(pk)
+        page = self.paginate_queryset(self.get_queryset().filter(run=run))
+        told = CallSummarySerializer(page, many=True, context={"own": run.user_id == request.user.pk})
+        return self.get_paginated_response(told.data)
 
     @documented(
         "Call a tool",
@@ -70,6 +73,9 @@ class OutsideView(ApiView):
                         "BUDGET_STEPS": "The run's steps are used up; this has ended it.",
                         "BUDGET_TOKENS": "The run's tokens are used up; this has ended it.",
                         "BUDGET_SECONDS": "The run's time is used up; this has ended it.",
+                    },
+                    429: {
+                        "TOO_MANY_APPROVALS": "Too many calls of the run, or the organization, wait already."
                     },
                     422: {
                         "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; see `errors`.",
@@ -99,9 +105,9 @@ class OutsideView(ApiView):
         asked = accepted(CallRequestSerializer, request)
         run = self._driven(pk)
         with as_problems():
-            outside_agents.request_call(run.pk, **asked)
-        answer = self.answered(request, pk, asked["call_id"])
-        return awaiting(answer, run, asked["call_id"], PATIENCE if wait < 0 else wait, or_parked=wait < 0)
+            call_id = outside_agents.request_call(run.pk, **asked)
+        answer = self.answered(request, pk, call_id)
+        return awaiting(answer, run, call_id, PATIENCE if wait < 0 else wait, or_parked=wait < 0)
 
     def answered(self, request: Any, pk: str, call_id: str) -> Response:
         """To a call that has been asked for: also once it has been waited for."""
@@ -140,8 +146,9 @@ class OutsideView(ApiView):
         asked = accepted(WordOnCallSerializer, request)
         run, _ = self._call(pk, call_id)
         with as_problems():
-            resolve.resolve(run.pk, call_id, by=request.user, **asked)
-        return Response(CallSerializer(calls.look(run, call_id)).data)
+            resolve.resolve(run.pk, call_id, actor=request.actor, **asked)
+        own = run.user_id == request.user.pk
+        return Response(CallSerializer(calls.look(run, call_id), context={"own": own}).data)
 
     @documented(
         "Complete a run",
@@ -177,7 +184,8 @@ class OutsideView(ApiView):
     def _driven(self, pk: str) -> Run:
         """The run, of which the asker is the user."""
         run = self._found(pk)
-        access.check_drives(run, self.request.user)
+        with as_problems():
+            may(self.request.actor, Verb.DRIVE, run)
         return run
 
     def _call(self, pk: str, call_id: str) -> tuple[Run, ToolCall]:
@@ -196,6 +204,8 @@ def refuse(found: calls.Look) -> None:
     code, message = error.get("code", ""), error.get("message", "")
     if found.status == "denied":
         raise Problem(403, code, message, call_id=found.call_id, unlockable=error.get("unlockable", False))
+    if code == "TOO_MANY_APPROVALS":
+        raise Problem(429, code, message, headers={"Retry-After": "60"}, call_id=found.call_id)
     if code in ("INVALID_ARGUMENTS", "UNKNOWN_TOOL"):
         raise Problem(422, code, message, wrong_arguments(error), call_id=found.call_id)
 
@@ -208,7 +218,7 @@ def awaiting(answer: Response, run: Run, call_id: str, seconds: float, or_parked
 
 
 def shown(request: Any, found: calls.Look) -> Response:
-    body = CallSerializer(found).data
+    body = CallSerializer(found, context={"own": found.user_id == request.user.pk}).data
     if not found.open:
         return Response(body)
     location = reverse("api-call-detail", [found.run, found.call_id], request=request)

@@ -1,12 +1,15 @@
 """What wakes the followers of a process: one LISTEN, one look a second, however many they are.
 
-Notifications are hints. What happened is read from the log, over one further connection that all
+A notification only says that a look is worth while. What happened is read from the log, over one further
+connection that all
 followers of the process share; nobody holds one of their own.
 """
 
 import asyncio
 import logging
+import time
 import weakref
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,20 +18,47 @@ import psycopg
 
 from common.db import own_async_connection
 from runs.log.log import CHANNEL
+from runs.outbound import following
+from runs.outbound.following import CHANNEL as DELTAS
+from runs.outbound.following import Delta
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0  # what a lost hint may cost
+POLL_SECONDS = 1.0  # what a lost notification may cost
 AWAY_SECONDS = 1.0  # between two attempts to reach the database
 
+ANNOUNCE_SECONDS = 10.0  # between two times of saying who follows
+MOST_WORDS = 1000  # pieces kept for a follower that does not read
+
 LAST_SEQS = "SELECT root_id, sum(last_seq) FROM runs_run WHERE root_id = ANY(%s) GROUP BY root_id"
+
+
+class Woken(asyncio.Event):
+    """Set whenever something may have happened. `words` gathers what models say meanwhile, where wanted."""
+
+    def __init__(self, wants_words: bool) -> None:
+        super().__init__()
+        self.wants_words = wants_words
+        self.words: deque[Delta] = deque(maxlen=MOST_WORDS)
+
+    def hear(self, delta: Delta) -> None:
+        if self.wants_words:
+            self.words.append(delta)
+            self.set()
+
+    def take_words(self) -> list[Delta]:
+        """What has been said since the last time."""
+        said = list(self.words)
+        self.words.clear()
+        return said
 
 
 class Feed:
     """The followers of one event loop. Its connections open with the first and close with the last."""
 
     def __init__(self) -> None:
-        self.followers: dict[str, set[asyncio.Event]] = {}
+        self.followers: dict[str, set[Woken]] = {}
+        self.announced: dict[str, float] = {}  # when carriers last heard of a tree's followers
         self._reader: Any = None
         self._reading = asyncio.Lock()
         self._to_come: dict[tuple[str, str], asyncio.Task[list[Any]]] = {}  # reads that have not begun
@@ -38,9 +68,9 @@ class Feed:
         return sum(map(len, self.followers.values()))
 
     @asynccontextmanager
-    async def follow(self, root_id: str) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever something may have happened in the tree."""
-        woken = asyncio.Event()
+    async def follow(self, root_id: str, words: bool = False) -> AsyncIterator[Woken]:
+        """An event that is set whenever something may have happened in the tree, or been said."""
+        woken = Woken(words)
         self.followers.setdefault(root_id, set()).add(woken)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._listen())
@@ -74,11 +104,12 @@ class Feed:
                         raise
         raise AssertionError
 
-    def _leave(self, root_id: str, woken: asyncio.Event) -> None:
+    def _leave(self, root_id: str, woken: Woken) -> None:
         here = self.followers[root_id]
         here.discard(woken)
         if not here:
             del self.followers[root_id]
+            self.announced.pop(root_id, None)
         if not self.followers and self._task is not None:
             self._task.cancel()
             self._task = None
@@ -97,18 +128,40 @@ class Feed:
         connection = await own_async_connection()
         try:
             await connection.execute(f"LISTEN {CHANNEL}")
+            await connection.execute(f"LISTEN {DELTAS}")
             for root_id in self.followers:
                 self._wake(root_id)
             seen: dict[str, int] = {}
             while True:
-                async for hint in connection.notifies(timeout=POLL_SECONDS):
-                    self._wake(hint.payload)
+                async for heard in connection.notifies(timeout=POLL_SECONDS):
+                    self._hear(heard)
                 seen = await self._look(connection, seen)
         finally:
             await connection.close()
 
+    def _hear(self, heard: psycopg.Notify) -> None:
+        if heard.channel == CHANNEL:
+            self._wake(heard.payload)
+        elif delta := following.read(heard.payload):
+            for woken in self.followers.get(delta.root_id, ()):
+                woken.hear(delta)
+
+    async def announce(self, root_id: str) -> None:
+        """Let carriers know that somebody wants to hear the words of this tree's models."""
+        if time.monotonic() - self.announced.get(root_id, -ANNOUNCE_SECONDS) >= ANNOUNCE_SECONDS:
+            self.announced[root_id] = time.monotonic()
+            await self.read(following.ANNOUNCE, [[root_id]])
+
+    async def _announce_again(self, connection: Any) -> None:
+        now = time.monotonic()
+        due = [root_id for root_id, at in self.announced.items() if now - at >= ANNOUNCE_SECONDS]
+        if due:
+            await connection.execute(following.ANNOUNCE, [due])
+            self.announced |= dict.fromkeys(due, now)
+
     async def _look(self, connection: Any, seen: dict[str, int]) -> dict[str, int]:
         """Wake those in whose tree something happened since the last look."""
+        await self._announce_again(connection)
         found = await connection.execute(LAST_SEQS, [list(self.followers)])
         now = dict(await found.fetchall())
         for root_id, total in now.items():

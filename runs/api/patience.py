@@ -11,7 +11,10 @@ from typing import Any
 
 import psycopg
 from asgiref.sync import sync_to_async
+from django.http import JsonResponse
 
+from common.api import slots
+from common.api.errors import CONTENT_TYPE, Problem
 from common.web import let_go
 from runs.api.feed import feed
 
@@ -64,8 +67,20 @@ def patient(view: Callable[..., Any], then: Callable[..., Any]) -> Callable[...,
         awaited: Awaited | None = getattr(response, "awaited", None)
         if awaited is None or awaited.seconds <= 0:
             return response
-        let_go()
-        await awaited.come()
+        asked = response.renderer_context["request"]
+        try:
+            slot = slots.take(asked.user, asked.auth)
+        except Problem as refused:
+            if request.method == "POST":
+                return response  # the call has been taken: it is answered as it stands
+            return JsonResponse(
+                refused.problem, status=429, content_type=CONTENT_TYPE, headers=refused.headers
+            )
+        try:
+            let_go()
+            await awaited.come()
+        finally:
+            slot.give_back()
         return await sync_to_async(then)(request, pk=awaited.run_id, call_id=awaited.call_id)
 
     return answer

@@ -1,4 +1,4 @@
-"""Ask policy: an AuthZEN evaluation, answered with every reason."""
+"""Ask policy, strictly: a question in the shape of AuthZEN's, answered with every reason."""
 
 from dataclasses import asdict
 from typing import Any

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from common.api.errors import Problem, invalid
+from policy.authority import NotAllowed
 from runs.actions.decide import DecisionRefused
 from runs.actions.signal import SignalRefused
 from runs.actions.start import QUEUE_RETRY_SECONDS, CannotStart
@@ -33,6 +34,11 @@ STATUSES = {
     "NO_SUCH_WAIT": 404,
     "RUN_ENDED": 409,
     "SIGNAL_DIFFERS": 409,
+    "CHANGED": 409,
+    "DIGEST_MISSING": 428,
+    "SCOPE_MISSING": 403,
+    "CONFIRM_FIRST": 403,
+    "NOT_THE_PERSON": 403,
     "ALREADY_DECIDED": 409,
     "EXPIRED": 409,
 }
@@ -51,7 +57,7 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
         if refused.code in FIELDS:
             raise _problem(refused) from None
         raise Problem(409, refused.code, refused.message, **refused.details) from None
-    except (CannotStart, SignalRefused) as refused:
+    except (CannotStart, SignalRefused, NotAllowed) as refused:
         raise _problem(refused) from None
     except AlreadyEnded as ended:
         raise Problem(409, "RUN_ENDED", str(ended), run_status=ended.status) from None
@@ -59,13 +65,16 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
         raise Problem(404, "NOT_FOUND", "No such run.") from None
 
 
-def _problem(refused: CannotStart | SignalRefused | DecisionRefused | OutsideRefused) -> Problem:
+def _problem(
+    refused: CannotStart | SignalRefused | DecisionRefused | OutsideRefused | NotAllowed,
+) -> Problem:
     if refused.code in FIELDS:
         return invalid(FIELDS[refused.code], refused.code, refused.message)
     if refused.code == "QUEUE_FULL":
         later = {"Retry-After": str(QUEUE_RETRY_SECONDS)}
         return Problem(429, refused.code, refused.message, headers=later)
-    return Problem(STATUSES.get(refused.code, 409), refused.code, refused.message)
+    more = refused.details if isinstance(refused, DecisionRefused) else {}
+    return Problem(STATUSES.get(refused.code, 409), refused.code, refused.message, **more)
 
 
 def _wrong(refused: DecisionRefused, arguments: str) -> list[dict[str, str]]:

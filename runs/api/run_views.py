@@ -13,6 +13,8 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.api import slots
+from common.api.errors import bad_query
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.pagination import OldestFirst, whole_number
 from common.api.schema import documented
@@ -25,6 +27,7 @@ from runs.actions.start import start
 from runs.api import access, signals, stream
 from runs.api.context_views import ContextActions
 from runs.api.filters import RunFilter
+from runs.api.readers import Reader
 from runs.api.refusals import as_problems
 from runs.api.serializers import (
     MAX_SEQ,
@@ -43,15 +46,20 @@ from runs.api.serializers import (
     StreamedEventSerializer,
 )
 from runs.models import Run, RunEvent
+from runs.observe import doing
 
 EVENT_STREAM = {(200, "text/event-stream"): StreamedEventSerializer, 204: None}
 LAST = OpenApiParameter(
     "last_event_id", OpenApiTypes.STR, description="For who cannot send the header Last-Event-ID."
 )
+DELTAS = OpenApiParameter(
+    "deltas", OpenApiTypes.STR, enum=["yes", "no"], description="Without models' words as they come: `no`."
+)
 FOLLOW = (
     "Server-sent events: `id: {run}:{seq}`, `data:` as in `events/`, what has happened first and then "
     "what happens. `event: end` once nothing more will come; `event: resync` before it starts over because "
-    "it does not know the Last-Event-ID; comments in between. Every ten minutes the client connects again."
+    "it does not know the Last-Event-ID; `event: delta`, without an id, with words that a model is "
+    "just saying; comments in between. Every ten minutes the client connects again."
 )
 BARE: dict[str, Any] = {"pagination_class": None, "filter_backends": []}
 NOT_ENTITLED = {403: {"NOT_ENTITLED": "This is somebody else's run."}}
@@ -95,10 +103,11 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
     def create(self, request: Any) -> Response:
         asked = accepted(StartSerializer, request)
         project = project_named(request, asked.pop("project"))
+        group = asked.pop("group")
 
         def act() -> Response:
             with as_problems():
-                run_id = start(user=request.user, project=project, **asked)
+                run_id = start(actor=request.actor, project=project, group_id=group, **asked)
             location = reverse("api-run-detail", [run_id], request=request)
             return Response(self._shown(run_id), status=202, headers={"Location": location})
 
@@ -145,14 +154,18 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         link = None
         if more:
             link = f"{request.build_absolute_uri(request.path)}?after={page[-1].seq}&limit={limit}"
-        return Response({"results": EventSerializer(page, many=True).data, "next": link})
+        return Response(
+            {"results": EventSerializer(page, many=True, context={"own": self._own(run)}).data, "next": link}
+        )
 
-    @documented("Follow a run", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @documented("Follow a run", EVENT_STREAM, parameters=[LAST, DELTAS], description=FOLLOW)
     @action(detail=True, url_path="events/stream", url_name="events-stream", **BARE)
     def events_stream(self, request: Any, pk: str) -> HttpResponseBase:
         return self._streamed(stream.RunCursor, pk)
 
-    @documented("Follow a run and everything below it", EVENT_STREAM, parameters=[LAST], description=FOLLOW)
+    @documented(
+        "Follow a run and everything below it", EVENT_STREAM, parameters=[LAST, DELTAS], description=FOLLOW
+    )
     @action(detail=True, url_path="tree/stream", url_name="tree-stream", **BARE)
     def tree_stream(self, request: Any, pk: str) -> HttpResponseBase:
         return self._streamed(stream.TreeCursor, pk)
@@ -166,9 +179,9 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
     @action(detail=True, methods=["post"])
     def cancel(self, request: Any, pk: str) -> Response:
         asked = accepted(ReasonSerializer, request)
-        run = self._steered(pk)
+        run = self._found(pk)
         with as_problems():
-            cancel(run.pk, by=request.user.get_username(), reason=asked["reason"])
+            cancel(run.pk, request.actor, reason=asked["reason"])
         return Response(self._shown(run.pk))
 
     @documented(
@@ -200,7 +213,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
 
         def act() -> Response:
             with as_problems():
-                run_id = fork(run.pk, asked["seq"], request.user, asked["content"])
+                run_id = fork(run.pk, asked["seq"], request.actor, asked["content"])
             location = reverse("api-run-detail", [run_id], request=request)
             return Response(self._shown(run_id), status=202, headers={"Location": location})
 
@@ -217,16 +230,20 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
             404: {"NO_SUCH_WAIT": "No open question has this key."},
             409: ENDED,
         },
-        description="Answers an open question where there is one. Never decides an approval.",
+        description=(
+            "Answers an open question where there is one. Never decides an approval. Only the run's own "
+            "person, in a browser session or by a token with the scope `speak_as_person`, answers and is "
+            "heard as the person; what others say the agent reads as text from outside."
+        ),
     )
     @action(detail=True, methods=["post"])
     def message(self, request: Any, pk: str) -> Response:
         asked = accepted(MessageSerializer, request)
-        run = self._steered(pk)
+        run = self._found(pk)
 
         def act() -> Response:
             with as_problems():
-                taken = message(run.pk, author=request.user.get_username(), **asked)
+                taken = message(run.pk, actor=request.actor, **asked)
             return Response({"run": run.pk, "state": taken.state})
 
         return once(request, act)
@@ -243,7 +260,9 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
                 "SIGNAL_DIFFERS": "The key was resolved with another payload.",
                 "ALREADY_DECIDED": "It was decided otherwise.",
                 "EXPIRED": "The time to decide is over.",
+                "CHANGED": "What would run is not what you have seen.",
             },
+            428: {"DIGEST_MISSING": "Say which arguments you decide about."},
         },
         description=(
             "A `cap-approval-…` key takes `payload.approved` and decides as the approval's own address does. "
@@ -253,7 +272,10 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         examples=[
             OpenApiExample(
                 "Approve",
-                value={"correlation_key": "cap-approval-3f…", "payload": {"approved": True}},
+                value={
+                    "correlation_key": "cap-approval-3f…",
+                    "payload": {"approved": True, "arguments_digest": "9f2c…"},
+                },
                 request_only=True,
             ),
             OpenApiExample(
@@ -273,26 +295,36 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         run: Run = self.get_object_or_404(self.get_queryset(), pk=pk)
         return run
 
-    def _steered(self, pk: str) -> Run:
-        run = self._found(pk)
-        access.check_may_steer(run, self.request.user)
-        return run
+    def _own(self, run: Run) -> bool:
+        """Whether the asker is the person the run works for."""
+        return bool(run.user_id == self.request.user.pk)
 
     def _shown(self, pk: str) -> Any:
-        return RunSerializer(self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)).data
+        run = self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)
+        return RunSerializer(run, context={"doing": doing.of(run)}).data
 
     def _streamed(self, cursor: type[stream.RunCursor | stream.TreeCursor], pk: str) -> HttpResponseBase:
-        only(self.request, "last_event_id")
+        only(self.request, "last_event_id", "deltas")
         run = self._found(pk)
         last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
-        told_all = cursor is stream.RunCursor and last == f"{run.pk}:{run.last_seq}"
-        if told_all and not run.is_active:
+        if stream.told_all(run, cursor is stream.TreeCursor, last):
             return HttpResponse(status=204)  # tells a browser not to come again
+        slot = slots.take(self.request.user, self.request.auth)
+        reader = Reader.of_api(self.request, run)
         return StreamingHttpResponse(
-            stream.events(cursor(run.pk, run.root_id), last),
+            stream.events(
+                cursor(run.pk, run.root_id, run.user_id), last, reader, slot, deltas=self._yes("deltas")
+            ),
             content_type="text/event-stream",
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
+
+    def _yes(self, name: str) -> bool:
+        """Whether a parameter that says yes or no says yes, as it does where it is left out."""
+        said = self.request.query_params.get(name, "yes")
+        if said not in ("yes", "no"):
+            raise bad_query(name, "is yes or no.")
+        return bool(said == "yes")
 
     def _page(self, runs: QuerySet[Run]) -> Response:
         page = self.paginate_queryset(self.filter_queryset(runs.defer("context")))

@@ -14,10 +14,12 @@ from runs.actions.message import MAX_CONTENT
 from runs.actions.start import MAX_CONTEXT, MAX_GOAL
 from runs.models import Approval, ApprovalDecision, Run, RunEvent, Wait
 from runs.models.choices import Driver
+from runs.observe import showing
 
 MAX_REASON = 5_000
 MAX_SEQ = 2**31 - 1
 
+SAID = ("goal", "context", "output", "error")  # of a run, by people and models: may hold secrets
 SOURCES = ("user", "organization", "outside", "unknown")
 
 
@@ -95,6 +97,10 @@ class RunSummarySerializer(serializers.ModelSerializer):
         ]
         read_only_fields = fields
 
+    def to_representation(self, run: Run) -> dict[str, Any]:
+        said: dict[str, Any] = super().to_representation(run)
+        return said | {name: redact.masked(said[name]) for name in SAID if name in said}
+
 
 class WithWaits(RunSummarySerializer):
     waits = serializers.SerializerMethodField(help_text="What the run waits for now.")
@@ -105,7 +111,18 @@ class WithWaits(RunSummarySerializer):
         return WaitSerializer(run.open_waits, many=True, context={"pending": pending}).data
 
 
+class DoingSerializer(serializers.Serializer):
+    """What the run is at without a person: since when, and how many are before it where it waits its turn."""
+
+    kind = serializers.ChoiceField(["model", "tool", "worker"])
+    name = serializers.CharField(help_text="The model or the tool.")
+    since = serializers.DateTimeField()
+    under_way = serializers.BooleanField(help_text="false: it waits for its turn.")
+    before = serializers.IntegerField(help_text="How many wait for the same and came before.")
+
+
 class RunSerializer(WithWaits):
+    doing = serializers.SerializerMethodField(help_text="null while a worker has it, it waits, or has ended.")
     role = serializers.CharField(source="role_id", allow_null=True)
     agent = serializers.CharField(source="agent_instance_id", allow_null=True)
     budgets = serializers.DictField(child=serializers.IntegerField())
@@ -123,9 +140,15 @@ class RunSerializer(WithWaits):
             "deadline",
             "delegated_permissions",
             "last_seq",
+            "doing",
             "waits",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(DoingSerializer(allow_null=True))
+    def get_doing(self, run: Run) -> Any:
+        found = self.context.get("doing")
+        return DoingSerializer(found).data if found else None
 
 
 class RunNodeSerializer(WithWaits):
@@ -152,9 +175,11 @@ class EventSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
     def to_representation(self, event: RunEvent) -> dict[str, Any]:
-        """The digest is that of the payload as stored, without anything masked."""
+        """The digest is that of the payload as stored, without anything masked. `own` in the context: for the
+        person the run works for.
+        """
         said = super().to_representation(event)
-        return {**said, "payload": redact.masked(said["payload"])}
+        return {**said, "payload": showing.payload(event.type, event.payload, self.context["own"])}
 
 
 class EventPageSerializer(serializers.Serializer):
@@ -166,8 +191,12 @@ class StreamedEventSerializer(serializers.Serializer):
     """One server-sent event of a stream."""
 
     id = serializers.CharField(required=False, help_text="`{run}:{seq}`; for Last-Event-ID.")
-    event = serializers.ChoiceField(["message", "end", "resync"], help_text="`message` where it is left out.")
-    data = serializers.CharField(help_text="JSON: an event as `events/` has it; `{}` of another kind.")
+    event = serializers.ChoiceField(
+        ["message", "delta", "end", "resync"], help_text="`message` where it is left out."
+    )
+    data = serializers.CharField(
+        help_text="JSON: an event as `events/` has it; of a delta {run, agent, after, text}; else `{}`."
+    )
 
 
 class WordSerializer(serializers.ModelSerializer):
@@ -175,7 +204,7 @@ class WordSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = ApprovalDecision
-        fields = ["user", "approved", "as_human", "reason", "created_at"]
+        fields = ["user", "approved", "as_human", "via", "arguments_digest", "reason", "created_at"]
         read_only_fields = fields
 
 
@@ -191,6 +220,13 @@ class ApprovalSerializer(serializers.ModelSerializer):
     )
     decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
     edited_arguments = serializers.DictField(allow_null=True)
+    deciders = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField()),
+        help_text="Lists of names, each of which every decider must be on; empty: whoever decides approvals.",
+    )
+    replaces = serializers.CharField(
+        source="replaces_id", allow_null=True, help_text="The approval it was asked for in the place of."
+    )
     decisions = WordSerializer(many=True, help_text="Every decider's word, also before it suffices.")
 
     class Meta:
@@ -219,6 +255,8 @@ class ApprovalSerializer(serializers.ModelSerializer):
             "reason",
             "edited_arguments",
             "deciders_needed",
+            "deciders",
+            "replaces",
             "decisions",
             "on_expiry",
             "consumed_at",
@@ -273,6 +311,13 @@ class StartSerializer(StrictSerializer):
         help_text="Runs of one user and project with the same key continue one conversation.",
     )
     driver = serializers.ChoiceField(Driver.choices, required=False, default=Driver.INTERNAL.value)
+    group = TextField(
+        max_length=64,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The id of the group that is wanted for it; the agent is told to escalate to it.",
+    )
 
 
 class ForkSerializer(StrictSerializer):
@@ -286,11 +331,15 @@ class ForkSerializer(StrictSerializer):
     )
 
 
+DIGEST = "Of the arguments you have seen, as the approval names it."
+
+
 class ReasonSerializer(StrictSerializer):
     reason = TextField(max_length=MAX_REASON, required=False, allow_blank=True, default="")
 
 
 class RejectSerializer(StrictSerializer):
+    arguments_digest = TextField(max_length=64, required=False, help_text=DIGEST)
     reason = TextField(max_length=MAX_REASON, help_text="The agent is told it.")
 
 
@@ -312,6 +361,7 @@ class RememberSerializer(StrictSerializer):
 
 
 class ApproveSerializer(ReasonSerializer):
+    arguments_digest = TextField(max_length=64, required=False, help_text=DIGEST)
     arguments = serializers.DictField(
         required=False, help_text="To run in place of the ones asked for. They replace them wholly."
     )
@@ -322,6 +372,7 @@ class AnswerSerializer(ReasonSerializer):
     """What a signal says of an approval."""
 
     approved = StrictBoolean()
+    arguments_digest = TextField(max_length=64, required=False, help_text=DIGEST)
     arguments = serializers.DictField(required=False)
 
 
@@ -342,7 +393,7 @@ class SignalSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="For an approval: {approved: true|false, reason?, arguments?}.",
+        help_text="For an approval: {approved: true|false, arguments_digest, reason?, arguments?}.",
     )
 
 
@@ -357,7 +408,10 @@ class ResolvedSerializer(serializers.Serializer):
     run = serializers.CharField()
     correlation_key = serializers.CharField()
     outcome = serializers.CharField(
-        help_text="completed, approved or rejected; pending while further deciders are needed."
+        help_text=(
+            "completed, approved or rejected; pending while further deciders are needed; kept while the run "
+            "does not wait for it."
+        )
     )
     resolved_at = serializers.DateTimeField(allow_null=True)
 
@@ -379,6 +433,7 @@ class ToolSerializer(serializers.Serializer):
     risk_level = serializers.ChoiceField(["low", "medium", "high"])
     mutating = serializers.BooleanField()
     idempotent = serializers.BooleanField()
+    supports_parallel = serializers.BooleanField()
     capabilities = serializers.ListField(child=serializers.CharField())
     decision = DecisionSerializer(
         required=False, help_text="With ?run=: what its agent would be told if it called the tool now."

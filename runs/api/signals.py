@@ -8,6 +8,7 @@ from rest_framework.exceptions import ValidationError
 
 from common.api.errors import Problem, invalid
 from common.api.permissions import require_scope
+from groups.actors import Actor
 from policy.terms import APPROVAL_PREFIX
 from runs.actions import decide
 from runs.actions.signal import signal
@@ -15,8 +16,9 @@ from runs.api import access
 from runs.api.refusals import as_problems
 from runs.api.serializers import AnswerSerializer
 from runs.models import Approval, Run, Wait
-from runs.models.choices import ApprovalStatus
+from runs.models.choices import ApprovalStatus, WaitKind
 
+KEPT = "kept"
 NO_REASON = "no reason given"
 
 
@@ -35,19 +37,20 @@ def deliver(request: Any, run: Run, correlation_key: str, payload: Any) -> Resol
     if correlation_key.startswith(APPROVAL_PREFIX):
         require_scope(request, "approvals:decide")
         approval = _approval(request, run, correlation_key)
-        decided = _decide(approval, payload, request.user)
+        decided = _decide(approval, payload, request.actor.signalling())
         return Resolved(run.pk, correlation_key, decided.status, decided.decided_at)
-    access.check_may_steer(run, request.user)
     with as_problems():
-        signal(run.pk, correlation_key, payload)
+        signal(run.pk, correlation_key, request.actor, payload)
     wait = Wait.objects.get(run=run, correlation_key=correlation_key)
+    if wait.kind == WaitKind.SIGNAL and wait.tool_call_id is None:  # nobody waits for it yet (ruling 43)
+        return Resolved(run.pk, correlation_key, KEPT, None)
     return Resolved(run.pk, correlation_key, wait.outcome or "", wait.resolved_at)
 
 
 def _approval(request: Any, run: Run, correlation_key: str) -> Approval:
     """The approval of this key. Raises Problem 404 naming the open ones the asker may see."""
-    seen = access.approvals(request.membership, request.user).filter(run=run)
-    found = seen.filter(correlation_key=correlation_key).first()
+    seen = access.approvals(request.actor).filter(run=run)
+    found = seen.filter(correlation_key=correlation_key).order_by("-id").first()  # an edit keeps the key
     if found:
         return found
     keys = list(seen.filter(status=ApprovalStatus.PENDING).values_list("correlation_key", flat=True))
@@ -55,16 +58,17 @@ def _approval(request: Any, run: Run, correlation_key: str) -> Approval:
     raise Problem(404, "NO_SUCH_WAIT", f"No approval of this run has this key; open: {listed}.", open=keys)
 
 
-def _decide(approval: Approval, payload: Any, by: Any) -> Approval:
+def _decide(approval: Approval, payload: Any, actor: Actor) -> Approval:
     said = _read(payload)
+    digest = said.get("arguments_digest")
     with as_problems(arguments="/payload/arguments"):
         if said["approved"]:
-            return decide.approve(approval.pk, by, said["reason"], said.get("arguments"))
-        return decide.reject(approval.pk, by, said["reason"] or NO_REASON)
+            return decide.approve(approval.pk, actor, digest, said["reason"], said.get("arguments"))
+        return decide.reject(approval.pk, actor, digest, said["reason"] or NO_REASON)
 
 
 def _read(payload: Any) -> dict[str, Any]:
-    """`{"approved": true | false, "reason"?, "arguments"?}` and nothing else: nothing unread is waved on."""
+    """`{"approved", "arguments_digest", "reason"?, "arguments"?}` and nothing else: nothing unread passes."""
     if not isinstance(payload, dict):
         raise invalid("/payload/approved", "required", "An approval's signal says approved: true or false.")
     said = AnswerSerializer(data=payload)

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,12 +11,19 @@ from typing import Any
 import psycopg
 from rest_framework.renderers import JSONRenderer
 
-from common import redact
+from common import db, redact
+from common.api.slots import Slot
 from common.web import let_go
 from runs.api.feed import Feed, feed
+from runs.api.readers import Reader
+from runs.models import Run
 from runs.models.choices import TERMINAL
+from runs.observe import showing
+from runs.outbound.following import Delta
 
 HEARTBEAT_SECONDS = 15.0  # a comment, so that proxies and clients see the line is alive
+RIGHTS_SECONDS = 5.0  # between two looks at whether the reader still may, where nothing happens
+FRESH_SECONDS = 1.0  # and where much does
 LONGEST_SECONDS = 600.0  # then the client connects again, and its rights are looked at again
 HELD_SECONDS = 0.05  # between two looks when an open transaction holds events back
 HOLD_SECONDS = 15  # no transaction holds events back for longer
@@ -36,6 +44,7 @@ JOIN LATERAL (SELECT * FROM runs_runevent e WHERE e.run_id = sent.run_id AND e.s
 ORDER BY e.run_id, e.seq
 """
 TIMES = "SELECT run_id, seq, created_at FROM runs_runevent WHERE run_id = ANY(%s) ORDER BY run_id, seq"
+ENDS = "SELECT max(created_at), run_id, max(seq) FROM runs_runevent WHERE run_id = ANY(%s) GROUP BY run_id"
 # What began before this may still commit: an event's time is never earlier than its transaction's start.
 HORIZON = """
 SELECT GREATEST(LEAST(clock.now, min(xact_start)), clock.now - %s * interval '1 second')
@@ -67,10 +76,10 @@ def parse_id(text: str) -> tuple[str, int] | None:
 
 
 class RunCursor:
-    """One run's events. Its seq is the order in which they were committed."""
+    """One run's events. Its seq is the order in which they were committed. `user_id`: whom it works for."""
 
-    def __init__(self, run_id: str, root_id: str) -> None:
-        self.run_id, self.root_id = run_id, root_id
+    def __init__(self, run_id: str, root_id: str, user_id: int) -> None:
+        self.run_id, self.root_id, self.user_id = run_id, root_id, user_id
         self.seq = 0
 
     async def resume(self, source: Feed, last: tuple[str, int] | None) -> bool:
@@ -80,6 +89,10 @@ class RunCursor:
             return False
         self.seq = last[1]
         return True
+
+    def sent_of(self, run_id: str) -> int | None:
+        """The seq of what was last sent of the run; None for one that is not followed."""
+        return self.seq if run_id == self.run_id else None
 
     async def read(self, source: Feed) -> Batch:
         # the status first: events that come after it are read all the same
@@ -99,8 +112,8 @@ class TreeCursor:
     the oldest open transaction.
     """
 
-    def __init__(self, run_id: str, root_id: str) -> None:
-        self.run_id, self.root_id = run_id, root_id
+    def __init__(self, run_id: str, root_id: str, user_id: int) -> None:
+        self.run_id, self.root_id, self.user_id = run_id, root_id, user_id
         self.sent: dict[str, int] = {}
         self.times: dict[str, datetime] = {}
 
@@ -115,6 +128,10 @@ class TreeCursor:
             if key <= position:
                 self.times[key[1]], self.sent[key[1]] = key[0], key[2]
         return True
+
+    def sent_of(self, run_id: str) -> int | None:
+        """The seq of what was last sent of the run; None for one that is not followed."""
+        return self.sent.get(run_id)
 
     async def read(self, source: Feed) -> Batch:
         ((horizon,),) = await source.read(HORIZON, [HOLD_SECONDS])
@@ -165,47 +182,124 @@ def below(tree: list[Row], run_id: str) -> dict[str, tuple[str, int]]:
     return found
 
 
-async def events(cursor: RunCursor | TreeCursor, last_event_id: str) -> AsyncIterator[bytes]:
-    """The stream's bytes, until what it follows has ended or LONGEST_SECONDS are over."""
-    let_go()
+async def events(
+    cursor: RunCursor | TreeCursor, last_event_id: str, reader: Reader, slot: Slot, deltas: bool = True
+) -> AsyncIterator[bytes]:
+    """The stream's bytes, until what it follows has ended, its reader may no longer read, or
+    LONGEST_SECONDS are over. Gives the slot back. With `deltas` also what models say while they say it,
+    which has no id: it is not in the log.
+
+    Behind `retry` and comments stands no empty line: some clients take each block for an event.
+    """
+    try:
+        let_go()
+        yield b"retry: 2000\n"
+        async with aclosing(_told(cursor, last_event_id, Rights(reader), deltas)) as stream:
+            async for told in stream:
+                yield told
+    finally:
+        slot.give_back()
+
+
+async def _told(
+    cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rights", deltas: bool
+) -> AsyncGenerator[bytes, None]:
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
-    yield b"retry: 2000\n\n"
-    async with source.follow(cursor.root_id) as woken:
+    heard = time.monotonic()
+    early: list[Delta] = []  # words whose question's own events have not been sent yet
+    async with source.follow(cursor.root_id, words=deltas) as woken:
         if last_event_id and not await cursor.resume(source, parse_id(last_event_id)):
             yield b"event: resync\ndata: {}\n\n"
         while time.monotonic() < until:
             woken.clear()
+            said = [*early, *woken.take_words()]
+            early = [delta for delta in said if _early(cursor, delta)]
+            for delta in said:
+                if delta not in early and cursor.sent_of(delta.run_id) is not None:
+                    yield spoken(delta)
             try:
+                if not await rights.hold(source):
+                    return
                 batch = await cursor.read(source)
             except psycopg.OperationalError:
                 await asyncio.sleep(1)
                 continue
             for row in batch.rows:
-                yield written(row)
+                heard = time.monotonic()
+                yield written(row, own=cursor.user_id == rights.reader.user_id)
             if batch.ended:
                 yield b"event: end\ndata: {}\n\n"
                 return
+            if deltas:
+                await source.announce(cursor.root_id)
             if batch.held:
                 await asyncio.sleep(HELD_SECONDS)
-            elif not batch.more and not await _woken(woken, HEARTBEAT_SECONDS):
-                yield b": still here\n\n"
+            elif not batch.more:
+                await _woken(woken, min(RIGHTS_SECONDS, HEARTBEAT_SECONDS))
+                if time.monotonic() - heard >= HEARTBEAT_SECONDS:
+                    heard = time.monotonic()
+                    yield b": still here\n"
 
 
-async def _woken(woken: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(woken.wait(), seconds)
-    except TimeoutError:
+def _early(cursor: RunCursor | TreeCursor, delta: Delta) -> bool:
+    """Whether what the model was asked after has still to be sent: its words come later."""
+    sent = cursor.sent_of(delta.run_id)
+    return sent is not None and sent < delta.after
+
+
+def spoken(delta: Delta) -> bytes:
+    """Words as text/event-stream has them."""
+    told = {
+        "run": delta.run_id,
+        "agent": delta.agent,
+        "after": delta.after,
+        "text": redact.masked(delta.text),
+    }
+    return b"event: delta\ndata: %s\n\n" % JSONRenderer().render(told)
+
+
+class Rights:
+    """A reader's, looked at again when the last look is older than FRESH_SECONDS."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader, self.looked = reader, float("-inf")
+
+    async def hold(self, source: Feed) -> bool:
+        if time.monotonic() - self.looked < FRESH_SECONDS:
+            return True
+        held = await self.reader.may_still(source)
+        self.looked = time.monotonic()
+        return held
+
+
+def told_all(run: Run, whole_tree: bool, last_event_id: str) -> bool:
+    """Whether a client that has heard up to this event has heard all there will ever be."""
+    last = parse_id(last_event_id)
+    if last is None or run.is_active:
         return False
-    return True
+    if not whole_tree:
+        return last == (run.pk, run.last_seq)
+    runs = below(db.rows(TREE, [run.root_id]), run.pk)
+    if any(status not in TERMINAL for status, _ in runs.values()):
+        return False
+    ends = db.rows(ENDS, [list(runs)])
+    return bool(ends) and last == max(ends)[1:]
 
 
-def written(row: Row) -> bytes:
-    """One event as text/event-stream has it, with the JSON of `events/`. Written once for all who follow."""
-    key, payload = (row[0], row[1]), row[4]
+async def _woken(woken: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(woken.wait(), seconds)
+
+
+def written(row: Row, own: bool) -> bytes:
+    """One event as text/event-stream has it, with the JSON of `events/`. Written once for all who follow;
+    `own`: for whom the run works for.
+    """
+    key, payload = (row[0], row[1], own), row[4]
     kept = _written.get(key)
     if kept is None or kept[0] != payload:  # pruning empties a payload
-        event = dict(zip(COLUMNS, row, strict=True)) | {"payload": redact.masked(payload)}
+        event = dict(zip(COLUMNS, row, strict=True)) | {"payload": showing.payload(row[2], payload, own)}
         told = b"id: %s:%d\ndata: %s\n\n" % (row[0].encode(), row[1], JSONRenderer().render(event))
         if len(_written) >= KEPT:
             del _written[next(iter(_written))]
@@ -213,4 +307,5 @@ def written(row: Row) -> bytes:
     return kept[1]
 
 
-_written: dict[tuple[str, int], tuple[Any, bytes]] = {}  # the latest events, with the payload they were of
+# the latest events, with the payload they were of
+_written: dict[tuple[str, int, bool], tuple[Any, bytes]] = {}

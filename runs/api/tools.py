@@ -1,13 +1,11 @@
 """Tools as the API shows them, and what policy would say to each in a run."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from policy import cache as policy_cache
 from policy.evaluate import bind
 from policy.models import PolicyVersion
-from policy.ruleset import Rule, RuleSet
 from policy.terms import AgentContext, Binding, ToolInfo
 from runs.gate.admission import gate_of
 from runs.log import log
@@ -15,7 +13,7 @@ from runs.log.state import fold
 from runs.models import Run
 from runs.tools import toolbox
 from runs.tools.base import Tool
-from runs.tools.call import Gate
+from runs.tools.call import Beforehand, Gate
 
 
 def described(organization_id: str) -> list[dict[str, Any]]:
@@ -34,17 +32,14 @@ def decided(run: Run) -> list[dict[str, Any]]:
 
 def decided_for(gate: Gate, agent: AgentContext) -> list[dict[str, Any]]:
     """The same for any agent before any gate."""
-    conditional = [rule for rule in gate.policy.rules if rule.condition is not None and not rule.shadow]
-    plain = RuleSet([rule for rule in gate.policy.rules if rule.condition is None])
-    gate = replace(gate, policy=replace(gate.policy, rules=plain))
-    found = []
-    for tool in usable(gate.tools):
-        entry = _described(tool, gate.policy.bindings)
-        open_question = gate.live.profile == "balanced" or any(
-            _concerns(rule, tool.name, entry["capabilities"], gate, agent) for rule in conditional
-        )
-        found.append({**entry, "decision": _decision(gate, agent, tool, open_question)})
-    return found
+    granted = gate.granted_tools()
+    return [
+        {
+            **_described(tool, gate.policy.bindings),
+            "decision": _decision(gate.beforehand(agent, tool, granted)),
+        }
+        for tool in usable(gate.tools)
+    ]
 
 
 def usable(tools: Mapping[str, Tool]) -> list[Tool]:
@@ -57,21 +52,15 @@ def _described(tool: Tool, bindings: tuple[Binding, ...]) -> dict[str, Any]:
     return {**{name: getattr(tool, name) for name in SHOWN}, "capabilities": list(info.capabilities)}
 
 
-SHOWN = ("name", "description", "parameters", "risk_level", "mutating", "idempotent")
+SHOWN = ("name", "description", "parameters", "risk_level", "mutating", "idempotent", "supports_parallel")
 
 
-def _decision(gate: Gate, agent: AgentContext, tool: Tool, open_question: bool) -> dict[str, Any]:
-    decision = gate.decide(agent, tool, {})
+def _decision(said: Beforehand) -> dict[str, Any]:
+    decision = said.decision
     return {
         "effect": decision.effect,
         "reason_code": decision.reason_code,
         "message": decision.message,
         "rule": decision.rule_id,
-        "depends_on_arguments": open_question and decision.effect != "deny",
+        "depends_on_arguments": said.depends,
     }
-
-
-def _concerns(rule: Rule, tool: str, capabilities: list[str], gate: Gate, agent: AgentContext) -> bool:
-    scope = (gate.organization_id, gate.project_id, gate.group_id, agent.role_id)
-    here = all(wanted in (None, actual) for wanted, actual in zip(rule.scope, scope, strict=True))
-    return here and (rule.tool == tool or rule.capability in capabilities)

@@ -2,6 +2,7 @@ from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
 from runs.api.approval_views import ApprovalView
+from runs.api.audit_views import AuditView
 from runs.api.external_views import OutsideView
 from runs.api.patience import patient
 from runs.api.policy_views import PolicyView
@@ -14,6 +15,7 @@ router.register("runs", RunView, basename="api-run")
 router.register("approvals", ApprovalView, basename="api-approval")
 router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")
+router.register("audit", AuditView, basename="api-audit")
 router.register("webhooks/deliveries", DeliveryView, basename="api-delivery")
 router.register("webhooks", WebhookView, basename="api-webhook")
 
@@ -37,4 +39,7 @@ outside = [
     ),
     re_path(rf"{CALL}/$", patient(OutsideView.as_view({"get": "retrieve"}), SEEN), name="api-call-detail"),
 ]
-urlpatterns = [*router.urls, *outside]
+# Seed 004 calls a run a job.
+JOB = r"^jobs/(?P<pk>run_[0-9a-z]{26})"
+jobs = [re_path(rf"{JOB}/signal/$", RunView.as_view({"post": "signal"}), name="api-job-signal")]
+urlpatterns = [*router.urls, *outside, *jobs]

@@ -1,7 +1,7 @@
 """An agent's view for those outside the run: as it was at any event, and rearranged by who may."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,17 @@ from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.log.state import Member, State, fold
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, RunKind
+from runs.observe import showing
 from runs.tools import registry
 from runs.tools.call import check_arguments
 
 # Seed 002's operations on a view, and the tools that do them.
 OPERATIONS = {
+    "getSegment": "context_segment",
+    "listSegments": "context_segments",
+    "getChildren": "context_children",
+    "getParent": "context_parent",
+    "getAncestors": "context_ancestors",
     "getPage": "context_view",
     "findPage": "context_find",
     "expandDetails": "context_expand",
@@ -34,7 +40,16 @@ OPERATIONS = {
     "createDetailPage": "context_create_detail",
     "createContentsPage": "context_create_contents",
 }
-READING = {"getPage", "findPage"}
+TOLD = {"index", "parent", "position", "removed"}  # of a change, to somebody else than the run's person
+READING = {
+    "getSegment",
+    "listSegments",
+    "getPage",
+    "getChildren",
+    "getParent",
+    "getAncestors",
+    "findPage",
+}
 DO = {tool.name: tool.run for tool in TOOLS}
 
 
@@ -60,6 +75,10 @@ class Moment:
     seq: int
     tree: Tree
     version: int | None = None
+
+    def shown(self, own: bool) -> "Moment":
+        """As a reader may see it; `own`: the person the run works for."""
+        return replace(self, tree=showing.view(self.tree, own))
 
     @property
     def rendered(self) -> Rendered:
@@ -206,10 +225,12 @@ def operate(
     by: str,
     agent: str | None = None,
     ask_policy: bool = False,
+    own: bool = True,
 ) -> dict[str, Any]:
     """One of seed 002's operations on an agent's view, through the agent's own door; what it gave back.
 
-    The log says who did it. `ask_policy`: as if the agent had called the tool. Raises ContextError,
+    The log says who did it. `own`: for the person the run works for; others see what `Moment.shown` gives
+    them. `ask_policy`: as if the agent had called the tool. Raises ContextError,
     BadArguments, NoSuchAgent, and AlreadyEnded where it would change the view of an ended run.
     """
     with transaction.atomic():
@@ -222,7 +243,7 @@ def operate(
         _check(claimed, member, OPERATIONS[operation], arguments, ask_policy)
         do = DO[OPERATIONS[operation]]
         if operation in READING:
-            return do(view.read(), arguments).result
+            return do(view.read() if own else _read_by_others(run_id, member), arguments).result
         if run.ended:
             raise AlreadyEnded(run.status)
         context, changes = view.write()
@@ -230,7 +251,13 @@ def operate(
         claimed.log = run
         working_memory.append(claimed, member, [*changes, *outcome.changes], by=by)
         run.flush()
-        return outcome.result
+        return (
+            outcome.result if own else {name: outcome.result[name] for name in TOLD & outcome.result.keys()}
+        )
+
+
+def _read_by_others(run_id: str, member: Member) -> AgentContext:
+    return AgentContext.reading(view_at(run_id, agent=member.agent).shown(own=False).tree)
 
 
 def _nobodys(context: AgentContext, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from runs.context.working_memory import Results
 from runs.gate.opening import open_gate
 from runs.log.claimed import ClaimedRun
 from runs.log.state import USER, Call, Member, Said, State
-from runs.models.choices import EventType, RunKind
+from runs.models.choices import EventType, MessageType, RunKind
+from runs.providers import registry
 from runs.providers.base import Message, ModelSettings, Reply, ToolRequest, ToolSchema
 from runs.tools.base import ESCALATE
 
@@ -52,12 +53,23 @@ class Prompt:
         further = canonical([[tool.name for tool in self.tools], self.model])
         return sha256(f"[[{self.sent}],{further[1:]}".encode()).hexdigest()
 
+    @property
+    def receipt(self) -> dict[str, Any]:
+        """What `record_reply` has to know of it, as JSON: the reply may come to another worker."""
+        return {
+            "agent": self.member.agent,
+            "saw": self.saw,
+            "prompt_digest": self.digest,
+            "memories": list(self.memories),
+            "seen": self.seen,
+        }
+
     def settings(self, name: str) -> ModelSettings:
-        return ModelSettings(model=name, facts=self.facts)
+        return ModelSettings(model=name, timeout=registry.seconds(self.model), facts=self.facts)
 
 
 def prepare(claimed: ClaimedRun) -> None:
-    """Make the next speaker's prompt and keep it for `speak` and `record_reply`.
+    """Make the next speaker's prompt and keep it for whoever asks with it.
 
     Inside the step's transaction, so that what it reads costs no transaction of its own.
     """
@@ -250,6 +262,8 @@ def conversation(claimed: ClaimedRun, member: Member, results: Results) -> tuple
 
 def heard(said: Said) -> Message:
     """Somebody else's words; a fellow member's say who speaks and as what."""
+    if said.author == USER and said.outside and said.message_type != MessageType.TASK:
+        return Message("user", f"[a message from {said.name}, not from your person] {said.content}")
     if said.author == USER:
         return Message("user", said.content)
     return Message("user", f"[{said.message_type}] {said.content}", name=said.name)
@@ -273,10 +287,10 @@ def result_text(call: Call, results: Results) -> str:
     return canonical({"error": call.error}) if call.error else results.told[call.call_id]
 
 
-def record_reply(claimed: ClaimedRun, reply: Reply) -> None:
-    """Append the model's message, with what it cost and what it was shown."""
-    prompt: Prompt = claimed.cache["prompt"]
-    member, state = prompt.member, claimed.state
+def record_reply(claimed: ClaimedRun, reply: Reply, receipt: dict[str, Any]) -> None:
+    """Append the model's message, with what it cost and what it was shown (`Prompt.receipt`)."""
+    state = claimed.state
+    member = next(member for member in state.members if member.agent == receipt["agent"])
     is_group = claimed.kind == RunKind.GROUP
     claimed.append(
         EventType.MESSAGE_CREATED,
@@ -292,22 +306,17 @@ def record_reply(claimed: ClaimedRun, reply: Reply) -> None:
             },
             "model": reply.model,
             "round": state.round,
-            "saw": prompt.saw,
-            "prompt_digest": prompt.digest,
-            "memories": list(prompt.memories),
-            **prompt.seen,
+            "saw": receipt["saw"],
+            "prompt_digest": receipt["prompt_digest"],
+            "memories": receipt["memories"],
+            **receipt["seen"],
         },
         agent=member.agent,
     )
     assert claimed.log is not None  # noqa: S101
-    claimed.log.set(usage=usage(state), crashes=0)
+    claimed.log.set(usage=state.usage, crashes=0)
 
 
 def request(call: ToolRequest) -> dict[str, Any]:
     kept = {"name": call.name, "arguments": normalise(call.arguments)}
-    return {**kept, "problem": call.problem} if call.problem else kept
-
-
-def usage(state: State) -> dict[str, int]:
-    """What the run has used so far, its ended children included in the tokens."""
-    return {"steps": state.steps, "tokens": state.tokens, "children": state.children}
+    return {**kept, "problem": call.problem, "code": call.code} if call.problem else kept

@@ -6,7 +6,6 @@ from then on every change is in an event `context.changed`. Its lock comes after
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -15,9 +14,7 @@ from django.conf import settings
 from memory.context import AgentContext, Change, ContextSystem, Tree, layers
 from memory.context.copies import PageCopy
 from memory.context.rendering import Rendered
-from policy.evaluate import bind, evaluate
-from policy.ruleset import RuleSet
-from policy.terms import Context, Effect, ToolInfo
+from policy.terms import AgentContext as AgentOfRun
 from runs.context import texts
 from runs.gate.opening import open_gate
 from runs.log import tool_calls
@@ -25,7 +22,6 @@ from runs.log.claimed import ClaimedRun
 from runs.log.state import ENDED, USER, Call, Member, State
 from runs.models.choices import ACTIVE, EventType, RunKind
 from runs.tools import registry
-from runs.tools.base import Tool
 from runs.tools.call import Gate
 
 BASE = {
@@ -178,12 +174,14 @@ def policy_notes(gate: Gate, member: Member) -> str:
     lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
     place = (gate.organization_id, gate.project_id, gate.group_id)
     kinds = tuple((tool.name, tool.risk_level, tool.suspended) for tool in gate.tools.values())
-    asked = (gate.policy.digest, gate.live.boundary, lists, place, kinds)
+    asked = (gate.policy.digest, gate.live.boundary, gate.live.profile, lists, place, kinds)
     found = _notes.get(asked)
     if found is None:
         if len(_notes) >= NOTES_KEPT:
             _notes.clear()
-        found = _notes[asked] = _noted(gate, member, gate.visible_tools(agent))
+        found = _notes[asked] = _noted(gate, agent, frozenset())
+    if found and (granted := gate.granted_tools()):
+        found = _noted(gate, agent, granted)
     return found
 
 
@@ -191,38 +189,16 @@ NOTES_KEPT = 2_000
 _notes: dict[tuple[Any, ...], str] = {}
 
 
-def _noted(gate: Gate, member: Member, tools: Sequence[Tool]) -> str:
-    stopped: dict[str, list[str]] = {"deny": [], "require_approval": [], "require_human": []}
-    for tool in tools:
-        effect = effect_on(gate, member, tool)
-        if effect != "allow":
-            stopped[effect].append(tool.name)
+def _noted(gate: Gate, agent: AgentOfRun, granted: frozenset[str]) -> str:
+    said = {tool.name: gate.beforehand(agent, tool, granted) for tool in gate.visible_tools(agent)}
+    certain = {name: one.decision.effect for name, one in said.items() if not one.depends}
     lines = {
-        "Denied": stopped["deny"],
-        "Stops for somebody's approval first": stopped["require_approval"],
-        "Stops for a person's approval first": stopped["require_human"],
+        "Denied": [name for name, effect in certain.items() if effect == "deny"],
+        "Stops for somebody's approval first": [n for n, e in certain.items() if e == "require_approval"],
+        "Stops for a person's approval first": [n for n, e in certain.items() if e == "require_human"],
+        "May stop or be denied, by what the call says": [n for n, one in said.items() if one.depends],
     }
     return "\n".join(f"{word}: {', '.join(sorted(names))}." for word, names in lines.items() if names)
-
-
-def effect_on(gate: Gate, member: Member, tool: Tool) -> Effect:
-    """What policy says of the tool before its arguments are known; standing approvals aside."""
-    context = Context(
-        agent=gate.agent(member.agent, member.role_id),
-        boundary=gate.live.boundary,
-        rules=unconditional(gate.policy.rules),
-        organization=gate.organization_id,
-        project=gate.project_id,
-        group=gate.group_id,
-    )
-    info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), gate.policy.bindings)  # type: ignore[arg-type]
-    return evaluate(context, info, {}).effect
-
-
-@lru_cache(maxsize=64)
-def unconditional(rules: RuleSet) -> RuleSet:
-    """The rules that need not look at a call's arguments."""
-    return RuleSet(rule for rule in rules if rule.condition is None)
 
 
 def words(claimed: ClaimedRun, member: Member) -> list[layers.Words]:
@@ -270,7 +246,11 @@ def keep_result(claimed: ClaimedRun, member: Member, call: Call, result: Any) ->
 def may_open(claimed: ClaimedRun, member: Member) -> bool:
     """Whether the agent may open a folded page; one that may not is told everything."""
     tool = registry.get("context_expand")
-    return tool is not None and effect_on(open_gate(claimed), member, tool) == "allow"
+    if tool is None:
+        return False
+    gate = open_gate(claimed)
+    agent = gate.agent(member.agent, member.role_id)
+    return gate.beforehand(agent, tool, frozenset()).decision.effect == "allow"
 
 
 def source_of(claimed: ClaimedRun, call_id: str) -> str:

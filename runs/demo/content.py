@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
+from groups.models import MemberRole
 from groups.models.organizations import MembershipKind
 
 
 @dataclass(frozen=True)
 class Person:
-    """An account. `permissions` are those it holds itself, `groups` those of Django's groups."""
+    """An account, and its role in the demo's organization."""
 
+    role: MemberRole
     kind: MembershipKind = MembershipKind.HUMAN
     staff: bool = False
     superuser: bool = False
-    groups: tuple[str, ...] = ()
-    permissions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,11 @@ class Team:
 ORGANIZATION = ("demo", "Demo")
 PROJECT = ("atlas", "Atlas")
 
-APPROVERS = "Approvers"
-MEMBERS = "Members"
-DECIDES = ("decide_approval", "resolve_review", "cancel_run")  # cancel_run: also somebody else's
-ASKS = ("start_run",)
-
 PEOPLE = {
-    "admin": Person(staff=True, superuser=True),
-    "approver": Person(staff=True, groups=(APPROVERS,)),
-    "member": Person(groups=(MEMBERS,)),
-    "robot": Person(MembershipKind.SERVICE, groups=(MEMBERS,), permissions=("decide_approval",)),
+    "admin": Person(MemberRole.ADMINISTRATOR, staff=True, superuser=True),
+    "approver": Person(MemberRole.DECIDER, staff=True),
+    "member": Person(MemberRole.MEMBER),
+    "robot": Person(MemberRole.DECIDER, MembershipKind.SERVICE),
 }
 
 RECALLS = ("memory_search", "memory_write", "blackboard_write", "ask_user")

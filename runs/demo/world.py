@@ -7,14 +7,13 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group as PermissionGroup
-from django.contrib.auth.models import Permission
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from common.db import execute
+from groups.actors import Actor
 from groups.models import AgentInstance, Group, GroupMember, Membership, Organization, Project, Role, Token
+from groups.scopes import SCOPES
 from memory import knowledge
 from policy.models import Capability, CapabilityRule
 from policy.models.rules import Effect
@@ -62,7 +61,6 @@ def load(reset_secrets: bool = False) -> World:
         organization = _organization()
         project = _project(organization)
         world = World(organization, project)
-        _permissions()
         for name, person in content.PEOPLE.items():
             world.users[name] = _person(organization, name, person, reset_secrets)
         roles = _roles(organization)
@@ -86,22 +84,8 @@ def _project(organization: Organization) -> Project:
 # People
 
 
-def _permissions() -> None:
-    """Django's groups: who may decide and look, who may ask."""
-    looks = Q(
-        content_type__app_label__in=("runs", "groups", "policy", "memory"), codename__startswith="view_"
-    )
-    secret = Q(content_type__app_label="groups", codename="view_token")
-    decides = Q(content_type__app_label="runs", codename__in=(*content.DECIDES, *content.ASKS))
-    asks = Q(content_type__app_label="runs", codename__in=content.ASKS)
-    for name, held in ((content.APPROVERS, (looks & ~secret) | decides), (content.MEMBERS, asks)):
-        group, made = PermissionGroup.objects.get_or_create(name=name)
-        if made:
-            group.permissions.set(Permission.objects.filter(held))
-
-
 def _person(organization: Organization, name: str, person: content.Person, reset: bool) -> Issued:
-    """The account with its membership. One that somebody else made stays as it is, but for the membership."""
+    """The account with its membership. One that somebody else made stays as it is and becomes a member."""
     users = get_user_model().objects
     user = users.filter(username=name).first()
     made = user is None
@@ -112,11 +96,8 @@ def _person(organization: Organization, name: str, person: content.Person, reset
             is_staff=person.staff,
             is_superuser=person.superuser,
         )
-        user.groups.set(PermissionGroup.objects.filter(name__in=person.groups))
-        user.user_permissions.set(
-            Permission.objects.filter(content_type__app_label="runs", codename__in=person.permissions)
-        )
-    Membership.objects.get_or_create(organization=organization, user=user, defaults={"kind": person.kind})
+    place = {"kind": person.kind, "role": person.role} if made else {}
+    Membership.objects.get_or_create(organization=organization, user=user, defaults=place)
     if user.email != MAIL.format(name):
         return Issued(foreign=True)
     return _issue(organization, user) if made or reset else Issued()
@@ -130,7 +111,7 @@ def _issue(organization: Organization, user: Any) -> Issued:
     Token.objects.filter(organization=organization, user=user, name=TOKEN, revoked_at=None).update(
         revoked_at=Now()
     )
-    _, secret = Token.objects.issue(organization, user, TOKEN)
+    _, secret = Token.objects.issue(organization, user, TOKEN, scopes=list(SCOPES))
     return Issued(password, secret)
 
 
@@ -215,6 +196,11 @@ def _first_run(project: Project) -> str | None:
     begun = Run.objects.filter(project=project, user=user, session_key=content.SESSION)
     if settings.DEPUTY_MODEL != "local" or begun.exists():
         return None
-    run_id = start.start(user=user, project=project, goal=content.FIRST_GOAL, session_key=content.SESSION)
+    run_id = start.start(
+        actor=Actor.terminal(user, project.organization),
+        project=project,
+        goal=content.FIRST_GOAL,
+        session_key=content.SESSION,
+    )
     inline.drive(run_id)
     return run_id

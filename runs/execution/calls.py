@@ -1,12 +1,18 @@
 """A call of an outside agent as it stands."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from common.canonical import canonical, digest
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind
 
+DECIDED = (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED)
 LOST = {
     "code": "RUN_ENDED",
     "message": "The run ended while the call was under way; what it did is not known.",
@@ -30,6 +36,7 @@ class Look:
     """A call as it stands. `arguments` are the ones that ran or will run; `open`: its answer is to come."""
 
     run: str
+    user_id: int
     call_id: str
     name: str
     arguments: dict[str, Any]
@@ -46,6 +53,7 @@ def look(run: Run, call_id: str) -> Look:
     lost = call.ended_at is None and call.run.ended_at is not None
     return Look(
         run=call.run_id,
+        user_id=call.run.user_id,
         call_id=call.call_id,
         name=call.tool,
         arguments=call.effective_arguments,
@@ -55,6 +63,19 @@ def look(run: Run, call_id: str) -> Look:
         open=call.ended_at is None and not lost,
         waits_for=waits_for(call),
     )
+
+
+def same_again(run_id: str, name: str, arguments: dict[str, Any]) -> str | None:
+    """The id of a call of this run with the same words that is open, or was decided about lately.
+
+    A client that timed out and asks again means that call: it gets its result, or its rejection, and nobody
+    is asked a second time within ASKED_AGAIN_SECONDS.
+    """
+    lately = Now() - timedelta(seconds=settings.ASKED_AGAIN_SECONDS)
+    decided = Q(ended_at__gt=lately, approvals__status__in=DECIDED)
+    same = ToolCall.objects.filter(run_id=run_id, request_digest=digest(name, canonical(arguments)))
+    found = same.filter(Q(ended_at=None) | decided).order_by("-id")
+    return found.values_list("call_id", flat=True).first()
 
 
 def waits_for(call: ToolCall) -> WaitsFor | None:

@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
-from policy.terms import AgentContext, Effect
+from policy.terms import AgentContext
 from runs.actions import escalate
 from runs.context import working_memory
-from runs.gate import approvals
+from runs.gate import approvals, lineage
 from runs.gate.opening import open_gate
 from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
@@ -50,6 +50,7 @@ class Child:
     log: RunLog
 
 
+DELEGATED = ("delegated_denied", "delegated_not_allowed")  # the reasons that an ancestor gave
 Outcome = tuple[Ready, ...] | Child | None
 
 
@@ -99,19 +100,25 @@ def start_one(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | Ch
 def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
     """Ask the gate about a call. One that may not pass is refused, or stopped for a decision, here."""
     if call.problem:
-        refuse(claimed, gate, call, Refused("INVALID_ARGUMENTS", call.problem))
+        refuse(claimed, gate, call, Refused(call.problem_code, call.problem))
         return None
     agent = agent_of(claimed, gate, call)
     arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
-    approved = approvals.satisfied(claimed.run_id, call, arguments)
-    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), approved.effects)
+    held = approvals.held(claimed.run_id, call, arguments)
+    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), held.satisfies)
     if isinstance(said, Refused):
         refuse(claimed, gate, call, said)
         return None
     if isinstance(said, Stopped):
-        approvals.request(claimed, call, said, gate().record(said.decision), approved.approval_id)
+        before = None if held.approval_id else approvals.rejected_before(claimed.state, call, arguments)
+        if before is not None:
+            approvals.reject_again(claimed, call, said, before)
+        elif full := approvals.too_many(_log(claimed)):
+            refuse(claimed, gate, call, Refused("TOO_MANY_APPROVALS", full))
+        else:
+            approvals.request(claimed, call, said, gate().record(said.decision), held)
         return None
-    return Passed(said, approved.approval_id, approved.row_id)
+    return Passed(said, held.approval_id, held.row_id)
 
 
 def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
@@ -129,7 +136,7 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     claimed.flush_before()
     answer = perform(said, ready.context, savepoint=not claimed.trusting)
     agent = agent_of(claimed, gate, call)
-    return record_answer(claimed, ready, answer, gate=gate, agent=agent, row_id=row_id)
+    return record_answer(claimed, call.call_id, answer, gate=gate, agent=agent, row_id=row_id)
 
 
 def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
@@ -145,7 +152,11 @@ def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
 def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused) -> None:
     """The call fails; the agent gets the same words as the log."""
     log = _log(claimed)
-    error = {"code": refused.code, "message": refused.message, **refused.details}
+    message = refused.message
+    if refused.decision is not None and refused.decision.reason_code in DELEGATED:
+        above = lineage.denier(claimed.run_id, call.tool)
+        message = f"{message}; passed on by {above}" if above else message
+    error = {"code": refused.code, "message": message, **refused.details}
     denied = refused.decision is not None
     status = CallStatus.DENIED if denied else CallStatus.FAILED
     key = digest(claimed.run_id, call.call_id)
@@ -163,14 +174,14 @@ def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused
 
 def record_answer(
     claimed: ClaimedRun,
-    ready: Ready,
+    call_id: str,
     answer: Answer,
     gate: GateOnDemand | None = None,
     agent: AgentContext | None = None,
     row_id: str = "",
 ) -> Child | None:
-    """Put a tool's answer into the log and the ledger."""
-    call = claimed.state.calls[ready.call_id]
+    """Put a tool's answer into the log and its tool call."""
+    call = claimed.state.calls[call_id]
     if isinstance(answer, Done):
         succeed(claimed, call, answer)
         return None
@@ -182,7 +193,7 @@ def record_answer(
         return None
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
-    authority = (gate_.authority(agent), gate_.live.boundary)
+    authority = (gate_.authority(agent), gate_.live.boundary, answer.delegated)
     seen = working_memory.passed_on(claimed, member_of(claimed, call))
     spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, row_id, seen)
     claimed.absorb()
@@ -222,7 +233,10 @@ def fail(
 def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
     """Park the call until a message or a signal brings its answer."""
     log = _log(claimed)
-    key = f"{answer.kind}-{call.call_id}"
+    key = answer.key or f"{answer.kind}-{call.call_id}"
+    if any(other.correlation_key == key for other in claimed.state.unfinished("waiting")):
+        fail(claimed, call, Failed("KEY_TAKEN", f"Another call of this run waits for '{key}' already."))
+        return
     expires_at = log.now + answer.expires_in if answer.expires_in else None
     row_id = tool_calls.set_status(log, call.call_id, CallStatus.WAITING)
     claimed.append(
@@ -233,6 +247,7 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
             "kind": answer.kind,
             "correlation_key": key,
             "question": answer.question,
+            **({"choices": list(answer.choices)} if answer.choices else {}),
         },
         agent=call.agent,
     )
@@ -267,6 +282,9 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
             EventType.TOOL_EXPIRED,
             CallStatus.EXPIRED,
         )
+        return None
+    if call.wait_kind == WaitKind.SIGNAL:
+        succeed(claimed, call, Done({"key": call.correlation_key, "payload": call.payload}))
         return None
     if call.wait_kind == WaitKind.REVIEW:
         return reviewed(claimed, gate, call)
@@ -306,9 +324,9 @@ def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | N
     if tool is None or not (tool.idempotent or not tool.mutating):
         return None
     arguments = call.effective_arguments or {}
-    effects: frozenset[tuple[str, Effect]] = frozenset({(call.idempotency_key, "require_human")})
     agent = agent_of(claimed, gate, call)
-    said = gate().admit(agent, call.tool, arguments, (claimed.run_id, call.call_id), effects)
+    begun = (claimed.run_id, call.call_id)
+    said = gate().admit(agent, call.tool, arguments, begun, lambda decision: True)
     if not isinstance(said, Admitted):
         return None
     tool_calls.open_call(_log(claimed), call, arguments, said.idempotency_key, CallStatus.RUNNING)
@@ -372,7 +390,7 @@ def agent_of(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> AgentContex
 
 
 def member_of(claimed: ClaimedRun, call: Call) -> Member:
-    return next(member for member in claimed.state.members if member.agent == call.agent)
+    return claimed.state.asker(call)
 
 
 def _log(claimed: ClaimedRun) -> RunLog:

@@ -1,28 +1,36 @@
 """Advance one run until it ends or waits.
 
-Each turn of `advance` is: one transaction that does all the database work there is to do, then one
-piece of slow work (a model, a tool that leaves the database) outside any transaction.
+Each turn of `advance` is one transaction that does all the database work there is to do. What is slow then
+(a model, a tool that leaves the database) is an outbound call, written in that transaction: the worker lets
+go, and another turn begins with the answers (`resume`). The embedded model answers in this process, outside
+any transaction; so does everything where no carrier is to take part (`ask --inline`, tests).
 """
 
 import logging
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
+from common import crash
 from runs.actions import cancel, ending, park
 from runs.actions import claim as claiming
 from runs.context import prefetch, prompts
-from runs.execution import crash, dispatch
+from runs.execution import dispatch
+from runs.log import state as phases
 from runs.log.claimed import STATEMENT_TIMEOUT_MS, ClaimedRun, kept
 from runs.log.log import Fenced, RunGone, RunLog
 from runs.log.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step
-from runs.models.choices import EventType, RunStatus
+from runs.models.choices import Driver, EventType, RunStatus
 from runs.observe import tracing
-from runs.providers import asking, retry
+from runs.outbound import calls, packing
+from runs.outbound.calls import Answers
+from runs.providers import asking, registry, retry
 from runs.providers.base import ProviderError, Reply
 from runs.queue import lease, put, worker_status
 from runs.tools.base import Answer
@@ -31,6 +39,7 @@ from runs.tools.call import ToolBroke, perform
 logger = logging.getLogger(__name__)
 
 CONCURRENT_TOOLS = 8
+MAX_CRASHES = 3  # a run that takes down who is at it this often ends as failed
 
 
 class NeedsParent(Exception):
@@ -43,6 +52,7 @@ class Taken:
 
     run_id: str
     attempt: int | None = None
+    answered: bool = False  # running, in nobody's hands: the answers to its outbound calls are there
 
 
 @dataclass(frozen=True)
@@ -77,47 +87,63 @@ class NextFailed(Exception):
 @dataclass(frozen=True)
 class HandoffMode:
     """How a step may be taken: hand on to the next run at all, and with that run's first quick steps done
-    in it; and with tools that have no savepoints, so that one that fails undoes the step.
+    in it; and with tools that have no savepoints, so that one that fails undoes the step. `carried`: slow
+    work goes to a carrier.
     """
 
     on: bool
     through: bool = True
     trusting: bool = True
+    carried: bool = False
 
 
-def run(run_id: str) -> None:
+def run(run_id: str, carried: bool = False) -> None:
     """Claim the run and drive it, and whatever the handoff passes on. Does nothing when it is not pending."""
-    drive(Taken(run_id))
+    drive(Taken(run_id), carried)
 
 
-def drive(taken: Taken | Entered | None, forever: bool = False) -> None:
+def resume(run_id: str) -> None:
+    """Take the step after a run's outbound calls. Does nothing while one is open, or another has the run."""
+    drive(Taken(run_id, answered=True), carried=True)
+
+
+def drive(taken: Taken | Entered | None, carried: bool = False) -> None:
     """Drive a claimed run and its handoffs; after HANDOFF_SECONDS the next one goes through the queue."""
     started = time.monotonic()
     while taken:
-        may_pass = forever or time.monotonic() - started < settings.HANDOFF_SECONDS
-        taken = advance(taken, may_pass)
+        may_pass = time.monotonic() - started < settings.HANDOFF_SECONDS
+        taken = advance(taken, may_pass, carried)
 
 
-def advance(taken: Taken | Entered, may_pass: bool = True) -> Taken | Entered | None:
-    """Drive one claimed run until it ends or waits; returns the handoff."""
+def advance(taken: Taken | Entered, may_pass: bool = True, carried: bool = False) -> Taken | Entered | None:
+    """Drive one claimed run until it ends, waits, or has its slow work carried; returns the handoff."""
     run_id = taken.run_id if isinstance(taken, Taken) else taken.claimed.run_id
     try:
-        entered = (
-            taken if isinstance(taken, Entered) else take(taken, may_pass and not worker_status.stopping())
-        )
+        passing = may_pass and not worker_status.stopping()
+        entered = taken if isinstance(taken, Entered) else take(taken, passing, carried)
         if entered is None:
             return None
+        if isinstance(entered.slow, Released):
+            return entered.slow.then
         with lease.held(run_id, entered.claimed.attempt):
-            return _loop(entered.claimed, entered.slow, may_pass)
+            return _loop(entered.claimed, entered.slow, HandoffMode(may_pass, carried=carried))
     except Fenced as fenced:
         logger.info("let go of %s: %s", run_id, fenced)
         return None
 
 
-def take(taken: Taken, may_pass: bool) -> Entered | None:
-    """One transaction: claim the run unless that is done, read it, and take its first quick steps."""
-    prefetch.of_run(taken.run_id)
-    mode, parent_first = HandoffMode(may_pass), False
+def take(taken: Taken, may_pass: bool, carried: bool = False) -> Entered | None:
+    """One transaction: take the run as it is, read it, and take its first quick steps."""
+    mode, parent_first = HandoffMode(may_pass, carried=carried), False
+    if taken.answered:
+        said = calls.answered(taken.run_id)
+        if said is None:
+            return None
+        replies = [reply for told in said if isinstance(reply := packing.read_model(told), Reply)]
+        prefetch.of_calls(call for reply in replies for call in reply.tool_calls)
+        parent_first = any(not reply.tool_calls for reply in replies)
+    else:
+        prefetch.of_run(taken.run_id)
     while True:
         try:
             return _take(taken, mode, parent_first)
@@ -136,24 +162,50 @@ def _take(taken: Taken, mode: HandoffMode, parent_first: bool) -> Entered | None
             log = RunLog.lock(taken.run_id, STATEMENT_TIMEOUT_MS)
         except RunGone:
             return None
-        if taken.attempt is not None:
+        done = None
+        if taken.answered:
+            done = take_answers(log)
+            if done is None:
+                return None
+        elif taken.attempt is not None:
             log.check_fence(taken.attempt)
         elif claiming.claim_locked(log) is None:
             return None
-        return enter(log, mode, parent)
+        entered = enter(log, mode, parent, done=done)
+        if done:
+            crash.point("before_commit")
+    if done:
+        crash.point("after_commit")
+    return entered
+
+
+def take_answers(log: RunLog) -> Answers | None:
+    """The answers to a locked run's calls; it is then in this worker's hands. None where it is not."""
+    if log.status != RunStatus.RUNNING or log.driver != Driver.INTERNAL:
+        return None
+    found = calls.take_answers(log)
+    if found is not None:
+        log.set(lease_expires_at=log.now + timedelta(seconds=settings.LEASE_SECONDS))
+    return found
 
 
 def enter(
-    log: RunLog, mode: HandoffMode, parent: RunLog | None = None, claimed: ClaimedRun | None = None
+    log: RunLog,
+    mode: HandoffMode,
+    parent: RunLog | None = None,
+    claimed: ClaimedRun | None = None,
+    done: Any = None,
 ) -> Entered:
-    """Take the first quick steps of a run that this transaction has claimed, and flush it."""
+    """Take the first quick steps of a run that this transaction has taken, and flush it."""
     claimed = claimed or ClaimedRun.of(log)
     claimed.trusting = mode.trusting
     with claimed.writing(log, parent):
+        if failed := record(claimed, done):
+            return Entered(claimed, end(claimed, log, failed, mode))
         return Entered(claimed, take_quick_steps(claimed, log, mode))
 
 
-def _loop(claimed: ClaimedRun, slow: Slow, may_pass: bool) -> Taken | Entered | None:
+def _loop(claimed: ClaimedRun, slow: Slow, mode: HandoffMode) -> Taken | Entered | None:
     while True:
         if pause := claimed.cache.pop("sleep", 0):
             time.sleep(pause)
@@ -165,7 +217,7 @@ def _loop(claimed: ClaimedRun, slow: Slow, may_pass: bool) -> Taken | Entered | 
         crash.point("before_slow")
         done = speak(claimed) if isinstance(slow, Speak) else work(claimed, slow)
         crash.point("after_slow")
-        slow = transact(claimed, done, may_pass and not worker_status.stopping())
+        slow = transact(claimed, done, mode.on and not worker_status.stopping(), mode.carried)
         lease.progress(claimed.run_id, claimed.attempt)
 
 
@@ -176,10 +228,10 @@ def let_go(claimed: ClaimedRun) -> None:
         put.enqueue(claimed.run_id)
 
 
-def transact(claimed: ClaimedRun, done: Any, may_pass: bool) -> Slow:
+def transact(claimed: ClaimedRun, done: Any, may_pass: bool, carried: bool = False) -> Slow:
     """One transaction: what the slow work brought, and every quick step after it."""
     lock_parent = isinstance(done, Reply) and not done.tool_calls
-    mode = HandoffMode(may_pass)
+    mode = HandoffMode(may_pass, carried=carried)
     while True:
         claimed.trusting = mode.trusting
         try:
@@ -200,17 +252,45 @@ def transact(claimed: ClaimedRun, done: Any, may_pass: bool) -> Slow:
             raise
 
 
-def record(claimed: ClaimedRun, done: Any) -> None:
-    """Put into the log what was learnt outside the transaction."""
+def record(claimed: ClaimedRun, done: Any) -> Fail | None:
+    """Put into the log what was learnt outside the transaction; returns why the run cannot go on after it."""
+    if isinstance(done, Answers):
+        return record_answers(claimed, done)
     if isinstance(done, Reply):
-        prompts.record_reply(claimed, done)
+        prompts.record_reply(claimed, done, claimed.cache["prompt"].receipt)
     elif isinstance(done, ProviderError):
         record_retry(claimed, done)
     elif done:
-        for ready, answer in done:
-            dispatch.record_answer(claimed, ready, answer)
-        assert claimed.log is not None  # noqa: S101
-        claimed.log.set(crashes=0)  # it gets on: no poison
+        record_results(claimed, [(ready.call_id, answer) for ready, answer in done])
+    return None
+
+
+def record_answers(claimed: ClaimedRun, done: Answers) -> Fail | None:
+    """What carriers brought. A call that is lost stays begun in the log: `Recover` is its next step."""
+    if isinstance(done.reply, Reply):
+        prompts.record_reply(claimed, done.reply, done.receipt)
+    elif done.reply:
+        record_retry(claimed, done.reply)
+    if done.results:
+        record_results(claimed, done.results)
+    if not done.lost:
+        return None
+    assert claimed.log is not None  # noqa: S101
+    crashes = calls.crashes(claimed.run_id) + 1
+    claimed.log.set(crashes=crashes)
+    return crashed(crashes) if crashes >= MAX_CRASHES else None
+
+
+def crashed(times: int) -> Fail:
+    return Fail("CRASHED", f"The run took its worker down {times} times.")
+
+
+def record_results(claimed: ClaimedRun, results: Iterable[tuple[str, Answer]]) -> None:
+    for call_id, answer in results:
+        if claimed.state.calls[call_id].phase == phases.CALLED:
+            dispatch.record_answer(claimed, call_id, answer)
+    assert claimed.log is not None  # noqa: S101
+    claimed.log.set(crashes=0)  # it gets on: no poison
 
 
 def take_quick_steps(claimed: ClaimedRun, log: RunLog, mode: HandoffMode) -> Slow:
@@ -225,7 +305,7 @@ def take_quick_steps(claimed: ClaimedRun, log: RunLog, mode: HandoffMode) -> Slo
         if isinstance(step, Speak):
             claimed.flush()  # a prompt may read what has just been written
             prompts.prepare(claimed)
-            return step
+            return ask_carrier(claimed, log) if mode.carried and not in_process(claimed) else step
         if isinstance(step, Over):
             return Released()
         if isinstance(step, Finish | Fail):
@@ -241,12 +321,36 @@ def take_quick_steps(claimed: ClaimedRun, log: RunLog, mode: HandoffMode) -> Slo
             outcome = dispatch.recover(claimed, gate, step.calls)
         if isinstance(outcome, dispatch.Child):
             if handoff:
-                put.enqueue(outcome.log.id)
+                put.enqueue(outcome.log.id, turn=outcome.log.turn)
             handoff = handoff or outcome.log
         elif outcome:
             if handoff:
-                put.enqueue(handoff.id)
-            return Perform(outcome)
+                put.enqueue(handoff.id, turn=handoff.turn)
+            return carry(claimed, log, outcome) if mode.carried else Perform(outcome)
+
+
+def in_process(claimed: ClaimedRun) -> bool:
+    """Whether the model that is to speak answers at once, in this process."""
+    prompt: prompts.Prompt = claimed.cache["prompt"]
+    return registry.embedded(prompt.model)
+
+
+def ask_carrier(claimed: ClaimedRun, log: RunLog) -> Released:
+    """Let go of the run while its model thinks."""
+    calls.ask_model(claimed, log, claimed.cache["prompt"], claimed.cache.pop("sleep", 0))
+    kept.keep(claimed)
+    return Released()
+
+
+def carry(claimed: ClaimedRun, log: RunLog, outcome: tuple[dispatch.Ready, ...]) -> Released:
+    """Let go of the run while its tools are at work."""
+    asked = [
+        (ready.call_id, ready.admitted.tool.name, ready.admitted.arguments, ready.context)
+        for ready in outcome
+    ]
+    calls.call_tools(claimed, log, asked)
+    kept.keep(claimed)
+    return Released()
 
 
 def leave(
@@ -279,7 +383,7 @@ def pass_on(claimed: ClaimedRun, then: RunLog | None, mode: HandoffMode) -> Rele
     if then is not None and mode.on:
         attempt = claiming.claim_locked(then)
     elif then is not None:
-        put.enqueue(then.id)
+        put.enqueue(then.id, turn=then.turn)
     if then is not None and attempt is not None and mode.through:
         return Released(go_on(claimed, then, mode))
     claimed.flush()
@@ -325,11 +429,13 @@ def speak(claimed: ClaimedRun) -> Reply | ProviderError:
 
 def record_retry(claimed: ClaimedRun, error: ProviderError) -> None:
     """Record a failed call of the model: tried again now, after a timer, or not at all."""
+    log = claimed.log
+    assert log is not None  # noqa: S101
     failures = claimed.state.retries + 1
     delay = retry.delay(failures, error, seed=claimed.run_id)
     agent = claimed.state.speaker.agent
     payload: dict[str, Any] = {"code": error.code, "message": error.message, "failures": failures}
-    if delay is None:
+    if delay is None or ending.too_late(log, delay):
         claimed.append(EventType.MODEL_RETRIED, {**payload, "gave_up": True}, agent)
         return
     payload["delay_ms"] = int(delay * 1000)

@@ -1,6 +1,6 @@
 """Carry the calls of an outside agent: what the executor is to a run that Deputy drives.
 
-The run itself has no lease and nobody claims it. A call goes through the same gate, log and ledger;
+The run itself has no lease and nobody claims it. A call goes through the same gate and log;
 one that leaves this database is claimed by a queue worker, with an attempt and a lease of its own.
 """
 
@@ -10,10 +10,11 @@ from typing import Self
 
 from django.conf import settings
 
+from common import crash
 from common.db import execute as run_sql
 from common.db import row
 from runs.actions import park
-from runs.execution import crash, dispatch
+from runs.execution import dispatch
 from runs.execution.dispatch import GateOnDemand, Outcome, Ready
 from runs.log import state as phases
 from runs.log import tool_calls
@@ -108,11 +109,11 @@ def execute(tool_call_id: str) -> None:
         dispatch.leave_evidence([done])
 
 
-def pass_on(tool_call_id: str) -> None:
-    """Leave the call to another worker."""
+def pass_on(tool_call_id: str, delay: float = 0) -> None:
+    """Leave the call to another worker, if need be after `delay` seconds."""
     found = row(FIND, [tool_call_id])
     if found:
-        put.enqueue_call(found[0], tool_call_id)
+        put.enqueue_call(found[0], tool_call_id, delay)
 
 
 def carry(claimed: ClaimedRun, gate: GateOnDemand, call_id: str) -> Ready | None:
@@ -129,7 +130,7 @@ def carry(claimed: ClaimedRun, gate: GateOnDemand, call_id: str) -> Ready | None
         else:
             return None
         if isinstance(outcome, dispatch.Child):
-            put.enqueue(outcome.log.id)
+            put.enqueue(outcome.log.id, turn=outcome.log.turn)
         elif isinstance(outcome, tuple):
             (outcome,) = outcome
         if isinstance(outcome, Ready):
@@ -161,7 +162,7 @@ def record(claimed: ClaimedRun, call_id: str, attempt: int, ready: Ready, answer
     current, _ = row(HELD, [claimed.run_id, call_id])
     if current != attempt or claimed.state.calls[call_id].phase != phases.CALLED:
         return False
-    dispatch.record_answer(claimed, ready, answer)
+    dispatch.record_answer(claimed, ready.call_id, answer)
     return True
 
 
@@ -188,6 +189,6 @@ def hand_over(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> None:
         return
     outcome = dispatch.begin(claimed, gate, call, passed)
     if isinstance(outcome, dispatch.Child):
-        put.enqueue(outcome.log.id)
+        put.enqueue(outcome.log.id, turn=outcome.log.turn)
     if claimed.state.calls[call.call_id].phase == phases.READY:  # its answer had come before it was asked for
         carry(claimed, gate, call.call_id)

@@ -7,14 +7,14 @@ from common.canonical import canonical, digest, normalise
 from common.db import row
 from runs.actions import ending
 from runs.context import prefetch
-from runs.execution import external
+from runs.execution import calls, external
 from runs.execution.dispatch import GateOnDemand
 from runs.execution.external import Ended, NotExternal, OutsideSession
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.log.next_step import exceeded
 from runs.log.state import ENDED
-from runs.models import Run
+from runs.models import Approval, Run
 from runs.models.choices import EventType, MessageType, RunStatus
 from runs.providers.base import ToolRequest
 
@@ -40,12 +40,13 @@ class OutsideRefused(Exception):
         self.code, self.message, self.details = code, message, details
 
 
-def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> None:
+def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> str:
     """Bring a call of the outside agent before the gate, and on its way when it may pass.
 
     What only touches this database is done when this returns; the rest a queue worker executes. The
     same `call_id` (the agent's own, 1 to 64 visible ASCII characters) with the same tool and arguments
-    is the same call. Raises OutsideRefused, RunGone, NotJson.
+    is the same call; so is another with the same words while, or soon after, that one is decided about.
+    Returns the id of the call that stands. Raises OutsideRefused, RunGone, NotJson.
     """
     if not CALL_ID.fullmatch(call_id):
         raise OutsideRefused("BAD_CALL_ID", "A call id has 1 to 64 visible ASCII characters.")
@@ -53,13 +54,15 @@ def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]
         raise OutsideRefused("BAD_NAME", f"A tool's name has 1 to {MAX_NAME} characters.")
     arguments = normalise(arguments)
     if came_before(run_id, call_id, name, arguments):
-        return
+        return call_id
+    if again := decided_before(run_id, name, arguments):
+        return again
     prefetch.of_calls([ToolRequest(name, arguments)])
     claimed = _session(run_id)
     try:
         with claimed.step() as log:
             if came_before(run_id, call_id, name, arguments):
-                return
+                return call_id
             limit = ending.past_deadline(log) or exceeded(claimed.state)
             if limit:
                 ending.fail(claimed, log, limit.code, limit.message)
@@ -69,6 +72,14 @@ def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]
         raise _ended(ended) from None
     if limit:
         raise OutsideRefused(limit.code, limit.message)
+    return call_id
+
+
+def decided_before(run_id: str, name: str, arguments: dict[str, Any]) -> str | None:
+    """The id of a call with the same words that waits for a decision, or had one lately."""
+    found = calls.same_again(run_id, name, arguments)
+    asked = Approval.objects.filter(run_id=run_id, tool_call__call_id=found) if found else None
+    return found if asked is not None and asked.exists() else None
 
 
 def came_before(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> bool:
@@ -152,6 +163,8 @@ def _say(claimed: OutsideSession, said: dict[str, Any]) -> None:
     kind = MessageType.STATUS.value
     payload = {"role": "assistant", "author": speaker.role, "message_type": kind, **said}
     claimed.append(EventType.MESSAGE_CREATED, payload, agent=speaker.agent)
+    assert claimed.log is not None  # noqa: S101
+    claimed.log.set(usage=claimed.state.usage)
 
 
 def _check_nothing_open(claimed: OutsideSession) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from policy.terms import Decision
 from runs.gate.provenance import of_run
 from runs.log.log import read
 from runs.log.state import fold
@@ -17,6 +18,7 @@ class Asked:
     effect: str
     idempotency_key: str
     refused: Refused | None = None
+    decision: Decision | None = None  # policy's, where it came to be asked
 
 
 def gate_of(run: Run) -> Gate:
@@ -31,15 +33,22 @@ def gate_of(run: Run) -> Gate:
 def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     """What policy says about the call with other arguments, for the agent that asked for it."""
     gate = gate_of(run)
-    role_id = role_of(run, call.agent)
+    role_id = role_of(run, call)
     said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
     if isinstance(said, Refused):
-        return Asked("deny", "", said)
+        return Asked("deny", "", said, said.decision)
     effect = said.decision.effect if isinstance(said, Stopped) else "allow"
-    return Asked(effect, said.idempotency_key)
+    return Asked(effect, said.idempotency_key, None, said.decision)
 
 
-def role_of(run: Run, agent: str) -> str | None:
-    """The role the agent has in the run, as run.created recorded it."""
-    members = fold(read(run.pk)[:1]).members
-    return next((member.role_id for member in members if member.agent == agent), run.role_id)
+def ask_about(run: Run, call: ToolCall) -> Decision | None:
+    """What policy says now about the call as it would run; None where it would not come before policy."""
+    return ask_again(run, call, call.effective_arguments).decision
+
+
+def role_of(run: Run, call: ToolCall) -> str | None:
+    """The role in which the call was asked for, by the seat of whoever asked."""
+    if call.role_id:
+        return call.role_id
+    asked = fold(read(run.pk)).calls.get(call.call_id)  # calls of before seats were recorded
+    return (asked.role_id if asked else None) or run.role_id

@@ -12,12 +12,14 @@ from django.conf import settings
 from common import ids
 from common.canonical import canonical, digest
 from common.db import row
+from policy.authority import About
 from policy.checker import approval_key
 from policy.models import Grant, GrantUse
-from policy.terms import Effect
+from policy.terms import Decision
+from runs.gate import demands
 from runs.log import tool_calls, waits
 from runs.log.log import RunLog
-from runs.log.state import Call
+from runs.log.state import Call, State
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind, WaitOutcome
 from runs.queue import put
@@ -27,22 +29,44 @@ if TYPE_CHECKING:
     from runs.log.claimed import ClaimedRun
 
 
-@dataclass(frozen=True)
-class Satisfied:
-    """What an approval of these very arguments satisfies, and which one it is."""
+@dataclass
+class Held:
+    """The approval of these very arguments that a call comes with, if it comes with one.
 
-    effects: frozenset[tuple[str, Effect]] = frozenset()
+    Whether it satisfies what policy demands is asked now, not when it was given: the rule may have become
+    stricter, and who decided may not be entitled any more. `why` then says why it does not.
+    """
+
     approval_id: str | None = None
     row_id: str = ""  # of the call
+    arguments_digest: str = ""
+    about: About | None = None
+    allow_self_approval: bool = False
+    why: str = ""
+
+    def satisfies(self, decision: Decision) -> bool:
+        if self.approval_id is None or self.about is None:
+            return False
+        demand = demands.of_decision(decision, self.allow_self_approval)
+        counted = demands.counted(self.approval_id, self.arguments_digest, demand, self.about)
+        self.why = "" if counted.enough else counted.why
+        return counted.enough
 
 
-NOTHING = Satisfied()
-SATISFIED = """
-SELECT a.id, a.tool_call_id, a.decided_as_human
+NOTHING = Held()
+HELD = """
+SELECT a.id, a.tool_call_id, place.allow_self_approval, r.organization_id, r.project_id, r.user_id
 FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
+JOIN runs_run r ON r.id = c.run_id JOIN groups_project place ON place.id = r.project_id
 WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
   AND a.status = 'approved' AND a.consumed_at IS NULL
 ORDER BY a.id DESC LIMIT 1
+"""
+OPEN = """
+SELECT (SELECT count(*) FROM (
+            SELECT FROM runs_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) a),
+       (SELECT count(*) FROM (
+            SELECT FROM runs_approval WHERE organization_id = %s AND status = 'pending' LIMIT %s) b)
 """
 CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
@@ -57,19 +81,30 @@ def correlation_key(idempotency_key: str, asked_before: int = 0) -> str:
     return approval_key(idempotency_key) + (f"-{asked_before + 1}" if asked_before else "")
 
 
-def satisfied(run_id: str, call: Call, arguments: dict[str, Any]) -> Satisfied:
+def held(run_id: str, call: Call, arguments: dict[str, Any]) -> Held:
     """The unused approval of this call with these arguments, if there is one."""
     if call.wait_kind != WaitKind.APPROVAL:
         return NOTHING
-    found = row(SATISFIED, [run_id, call.call_id, arguments_digest(call.tool, arguments)])
+    digest = arguments_digest(call.tool, arguments)
+    found = row(HELD, [run_id, call.call_id, digest])
     if found is None:
         return NOTHING
-    from runs.tools.call import idempotency_key
+    approval_id, row_id, allow_self_approval, *place = found
+    return Held(approval_id, row_id, digest, About(*place), allow_self_approval)
 
-    key = idempotency_key(run_id, call.call_id, call.tool, arguments)
-    approval_id, row_id, as_human = found
-    effect: Effect = "require_human" if as_human else "require_approval"
-    return Satisfied(frozenset({(key, effect)}), approval_id, row_id)
+
+def too_many(log: RunLog) -> str:
+    """Why no further approval may be asked for, in words for the agent; empty where one may."""
+    most_here, most = settings.OPEN_APPROVALS, settings.OPEN_APPROVALS_ALL
+    here, everywhere = row(OPEN, [log.id, most_here, log.organization_id, most])
+    if here >= most_here:
+        return (
+            f"{here} calls of this run wait for a decision already; not more than {most_here} may. Wait "
+            "until some are decided, and ask for fewer at once."
+        )
+    if everywhere >= most:
+        return f"{everywhere} calls of the organization wait for a decision; at most {most} may. Try later."
+    return ""
 
 
 def request(
@@ -77,15 +112,20 @@ def request(
     call: Call,
     stopped: Stopped,
     record: dict[str, Any],
-    superseding: str | None = None,
+    held: Held = NOTHING,
 ) -> None:
-    """Stop the call at the gate: approval, wait and event in the step's transaction."""
+    """Stop the call at the gate: approval, wait and event in the step's transaction.
+
+    An approval it came with that does not suffice any more is superseded; the new one says why.
+    """
     log = claimed.log
     assert log is not None  # noqa: S101
     decision = stopped.decision
     row_id = tool_calls.open_call(log, call, stopped.arguments, stopped.idempotency_key, CallStatus.WAITING)
-    if superseding:
-        Approval.objects.filter(pk=superseding).update(status=ApprovalStatus.SUPERSEDED)
+    explanation = decision.message
+    if held.approval_id:
+        Approval.objects.filter(pk=held.approval_id).update(status=ApprovalStatus.SUPERSEDED)
+        explanation = f"{decision.message}. Asked again: {held.why}."
     asked_before = Approval.objects.filter(tool_call_id=row_id).count() if call.wait_kind else 0
     key = correlation_key(stopped.idempotency_key, asked_before)
     seconds = decision.timeout or settings.APPROVAL_SECONDS
@@ -97,12 +137,14 @@ def request(
         capability=decision.capability or "",
         effect=decision.effect,
         rule=decision.rule_id or decision.reason_code,
-        explanation=decision.message,
+        explanation=explanation,
         arguments_digest=arguments_digest(call.tool, stopped.arguments),
         correlation_key=key,
         requested_at=log.now,
         expires_at=log.now + timedelta(seconds=seconds),
         deciders_needed=decision.deciders_needed,
+        deciders=[list(names) for names in decision.deciders],
+        replaces_id=held.approval_id,
         on_expiry=decision.on_expiry,
     )
     approval.save(force_insert=True)
@@ -116,7 +158,7 @@ def request(
             "correlation_key": key,
             "effect": decision.effect,
             "decision": record,
-            "message": decision.message,
+            "message": explanation,
             "on_expiry": decision.on_expiry,
             "expires_at": approval.expires_at.isoformat() if approval.expires_at else None,
         },
@@ -127,7 +169,7 @@ def request(
         waits.NewWait(WaitKind.APPROVAL, key, tool_call_id=row_id, expires_at=approval.expires_at),
     )
     claimed.absorb()
-    put.enqueue_task("notify", approval.pk)
+    put.enqueue_task("notify", approval.pk, turn=put.for_people(approval.organization_id))
 
 
 def consume(log: RunLog, approval_id: str | None) -> None:
@@ -157,11 +199,34 @@ def use_grant(log: RunLog, admitted: Admitted) -> bool:
     return True
 
 
+def rejected_before(state: State, call: Call, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """The error of a call of this run with the same arguments that somebody has rejected already."""
+    wanted = canonical(arguments)
+    for other in state.calls.values():
+        if other.call_id == call.call_id or other.tool != call.tool or other.error is None:
+            continue
+        asked = (other.arguments, other.effective_arguments)
+        if other.error.get("code") == REJECTED_CODE and wanted in map(canonical, filter(None, asked)):
+            return other.error
+    return None
+
+
+def reject_again(claimed: "ClaimedRun", call: Call, stopped: Stopped, error: dict[str, Any]) -> None:
+    """What was rejected in this run is not asked about a second time: the call is told the rejection."""
+    assert claimed.log is not None  # noqa: S101
+    requested = CallStatus.REQUESTED
+    tool_calls.open_call(claimed.log, call, stopped.arguments, stopped.idempotency_key, requested)
+    tool_calls.close_call(claimed.log, call.call_id, CallStatus.REJECTED, error=error)
+    payload = {"call_id": call.call_id, "tool": call.tool, "error": error}
+    claimed.append(EventType.TOOL_REJECTED, payload, agent=call.agent)
+
+
+REJECTED_CODE = "APPROVAL_REJECTED"
 REFUSALS = {
     WaitOutcome.REJECTED.value: (
         EventType.TOOL_REJECTED,
         CallStatus.REJECTED,
-        "APPROVAL_REJECTED",
+        REJECTED_CODE,
         "Rejected by {by}: {reason}",
     ),
     WaitOutcome.EXPIRED.value: (

@@ -1,34 +1,100 @@
-"""Who may decide an approval. The same question as actions.decide.entitled answers for one person."""
+"""Who may decide an approval, as a list: of approvals for one actor, of people for one approval.
 
+policy/authority.py has the rule for one actor and one approval; a test holds these lists to it.
+"""
+
+from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from groups import accounts
+from groups.actors import Actor, Via
+from groups.member_permissions import holding
 from groups.models import Membership, Project
-from groups.models.organizations import MembershipKind
-from runs.models.choices import ApprovalEffect
+from policy.authority import VERBS, About, Demand, NotAllowed, Verb, holds, may_act_as_person, may_decide
+from runs.gate import demands
+from runs.models import Approval, ApprovalDecision
+from runs.models.choices import ApprovalEffect, ApprovalStatus
 
-PERMISSION = "runs.decide_approval"
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+(PERMISSION,) = VERBS[Verb.DECIDE].permissions
 
 
-def own_run_excluded(allow_self_approval: bool, effect: str, deciders_needed: int) -> bool:
-    """Whether the run's own user may not decide: what people decide, or several do, unless its project
-    allows it.
+def decidable(actor: Actor, rows: QuerySet[Approval]) -> QuerySet[Approval]:
+    """Those of the approvals that wait for the actor."""
+    return rows.filter(waits_for(actor))
+
+
+def waits_for(actor: Actor) -> Q:
+    """Which pending approvals wait for the actor: whose decision would count and is not taken yet.
+
+    A person's session counts as confirmed: it can be. One query for the approvals whose rules name deciders.
     """
-    strict = effect == ApprovalEffect.REQUIRE_HUMAN or deciders_needed > 1
-    return strict and not allow_self_approval
+    mine = actor.membership
+    if mine is None:
+        return Q(pk__in=[])
+    here = Q(organization_id=mine.organization_id, status=ApprovalStatus.PENDING)
+    if mine.projects is not None:
+        here &= Q(run__project_id__in=mine.projects)
+    taken = ApprovalDecision.objects.filter(
+        approval=OuterRef("pk"), user=actor.user, arguments_digest=OuterRef("arguments_digest"), approved=True
+    )
+    found = Q(pk__in=_named(actor, Approval.objects.filter(here)))
+    if holds(actor, PERMISSION) and actor.has_scope(VERBS[Verb.DECIDE].scope):
+        found = found | _anybodys(actor)
+    return here & found & ~Q(Exists(taken))
 
 
-def who_may_decide(
-    project: Project, user_id: int, effect: str, deciders_needed: int = 1, people_only: bool = False
-) -> list[Any]:
-    """The active users who may decide an approval of this user's run, by name."""
-    memberships = Membership.objects.filter(organization_id=project.organization_id, active=True)
-    if people_only or effect == ApprovalEffect.REQUIRE_HUMAN:
-        memberships = memberships.filter(kind=MembershipKind.HUMAN)
-    seeing = [m.user_id for m in memberships if m.sees_project(project.pk)]
-    able = get_user_model().objects.with_perm(PERMISSION, backend=BACKEND).filter(pk__in=seeing)
-    if own_run_excluded(project.allow_self_approval, effect, deciders_needed):
-        able = able.exclude(pk=user_id)
-    return list(able.order_by(get_user_model().USERNAME_FIELD))
+def _anybodys(actor: Actor) -> Q:
+    """Of the approvals whose rules name nobody, those that one who may decide approvals may decide."""
+    people = Q(effect=ApprovalEffect.REQUIRE_HUMAN)
+    strict = (people | Q(deciders_needed__gt=1)) & Q(run__project__allow_self_approval=False)
+    found = Q(deciders=[]) & ~(strict & Q(run__user=actor.user))
+    if actor.via != Via.SESSION or not actor.is_person:
+        return found & ~people
+    changed = Q(Exists(accounts.changes_by_others(actor.user)))
+    return found & ~(people & changed)
+
+
+def _named(actor: Actor, pending: QuerySet[Approval]) -> list[str]:
+    """Of the approvals whose rules name their deciders, those the actor may decide."""
+    some = pending.exclude(deciders=[]).annotate(allowed=F("run__project__allow_self_approval"))
+    there = replace(actor, interactive=actor.via == Via.SESSION)
+    return [one.pk for one in some.select_related("run") if _counts(there, one, one.allowed)]
+
+
+def _counts(actor: Actor, approval: Approval, allow_self_approval: bool) -> bool:
+    run = approval.run
+    about = About(run.organization_id, run.project_id, run.user_id)
+    return not demands.refusal(actor, demands.of_approval(approval, allow_self_approval), about)
+
+
+def who_may_decide(project: Project, user_id: int, demand: Demand, people_only: bool = False) -> list[Any]:
+    """The active users who may decide a call of this user's run, by name."""
+    about = About(project.organization_id, project.pk, user_id)
+    members = Membership.objects.filter(organization_id=project.organization_id, active=True)
+    some = members.filter(holding(PERMISSION) | Q(user=user_id), user__is_active=True)
+    some = some.select_related("user", "custom_role")
+    actors = [Actor(one.user, one, Via.SESSION, interactive=True) for one in some]
+    found = [one for one in actors if _may(one, demand, about) and (one.is_person or not people_only)]
+    return sorted((one.user for one in found), key=lambda user: str(user.get_username()))
+
+
+def addressed(approval: Approval) -> list[Any]:
+    """The people the approval waits for: who may decide it and have not."""
+    run = approval.run
+    demand = demands.of_approval(approval, run.project.allow_self_approval)
+    said = approval.decisions.filter(approved=True, arguments_digest=approval.arguments_digest)
+    taken = set(said.values_list("user_id", flat=True))
+    able = who_may_decide(run.project, run.user_id, demand, people_only=True)
+    return [person for person in able if person.pk not in taken]
+
+
+def _may(actor: Actor, demand: Demand, about: About) -> bool:
+    try:
+        may_decide(actor, demand, about)
+        if demand.takes_person:
+            may_act_as_person(actor)
+    except NotAllowed:
+        return False
+    return True

@@ -1,14 +1,17 @@
 """Where the values of a call that waits for a decision came from, each with the passages it stands in."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from common import redact
 from policy.provenance.terms import Facts, Source, Traced
 from runs.gate.admission import gate_of
 from runs.gate.provenance import Gathered, of_run
 from runs.models import Approval, RunEvent
 from runs.models.choices import EventType
+from runs.observe import showing
 
+MEMORY = "mem_"  # begins the ids of memories
 AROUND = 120  # characters shown on each side of a passage
 LONGEST = 600  # of a passage
 
@@ -63,6 +66,34 @@ def origins(approval: Approval) -> Origins:
     return Origins(values, facts.asked_for, rights, facts.read_outside)
 
 
+def shown(found: Origins, own: bool) -> Origins:
+    """The same for a reader; `own`: the person the run works for. Others are shown no words of that person's
+    memory beside a value, and nobody a secret. One query, for others.
+    """
+    passages = [passage for value in found.values for passage in value.passages]
+    private = set() if own else _of_memory(passages)
+    return replace(found, values=tuple(_shown(value, private) for value in found.values))
+
+
+def _shown(value: Origin, private: set[tuple[str, int]]) -> Origin:
+    return replace(value, passages=tuple(_readable(one, private) for one in value.passages))
+
+
+def _readable(passage: Passage, private: set[tuple[str, int]]) -> Passage:
+    if (passage.run, passage.event) in private:
+        return replace(passage, before="", marked=showing.PRIVATE, after="")
+    before, marked, after = map(redact.shown, (passage.before, passage.marked, passage.after))
+    return replace(passage, before=before, marked=marked, after=after)
+
+
+def _of_memory(passages: Sequence[Passage]) -> set[tuple[str, int]]:
+    """Those of the events behind the passages that brought what is the person's own."""
+    events = RunEvent.objects.filter(
+        run_id__in={one.run for one in passages}, seq__in={one.event for one in passages}
+    ).values_list("run_id", "seq", "payload__tool")
+    return {(run, seq) for run, seq, tool in events if showing.is_private(str(tool or ""))}
+
+
 def asked_at(approval: Approval) -> int | None:
     """The event at which the call stopped."""
     stops = RunEvent.objects.filter(
@@ -85,10 +116,11 @@ def _passages(value: Traced, gathered: Gathered) -> Iterator[Passage]:
         text = gathered.material.passage(source)
         run, _, seq = source.piece.rpartition(":")
         start, end = source.start, min(source.end, source.start + LONGEST)
+        remembered = run.startswith(MEMORY)  # the event is the reply in whose prompt it stood
         yield Passage(
-            run=run or gathered.run_id,
+            run=gathered.run_id if remembered or not run else run,
             event=int(seq),
-            field=source.field,
+            field=run if remembered else source.field,
             before=_cut(text[:start], last=True),
             marked=text[start:end],
             after=_cut(text[source.end :], last=False),

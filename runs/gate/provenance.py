@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from common.canonical import canonical
+from memory.models import Memory, MemoryType
 from policy.provenance.infer import Declaration
-from policy.provenance.terms import Facts
+from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, RunKind
 
+PAGE = ("name", "description", "detail")  # of a page's words
+MOST_EARLIER = 20  # runs of a session, and calls of each
 Declare = Callable[[str], Declaration]
 
 ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
@@ -50,16 +54,48 @@ class Gathered:
         """Take in what the log brought since the last time."""
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
             if isinstance(entry, Said):
-                hear = self.material.hear if self.personal else self.material.overhear
+                own = self.personal and not entry.outside and not (entry.chosen and self._steered())
+                hear = self.material.hear if own else self.material.overhear
                 hear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
-                self.material.read(str(seq), declared, arguments, self._result(entry))
+                if entry.approved > self._latest_outside():
+                    self.material.approve(declared, arguments)
+                result = self._result(entry)
+                if isinstance(result, dict) and result.get("chosen") is True and self._steered():
+                    declared = replace(declared, output_trust="outside")
+                self.material.read(str(seq), declared, arguments, result, entry.tool)
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
-        if self.seq == 0 and self.state.context:
-            self.material.overhear("1", self.state.context)
+        if self.seq == 0:
+            self._begin()
+        for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
+            self.material.recall(f"{memory_id}:{seq}", text, trust)
         self.seq = self.state.seq
+
+    def _steered(self) -> bool:
+        """Whether the agent may have read something from outside: an answer that it has put to its question
+        is then no more the person's own words for their having taken it.
+        """
+        before = self.state.context or self.state.inherited or not self.personal
+        return bool(
+            self.material.read_outside
+            or before
+            or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
+            or next(earlier_turns(self.run_id), None)
+        )
+
+    def _begin(self) -> None:
+        """What stands in the first prompt beside the goal: its context, the parent's pages, earlier turns."""
+        if self.state.context:
+            self.material.overhear("1", self.state.context)
+        for page in self.state.inherited:
+            self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
+        if self.personal:
+            for run_id, goal, trust, said in earlier_turns(self.run_id):
+                self.material.recall(f"{run_id}:2", goal, trust)
+                for text in said:
+                    self.material.recall(f"{run_id}:2", text, "outside")
 
     def _new(self) -> Iterator[tuple[int, Said | Call]]:
         for said in self.state.messages:
@@ -79,21 +115,71 @@ class Gathered:
         """Whether a call that does the same was approved in this run, and nothing from outside came since."""
         if declared.deeds & ONCE_ONLY or not found.effect:
             return False
-        numbered = (
-            int(piece.name) for piece in self.material.pieces if piece.outside and piece.name.isdigit()
-        )
-        latest = max(numbered, default=0)
+        latest = self._latest_outside()
         return any(
             self.material.facts(declared, effective(call)).pattern == found.pattern
             for call in self.state.calls.values()
             if call.tool == tool and call.approved > latest and call.ended and call.error is None
         )
 
+    def _latest_outside(self) -> int:
+        """The event that last brought a text from outside; 0 where none did."""
+        numbered = (
+            int(piece.name.rpartition(":")[2])
+            for piece in self.material.pieces
+            if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
+        )
+        return max(numbered, default=0)
+
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
-    """What the person said to the run at the root of a tree: (seq, words)."""
+    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs."""
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
-    return [(seq, payload["content"]) for seq, payload in said.order_by("seq").values_list("seq", "payload")]
+    found = said.order_by("seq").values_list("seq", "payload")
+    own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
+    return [(seq, payload["content"]) for seq, payload in own]
+
+
+def goal_is_outside(run_id: str) -> bool:
+    """Whether a run's goal is somebody else's words than the person's; so it stays when it is repeated."""
+    said = RunEvent.objects.filter(run_id=run_id, type=EventType.MESSAGE_CREATED, payload__role="user")
+    goal = said.order_by("seq").values_list("payload", flat=True).first() or {}
+    return bool(goal.get("outside", not goal))
+
+
+def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Trust]]:
+    """The memories that stood in the run's prompts: (seq of the reply, id, content, trust).
+
+    What a curator wrote is the organization's; what an agent or a group left is worth no more than what its
+    run had read, which nobody has checked.
+    """
+    replies = RunEvent.objects.filter(
+        run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
+    )
+    shown = {
+        one["id"]: seq
+        for seq, listed in replies.order_by("-seq").values_list("seq", "payload__memories")
+        for one in listed
+    }
+    for memory in Memory.objects.filter(pk__in=shown) if shown else ():
+        curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None
+        yield shown[memory.pk], memory.pk, memory.content, "organization" if curated else "outside"
+
+
+def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[str]]]:
+    """The session's earlier runs, as prompt and view carry them on: (run, goal, its trust, what was said)."""
+    run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
+    if not run.session_key:
+        return
+    mine = {"user_id": run.user_id, "project_id": run.project_id, "session_key": run.session_key}
+    found = Run.objects.filter(
+        organization_id=run.organization_id, kind=RunKind.PERSONAL, pk__lt=run_id, **mine
+    )
+    for earlier in found.order_by("-id")[:MOST_EARLIER]:
+        own = not goal_is_outside(earlier.pk)
+        calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
+        results = [canonical(call.result) for call in calls]
+        yield earlier.pk, earlier.goal, "user" if own else "outside", [earlier.output or "", *results]
 
 
 def effective(call: Call) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.conf import settings
 from common.canonical import NotJson, normalise
 from groups.models import AgentInstance, Group, Organization, Project, Role
 from policy import simulate as policy_simulate
+from policy.authority import Demand
 from policy.delegation import authority, delegate
 from policy.models import CapabilityRule
 from policy.simulate import Explained
@@ -55,6 +56,9 @@ def simulate(
     if found is None:
         unknown = Explained(tool, "deny", "unknown_tool", f"There is no tool '{tool}'.")
         return Simulated(unknown, gate.policy.digest, (), given)
+    if found.suspended:
+        suspended = Explained(tool, "deny", "tool_suspended", found.suspended)
+        return Simulated(suspended, gate.policy.digest, (), given)
     try:
         arguments = normalise(arguments)
     except NotJson as error:
@@ -67,8 +71,33 @@ def simulate(
     explained = policy_simulate.simulate(context, info, arguments, problems, project.allow_self_approval)
     who: list[Any] = []
     if explained.unlockable:
-        who = who_may_decide(project, user.pk, explained.effect, explained.deciders_needed)
+        demand = Demand(
+            explained.effect, explained.deciders_needed, explained.named, project.allow_self_approval
+        )
+        who = who_may_decide(project, user.pk, demand)
     return Simulated(explained, gate.policy.digest, tuple(one.get_username() for one in who), given)
+
+
+def foreseen(
+    organization: Organization,
+    project: Project,
+    user: Any,
+    tool: str,
+    *,
+    role: Role | None = None,
+    agent: AgentInstance | None = None,
+    group: Group | None = None,
+) -> bool:
+    """Whether the gate lets the tool pass as far as that is known before its arguments are.
+
+    Raises CannotSimulate.
+    """
+    _check_belonging(organization, project, role, agent, group)
+    gate, agent_context = _asker(organization, project, user, role, agent, group, None)
+    found = gate.tools.get(tool)
+    if found is None or found.suspended:
+        return False
+    return gate.beforehand(agent_context, found, gate.granted_tools()).decision.allowed
 
 
 def considered(found: Simulated, organization_id: str, projects: Sequence[str] | None) -> list[Considered]:

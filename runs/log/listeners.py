@@ -20,12 +20,12 @@ class Listener:
 
     `wanted`: an SQL condition on an organization's id, `{}`: whether anybody there wants to hear of events.
     `statement`: the INSERT ... RETURNING id of what there is to write about these events, or None.
-    `stored`: what to do with the ids, in the same transaction.
+    `stored`: what to do with the ids, and the organization's, in the same transaction.
     """
 
     wanted: str
     statement: "Callable[[RunLog, Sequence[Event]], Statement | None]"
-    stored: Callable[[Sequence[str]], None]
+    stored: Callable[[Sequence[str], str], None]
 
 
 _listeners: list[Listener] = []

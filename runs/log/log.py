@@ -16,7 +16,9 @@ from common.db import Statement, execute, from_json, jsonb, row, rows
 from policy import cache as policy_cache
 from policy.cache import LiveBoundary
 from runs.log.listeners import listeners, wanted
-from runs.models.choices import TERMINAL, TRANSITIONS, EventType, RunStatus
+from runs.models.choices import TERMINAL, TRANSITIONS, EventType, RunKind, RunStatus
+from runs.queue import put
+from runs.queue.turns import Turn
 
 PAYLOAD_VERSION = 1
 PRUNED = "pruned"  # the key of a payload's digest where the payload is gone; no payload has it otherwise
@@ -196,6 +198,12 @@ class RunLog:
     def ended(self) -> bool:
         return self.status in TERMINAL
 
+    @property
+    def turn(self) -> Turn:
+        """Whose turn it is when this run waits for a worker: a person's own run goes before the rest."""
+        people = self.kind == RunKind.PERSONAL and self.depth == 0
+        return put.for_people(self.organization_id) if people else put.in_background(self.organization_id)
+
     def append(self, type: EventType, payload: dict[str, Any] | None = None, agent: str = "") -> Event:
         """Add an event; it gets the next seq now and is stored by `flush`.
 
@@ -302,12 +310,12 @@ def flush(*logs: RunLog) -> None:
         return
     *parts, (statement, values) = [part for log in logs for part in log.parts()]
     told = [
-        (listener, what)
+        (listener, log.organization_id, what)
         for listener in listeners()
         for log in logs
         if (what := listener.statement(log, log.appended))
     ]
-    parts = [what for _, what in told] + parts
+    parts = [what for *_, what in told] + parts
     if parts:
         added = ", ".join(f"added_{number} AS ({sql})" for number, (sql, _) in enumerate(parts))
         statement = f"WITH {added} {statement}"
@@ -315,8 +323,8 @@ def flush(*logs: RunLog) -> None:
     if told:
         ids = ", ".join(f"ARRAY(SELECT id FROM added_{number})" for number in range(len(told)))  # noqa: S608
         stored = row(f"{statement} RETURNING {ids}", values)
-        for (listener, _), new in zip(told, stored, strict=True):
-            listener.stored(new)
+        for (listener, organization_id, _), new in zip(told, stored, strict=True):
+            listener.stored(new, organization_id)
     else:
         execute(statement, values)
     for log in logs:

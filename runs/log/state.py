@@ -27,6 +27,7 @@ class Member:
     role: str
     ordinal: int
     is_lead: bool = False
+    seat: str = ""  # the GroupMember's id; a personal agent has none
 
 
 @dataclass(slots=True)
@@ -37,7 +38,11 @@ class Call:
     tool: str
     arguments: dict[str, Any]
     agent: str
-    problem: str | None = None
+    turn: int = 0  # index into the members: who asked; one agent may sit twice in runs of before
+    seat: str = ""
+    role_id: str = ""
+    problem: str | None = None  # why it is not run
+    problem_code: str = ""
     phase: str = ASKED
     wait_kind: str = ""
     correlation_key: str = ""
@@ -66,6 +71,8 @@ class Said:
     round: int
     calls: tuple[str, ...] = ()
     saw: int = 0  # the last seq its author had seen
+    outside: bool = False  # of what reached the run: not its person's own words
+    chosen: bool = False  # an answer that the agent has put to its question
 
 
 @dataclass(slots=True)
@@ -126,8 +133,17 @@ class State:
         return next((said for said in reversed(self.messages) if said.author != USER), None)
 
     @property
+    def usage(self) -> dict[str, int]:
+        """What the run has used so far, its ended children included in the tokens."""
+        return {"steps": self.steps, "tokens": self.tokens, "children": self.children}
+
+    @property
     def tokens_left(self) -> int:
         return self.budgets["tokens"] - self.tokens - self.reserved
+
+    def asker(self, call: Call) -> Member:
+        """Who asked for the call, by seat: the rights of its role are what the gate looks at."""
+        return self.members[call.turn]
 
     def unfinished(self, phase: str) -> list[Call]:
         """The open calls in this phase, in the order they were asked for."""
@@ -186,6 +202,8 @@ def _message(state: State, event: Event) -> None:
         round=state.round,
         calls=tuple(request.get("call_id", f"{event.seq}.{i}") for i, request in enumerate(requests)),
         saw=payload.get("saw", event.seq),
+        outside=payload.get("outside", False),
+        chosen=payload.get("chosen", False),
     )
     state.messages.append(said)
     if said.author == USER:
@@ -202,13 +220,18 @@ def _message(state: State, event: Event) -> None:
 
 
 def _ask(state: State, said: Said, requests: list[dict[str, Any]]) -> None:
+    asks = state.speaker
     for call_id, request in zip(said.calls, requests, strict=True):
         state.calls[call_id] = Call(
             call_id=call_id,
             tool=request["name"],
             arguments=request["arguments"],
             agent=said.author,
+            turn=state.turn,
+            seat=asks.seat,
+            role_id=asks.role_id,
             problem=request.get("problem"),
+            problem_code=request.get("code", "INVALID_ARGUMENTS"),
         )
         state.open_calls.append(call_id)
     batch = digest(said.author, [[r["name"], r["arguments"]] for r in requests])
@@ -217,7 +240,10 @@ def _ask(state: State, said: Said, requests: list[dict[str, Any]]) -> None:
 
 
 def _end_turn(state: State, said: Said) -> None:
-    """Hand the word on: to the next member, to another round, or to nobody."""
+    """Hand the word on: to the next member, to another round, or to nobody.
+
+    Whoever would speak last speaks once more when a person has said something they had not seen.
+    """
     state.repeats, state.last_batch = 0, ""
     if state.kind == RunKind.PERSONAL:
         state.finished = said.saw >= state.heard
@@ -226,7 +252,7 @@ def _end_turn(state: State, said: Said) -> None:
     elif said.message_type == MessageType.TASK and state.round < state.max_rounds:
         state.round, state.turn = state.round + 1, 0
     else:
-        state.finished = True
+        state.finished = said.saw >= state.heard  # a word that came meanwhile is read first (ruling 47)
 
 
 def _retried(state: State, event: Event) -> None:

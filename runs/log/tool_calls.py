@@ -14,9 +14,9 @@ STORED_ONCE = 8_192  # bytes of a result; beyond, events carry a hash and a prev
 PREVIEW = 2_000  # characters
 
 OPEN = """
-INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, tool, arguments,
+INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, seat, role_id, tool, arguments,
     effective_arguments, request_digest, idempotency_key, status, attempt, created_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (run_id, call_id) DO UPDATE SET effective_arguments = EXCLUDED.effective_arguments,
     idempotency_key = EXCLUDED.idempotency_key, status = EXCLUDED.status,
     attempt = GREATEST(runs_toolcall.attempt, EXCLUDED.attempt)
@@ -43,6 +43,8 @@ def open_call(
         "run_id": log.id,
         "call_id": call.call_id,
         "agent": call.agent,
+        "seat": call.seat,
+        "role_id": call.role_id or "",
         "tool": call.tool[:64],
         "arguments": call.arguments,
         "effective_arguments": arguments,

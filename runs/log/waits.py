@@ -110,5 +110,5 @@ def wake(log: RunLog) -> None:
 def flush_and_enqueue(log: RunLog) -> None:
     """Write the log, and put the run on the queue, in this transaction, when it waits for a worker."""
     if log.status == RunStatus.PENDING:
-        put.enqueue(log.id, beside=log.also)
+        put.enqueue(log.id, beside=log.also, turn=log.turn)
     log.flush()

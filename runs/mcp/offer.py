@@ -4,7 +4,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from common.canonical import canonical, digest, normalise
+from common.canonical import normalise
+from policy.authority import NotAllowed
 from runs.actions.start import CannotStart, personal_agent
 from runs.api import access, tools
 from runs.context import texts
@@ -135,8 +136,7 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
         run = _opened(session)
         try:
             call_id = call_id_of(run, name, arguments, meta)
-            outside_agents.request_call(run.pk, call_id, name, arguments)
-            return run, call_id
+            return run, outside_agents.request_call(run.pk, call_id, name, arguments)
         except OutsideRefused as refused:
             if session.run_id or last or refused.code not in GIVEN_UP:
                 raise Refused(refused.code, refused.message) from None
@@ -146,12 +146,13 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
 def _opened(session: McpSession) -> Run:
     try:
         return sessions.opened(session)
-    except CannotStart as refused:
+    except (CannotStart, NotAllowed) as refused:
         raise Refused(refused.code, refused.message) from None
 
 
 def call_id_of(run: Run, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> str:
-    """The client's id; without one, that of an open call with the same words, or a new one.
+    """The client's id; without one, that of a call with the same words that is open or was decided lately, or
+    a new one.
 
     A model that is told to wait often calls again: that must not ask for a second approval.
     """
@@ -160,10 +161,7 @@ def call_id_of(run: Run, name: str, arguments: dict[str, Any], meta: dict[str, A
         if not isinstance(given, str) or not CALL_ID.fullmatch(given):
             raise Refused("BAD_CALL_ID", f"{CALL_ID_KEY} has 1 to 64 visible ASCII characters.")
         return given
-    same = ToolCall.objects.filter(
-        run=run, ended_at=None, request_digest=digest(name, canonical(normalise(arguments)))
-    )
-    return same.values_list("call_id", flat=True).first() or f"mcp-{secrets.token_hex(8)}"
+    return calls.same_again(run.pk, name, normalise(arguments)) or f"mcp-{secrets.token_hex(8)}"
 
 
 def earlier(session: McpSession, arguments: dict[str, Any]) -> tuple[Run, str]:
@@ -182,7 +180,7 @@ def started(session: McpSession, arguments: dict[str, Any]) -> Answer:
     sessions.leave(session)
     try:
         run = sessions.begin(session, arguments["goal"], arguments.get("context", ""))
-    except CannotStart as refused:
+    except (CannotStart, NotAllowed) as refused:
         raise Refused(refused.code, refused.message) from None
     return Answer(f"The calls that follow belong to run {run.pk}.", structured={"run": run.pk})
 

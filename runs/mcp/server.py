@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import mcp_types as types
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import connection
 from jsonschema import Draft202012Validator
 from mcp import MCPError
@@ -12,7 +13,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from common.api.parsers import MAX_BODY
+from common.api import slots
+from common.api.errors import Problem
 from common.canonical import NotJson, normalise
 from runs.api.patience import Awaited
 from runs.mcp import offer
@@ -80,7 +82,15 @@ async def wait_until_ended(ctx: Context, run: Run, call_id: str) -> None:
         doing = "waits for a decision" if parked else "is being executed"
         await ctx.session.report_progress(spent, WAIT_SECONDS, f"The call {doing}.")
 
-    await Awaited(run.pk, run.root_id, call_id, WAIT_SECONDS).come(tell, PROGRESS_SECONDS)
+    session = session_of(ctx)
+    try:
+        slot = slots.take(session.user, session.token)
+    except Problem:
+        return  # what it is waiting for is told at once
+    try:
+        await Awaited(run.pk, run.root_id, call_id, WAIT_SECONDS).come(tell, PROGRESS_SECONDS)
+    finally:
+        slot.give_back()
 
 
 def told(said: Answer) -> types.CallToolResult:
@@ -122,6 +132,6 @@ server: Server[Any] = Server(
 
 async def serve(scope: Any, receive: Any, send: Any) -> None:
     """Answer one request. A manager of its own: nothing is kept from one to the next."""
-    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=MAX_BODY)
+    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=settings.BODY_BYTES)
     async with manager.run():
         await manager.handle_request(scope, receive, send)

@@ -11,9 +11,11 @@ from django.http import HttpRequest
 from common.api.errors import Problem
 from common.api.views import ApiView
 from common.db import execute
+from groups.actors import Actor, Via
 from groups.api.access import find_project, projects
 from groups.api.authentication import TokenAuthentication
 from groups.models import Membership, Project
+from policy.authority import NotAllowed, Verb, may
 from runs.actions.start import start
 from runs.api import access
 from runs.execution import outside_agents
@@ -39,6 +41,7 @@ class McpSession:
     user: Any
     membership: Membership
     token: Any
+    actor: Actor
     project: Project
     run_id: str | None = None
 
@@ -53,12 +56,13 @@ def find(http: ASGIRequest) -> McpSession:
     path = PATH.match(http.path_info)
     if path is None:
         raise Problem(404, "NOT_FOUND", "Nothing is here. There are /mcp, /mcp/projects/… and /mcp/runs/….")
-    who = {"user": request.user, "membership": request.membership, "token": request.auth}
+    actor = Actor.of_token(request.auth, request.membership, Via.MCP)
+    who = {"user": request.user, "membership": request.membership, "token": request.auth, "actor": actor}
     if path["run"]:
         run = access.runs(request.membership).filter(pk=path["run"]).select_related("project").first()
         if run is None:
             raise Problem(404, "NOT_FOUND", "No such run.")
-        check_drives(run, request.user)
+        check_drives(run, who["actor"])
         return McpSession(**who, project=run.project, run_id=run.pk)
     return McpSession(**who, project=project_of(request.membership, path["project"]))
 
@@ -87,9 +91,12 @@ def project_of(membership: Membership, name: str | None) -> Project:
     return some[0]
 
 
-def check_drives(run: Run, user: Any) -> None:
+def check_drives(run: Run, actor: Actor) -> None:
     """Raises Problem unless the user's own agent drives the run from outside."""
-    access.check_drives(run, user)
+    try:
+        may(actor, Verb.DRIVE, run)
+    except NotAllowed as refused:
+        raise Problem(403, refused.code, refused.message) from None
     if run.driver != Driver.EXTERNAL:
         raise Problem(409, "NOT_EXTERNAL", "Deputy drives this run itself.")
 
@@ -119,7 +126,7 @@ def opened(session: McpSession) -> Run:
 def begin(session: McpSession, goal: str, context: str = "") -> Run:
     """A new run, to which the calls from here belong from now on. Raises CannotStart."""
     run_id = start(
-        user=session.user,
+        actor=session.actor,
         project=session.project,
         goal=goal,
         context=context,

@@ -2,11 +2,13 @@
 
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
+from .conversations import Conversation, Rating
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
 from .notices import ApprovalNotice
-from .operations import Tally, TallyCursor, WorkerGroup
+from .operations import EventCount, EventCountCursor, WorkerGroup
+from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .queue import QueueMessage
 from .runs import Run
 from .waits import Wait
@@ -16,15 +18,22 @@ __all__ = [
     "Approval",
     "ApprovalDecision",
     "ApprovalNotice",
+    "CallKind",
+    "Carrier",
+    "Conversation",
     "DeliveryStatus",
+    "EventCount",
+    "EventCountCursor",
+    "Follower",
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
+    "OutboundCall",
+    "OutboundTarget",
     "QueueMessage",
+    "Rating",
     "Run",
     "RunEvent",
-    "Tally",
-    "TallyCursor",
     "ToolCall",
     "ToolState",
     "Wait",

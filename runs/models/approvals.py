@@ -35,7 +35,15 @@ class Approval(models.Model):
     decided_as_human = models.BooleanField(default=False)
     reason = models.TextField(blank=True)
     edited_arguments = models.JSONField(null=True)
+    replaced_arguments = models.JSONField(
+        null=True,
+        help_text="What would have run, where a decider changed it.",
+    )
+    replaces = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, related_name="replaced_by", db_index=False
+    )
     deciders_needed = models.PositiveSmallIntegerField(default=1)
+    deciders = models.JSONField(default=list, help_text="Lists of names, each of which deciders must be on.")
     on_expiry = models.CharField(max_length=10, default="fail_call")
 
     class Meta:
@@ -56,7 +64,10 @@ class Approval(models.Model):
 
 
 class ApprovalDecision(Created):
-    """One decider's word; an approval that needs several counts those about the same arguments."""
+    """One decider's word; an approval that needs several counts those about the same arguments.
+
+    `as_human`: a person, in a browser session that was lately confirmed.
+    """
 
     organization = models.ForeignKey(
         "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
@@ -67,6 +78,8 @@ class ApprovalDecision(Created):
     as_human = models.BooleanField()
     reason = models.TextField(blank=True)
     arguments_digest = models.CharField(max_length=64)
+    via = models.CharField(max_length=10, default="", db_default="", help_text="By which door it came.")
+    token_id = models.CharField(max_length=ids.ID_LENGTH, null=True)
 
     class Meta:
         constraints = [

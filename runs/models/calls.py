@@ -1,4 +1,4 @@
-"""The ledger of tool calls."""
+"""What became of each tool call."""
 
 from django.db import models
 from django.db.models import Q
@@ -25,6 +25,8 @@ class ToolCall(Created):
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="calls", db_index=False)
     call_id = models.CharField(max_length=64)
     agent = models.CharField(max_length=ids.ID_LENGTH, default="", blank=True)
+    seat = models.CharField(max_length=ids.ID_LENGTH, db_default="", blank=True)  # in its group
+    role_id = models.CharField(max_length=ids.ID_LENGTH, db_default="", blank=True)  # whose rights it used
     tool = models.CharField(max_length=64)
     arguments = models.JSONField(default=dict)
     effective_arguments = models.JSONField(default=dict)

@@ -43,7 +43,7 @@ class WaitKind(TextChoices):
     INPUT = "input", "An answer"
     REVIEW = "review", "Word on what happened"
     TIMER = "timer", "A point in time"
-    SIGNAL = "signal", "A signal that came early"  # never slept on
+    SIGNAL = "signal", "A signal"
 
 
 # The kinds that wait for a person; a child's clock stands still meanwhile.
@@ -104,6 +104,7 @@ class EventType(TextChoices):
     TOOL_WAITS = "tool.waits"
     TOOL_REQUIRES_APPROVAL = "tool.requires_approval"
     TOOL_APPROVED = "tool.approved"
+    APPROVAL_EDITED = "approval.edited"
     TOOL_REJECTED = "tool.rejected"
     TOOL_EXPIRED = "tool.expired"
     TOOL_OUTCOME_UNKNOWN = "tool.outcome_unknown"

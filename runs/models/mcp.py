@@ -2,17 +2,20 @@
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from common import ids, sealed
 from common.models import Created
 from common.outbound import OutboundError, check, check_headers
+from groups import changes
 
 MAX_TOOL_NAME = 64  # of `server.tool`, as calls, rules and lists keep it
 NOT_RESOLVED = "CONNECTION"  # a name that leads nowhere today may do so tomorrow
@@ -68,6 +71,28 @@ class McpServer(Created):
         self.sealed_headers = sealed.seal(json.dumps(headers)) if headers else ""
         self.header_names = sorted(headers)
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store the server. At another origin (scheme, host, port) it is another server: the headers that
+        were meant for the old one go, and its tools have to be accepted anew, in the same transaction.
+        """
+        with transaction.atomic():
+            before = None
+            if not self._state.adding:
+                before = McpServer.objects.select_for_update(no_key=True).filter(pk=self.pk).first()
+            if before is not None and origin(before.url) != origin(self.url):
+                if self.sealed_headers == before.sealed_headers:  # none were given for the new address
+                    self.keep_headers({})
+                self._forget_acceptance()
+                if fields := kwargs.get("update_fields"):
+                    kwargs["update_fields"] = {*fields, "sealed_headers", "header_names"}
+            super().save(*args, **kwargs)
+
+    def _forget_acceptance(self) -> None:
+        none = {"accepted": None, "accepted_digest": "", "accepted_at": None, "accepted_by": None}
+        for tool in self.tools.exclude(accepted_digest="").select_for_update(no_key=True):
+            state = ToolState.NEW if tool.state in ACCEPTED_ONCE else ToolState(tool.state)
+            changes.update(self.tools.filter(pk=tool.pk), **none, state=state, changed_at=Now())
+
     def clean(self) -> None:
         """Raises ValidationError for an address Deputy will not ask."""
         try:
@@ -77,12 +102,25 @@ class McpServer(Created):
                 raise ValidationError({"url": f"This address is refused: {error.message}."}) from None
 
 
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port of an address; whatever cannot be read is an origin of its own."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        return parts.scheme, (parts.hostname or "").rstrip("."), port
+    except ValueError:
+        return "", url, None
+
+
 class ToolState(models.TextChoices):
     NEW = "new", "New: to be looked at"
     ACCEPTED = "accepted", "Accepted"
     CHANGED = "changed", "Changed: suspended until somebody looks"
     GONE = "gone", "No longer listed"
     UNUSABLE = "unusable", "Cannot be used"
+
+
+ACCEPTED_ONCE = (ToolState.ACCEPTED, ToolState.CHANGED)
 
 
 class McpTool(Created):

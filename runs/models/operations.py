@@ -19,7 +19,7 @@ class WorkerGroup(models.Model):
         return f"{self.workers} on {self.host}"
 
 
-class Tally(models.Model):
+class EventCount(models.Model):
     """A count of events, by name and labels, that only grows. `manage.py prune` does not lessen it."""
 
     name = models.CharField(max_length=40)
@@ -27,13 +27,13 @@ class Tally(models.Model):
     value = models.FloatField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["name", "labels"], name="tally_unique")]
+        constraints = [models.UniqueConstraint(fields=["name", "labels"], name="event_count_unique")]
 
     def __str__(self) -> str:
         return f"{self.name} {self.labels}"
 
 
-class TallyCursor(models.Model):
+class EventCountCursor(models.Model):
     """How far the log has been counted: up to `done`. Up to `next` it is known to be whole as soon as
     no transaction is open that began before `next_at`.
     """

@@ -8,18 +8,29 @@ class QueueMessage(models.Model):
     """One message for a worker. It only says that there may be work; it decides nothing.
 
     `due_at` is when it may be taken, and while somebody has it, when it may be taken again. `holder` is
-    the group of processes that has it, empty while it waits. `run_id` names a run without a constraint:
-    a message may outlive it. Messages belong to the installation, not to an organization.
+    the group of processes that has it, empty while it waits. `run_id` and `organization_id` name rows
+    without a constraint: a message may outlive them. `organization_id`, `-` for the installation's own, and
+    `priority` say whose turn it is (runs/queue/turns.py). `later`: it was put to be taken after a while.
+    `deaths` counts the workers that died at it.
     """
 
     queue = models.CharField(max_length=100)
     payload = models.TextField()
     run_id = models.CharField(max_length=31, null=True)
+    organization_id = models.CharField(max_length=31, db_default="-")
+    priority = models.PositiveSmallIntegerField(db_default=1)
+    later = models.BooleanField(db_default=False)
+    deaths = models.PositiveSmallIntegerField(db_default=0)
     due_at = models.DateTimeField(db_default=Now())
     holder = models.CharField(max_length=40, db_default="")
 
     class Meta:
-        indexes = [models.Index(fields=["queue", "due_at", "id"], name="queue_in_order")]
+        indexes = [
+            models.Index(
+                fields=["queue", "priority", "organization_id", "due_at", "id"], name="queue_in_turn"
+            ),
+            models.Index(fields=["queue", "due_at"], name="queue_later", condition=models.Q(later=True)),
+        ]
 
     def __str__(self) -> str:
         return self.run_id or f"message {self.pk}"

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from common import ids
+from common import ids, redact
 from common.models import Created
 from runs.models.choices import ACTIVE, Driver, RunKind, RunStatus, WaitKind
 
@@ -78,6 +78,7 @@ class Run(Created):
                 name="run_by_session",
                 condition=~Q(session_key=""),
             ),
+            models.Index(fields=["organization", "user", "-id"], name="run_of_person", condition=Q(depth=0)),
             models.Index(
                 fields=["status", "lease_expires_at"],
                 name="run_open",
@@ -107,7 +108,7 @@ class Run(Created):
         ]
 
     def __str__(self) -> str:
-        return self.goal[:80]
+        return redact.shown(self.goal)[:80]
 
     @property
     def is_active(self) -> bool:

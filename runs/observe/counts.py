@@ -9,24 +9,24 @@ the next one goes as far as that.
 from django.db import transaction
 
 from common.db import execute, row, rows
-from runs.models import TallyCursor
+from runs.models import EventCountCursor
 
 MOST = 200_000  # ids counted at once
 BOUNDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds; of the histogram
 
 START = """
-INSERT INTO runs_tallycursor (id, done, next, next_at)
+INSERT INTO runs_eventcountcursor (id, done, next, next_at)
 SELECT 1, newest, newest, clock_timestamp()
 FROM (SELECT COALESCE(pg_sequence_last_value('runs_runevent_id_seq'), 0) AS newest) ids
 ON CONFLICT DO NOTHING
 """
-CURSOR = "SELECT done, next, next_at FROM runs_tallycursor WHERE id = 1 FOR UPDATE SKIP LOCKED"
+CURSOR = "SELECT done, next, next_at FROM runs_eventcountcursor WHERE id = 1 FOR UPDATE SKIP LOCKED"
 OPEN_BEFORE = """
 SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                AND backend_xid IS NOT NULL AND xact_start <= %s)
 """
 NOTE = """
-UPDATE runs_tallycursor SET done = %(to)s, next_at = clock_timestamp(),
+UPDATE runs_eventcountcursor SET done = %(to)s, next_at = clock_timestamp(),
     next = GREATEST(%(to)s, COALESCE(pg_sequence_last_value('runs_runevent_id_seq'), 0))
 WHERE id = 1
 """
@@ -67,8 +67,9 @@ counted AS (
     UNION ALL SELECT 'step_bucket', ARRAY[step, width_bucket(seconds, %(bounds)s::numeric[])::text], count(*)
               FROM steps GROUP BY 2
 )
-INSERT INTO runs_tally (name, labels, value) SELECT name, labels, value FROM counted WHERE value IS NOT NULL
-ON CONFLICT (name, labels) DO UPDATE SET value = runs_tally.value + EXCLUDED.value
+INSERT INTO runs_eventcount (name, labels, value)
+SELECT name, labels, value FROM counted WHERE value IS NOT NULL
+ON CONFLICT (name, labels) DO UPDATE SET value = runs_eventcount.value + EXCLUDED.value
 """
 
 Counts = dict[str, dict[tuple[str, ...], float]]  # by name, then by labels
@@ -77,7 +78,7 @@ Counts = dict[str, dict[tuple[str, ...], float]]  # by name, then by labels
 def count() -> None:
     """Count on. Does nothing while another process is at it, or a transaction is open from before."""
     with transaction.atomic():
-        if not TallyCursor.objects.exists():
+        if not EventCountCursor.objects.exists():
             execute(START)
         found = row(CURSOR)
         if found is None:
@@ -94,6 +95,6 @@ def count() -> None:
 def read() -> Counts:
     """The counts as they stand."""
     found: Counts = {}
-    for name, labels, value in rows("SELECT name, labels, value FROM runs_tally"):
+    for name, labels, value in rows("SELECT name, labels, value FROM runs_eventcount"):
         found.setdefault(name, {})[tuple(labels)] = value
     return found

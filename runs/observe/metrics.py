@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from common.db import row, rows
-from runs.observe import counts
+from runs.observe import counts, outbound
 from runs.observe.health import health
 
 # a waiting run has at least one open wait, and those have an index
@@ -64,11 +64,35 @@ def now() -> Families:
     yield _gauge("deputy_worker_groups", "Groups of workers that live.", found.groups)
     doing = [("busy", found.busy), ("idle", found.workers - found.busy)]
     yield _labelled("deputy_workers", "Workers that live.", ("state",), doing)
+    yield from outbound_now()
     yield _gauge("deputy_approvals_pending", "Approvals that wait for a decision.", approvals)
     yield _gauge("deputy_approval_oldest_seconds", "How long the oldest of them has been waiting.", oldest)
     yield _gauge(
         "deputy_event_feed_lag_seconds", "How far streams of events may lag behind what has happened.", lag
     )
+
+
+def outbound_now() -> Families:
+    """What carriers are at."""
+    calls = outbound.calls()
+    labels = ("target", "organization")
+    under_way = [(call.target, call.organization, call.under_way) for call in calls]
+    waiting = [(call.target, call.organization, call.waiting) for call in calls]
+    yield _gauge("deputy_carriers", "Carriers of outbound calls that live.", outbound.carriers())
+    yield _labelled("deputy_outbound_calls", "Calls of models and tools under way.", labels, under_way)
+    yield _labelled("deputy_outbound_waiting", "Calls of models and tools that wait.", labels, waiting)
+    yield _gauge(
+        "deputy_outbound_oldest_seconds",
+        "How long the oldest call has been under way.",
+        max((call.oldest for call in calls), default=0.0),
+    )
+    yield _gauge(
+        "deputy_outbound_waiting_oldest_seconds",
+        "How long the oldest call that may go out has been waiting.",
+        max((call.oldest_waiting for call in calls), default=0.0),
+    )
+    open_ones = [(model.target, 1) for model in outbound.troubled() if model.open]
+    yield _labelled("deputy_circuit_open", "Models that failed again and again.", ("model",), open_ones)
 
 
 def so_far(totals: counts.Counts) -> Families:

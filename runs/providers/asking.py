@@ -1,16 +1,29 @@
 """The way to every model: whatever its provider does, what comes back can be kept, or is a ProviderError."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import UnionType
 
 import psycopg
 from django import db
+from django.conf import settings as limits
 
 from common.canonical import NotJson, normalise
 from common.failures import FAILURES
-from runs.providers import registry
-from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema, Usage
+from runs.providers import loop, registry
+from runs.providers.base import (
+    AsyncProvider,
+    Message,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    ToolRequest,
+    ToolSchema,
+    Usage,
+    Words,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +44,34 @@ def ask(
     """
     try:
         provider, name = registry.get(model)
-        return checked(provider.complete(messages, tools, settings(name)))
+        return checked(capped(provider.complete(messages, tools, settings(name))))
     except PASSED_ON:
         raise
+    except Unfit as unfit:
+        raise broken(model, f"gave a reply that cannot be used: {unfit}") from None
+    except FAILURES as error:
+        logger.exception("the provider of %s failed", model)
+        raise broken(model, f"failed: {type(error).__name__}") from error
+
+
+async def answer(
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    settings: Callable[[str], ModelSettings],
+    words: Words | None = None,
+) -> Reply:
+    """`ask` as a coroutine, for providers that can be awaited; words are told as they come."""
+    try:
+        provider, name = registry.get(model)
+        assert isinstance(provider, AsyncProvider)  # noqa: S101 - others are asked in a thread
+        return checked(await provider.answer(messages, tools, settings(name), words))
+    except ProviderError:
+        raise
+    except asyncio.CancelledError as error:
+        if loop.cancelled():
+            raise
+        raise broken(model, "failed: CancelledError") from error  # what an SDK leaked
     except Unfit as unfit:
         raise broken(model, f"gave a reply that cannot be used: {unfit}") from None
     except FAILURES as error:
@@ -49,6 +87,28 @@ def broken(model: str, what: str) -> ProviderError:
 
 class Unfit(Exception):
     """What a provider returned is no reply that could be kept; the message says why."""
+
+
+def capped(reply: object) -> object:
+    """The reply with CALLS_IN_REPLY of its calls; one more stands for the rest, and tells the model so."""
+    most = limits.CALLS_IN_REPLY
+    if not isinstance(reply, Reply) or not isinstance(reply.tool_calls, tuple | list):
+        return reply
+    asked = len(reply.tool_calls)
+    if asked <= most:
+        return reply
+    first = tuple(reply.tool_calls[:most])
+    return replace(reply, tool_calls=(*first, refused(reply.tool_calls[most], asked, most)))
+
+
+def refused(call: object, asked: int, most: int) -> ToolRequest:
+    words = (
+        f"You asked for {asked} calls in one reply. The first {most} are carried out, this one and those "
+        f"after it are refused: {asked - most} calls. Look at the results first, and then ask for what you "
+        "still need."
+    )
+    name = call.name if isinstance(call, ToolRequest) and isinstance(call.name, str) else ""
+    return ToolRequest(name, problem=words, code="TOO_MANY_CALLS")
 
 
 def checked(reply: object) -> Reply:

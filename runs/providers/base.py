@@ -1,13 +1,14 @@
 """What a model is to Deputy: `complete(messages, tools, settings) -> Reply`, and nothing more."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from common.canonical import digest
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
+Words = Callable[[str], None]  # is told what a model says, piece by piece, as it comes
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,15 @@ class ToolRequest:
 
     `id` is Deputy's call id in a message of the past and the provider's own, which nobody relies
     on, in a fresh reply. `problem` says why the arguments could not be read as a JSON object
-    (`arguments` is then `{}`); such a call is never run, the model gets the problem as its result.
+    (`arguments` is then `{}`); such a call is never run, the model gets the problem as its result, with
+    the error code `code`.
     """
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
     id: str = ""
     problem: str | None = None
+    code: str = "INVALID_ARGUMENTS"
 
 
 @dataclass(frozen=True)
@@ -115,5 +118,22 @@ class Provider(Protocol):
         """The model's next message. Raises ProviderError, anything else being a defect (see `asking`).
 
         It never retries by itself.
+        """
+        ...
+
+
+@runtime_checkable
+class AsyncProvider(Protocol):
+    """A provider that can be asked without a thread: a carrier awaits thousands of them at once."""
+
+    async def answer(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        settings: ModelSettings,
+        words: Words | None = None,
+    ) -> Reply:
+        """`complete` as a coroutine. With `words`, the text is asked for as a stream and told as it comes;
+        the reply is the same. Cancelling it closes its connection.
         """
         ...

@@ -1,13 +1,24 @@
 """Models behind an OpenAI-compatible chat endpoint: OpenAI, Ollama, vLLM and many more."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from runs.providers import failures, loop
-from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema, Usage
+from runs.providers import failures, loop, streaming
+from runs.providers.base import (
+    Message,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    ToolRequest,
+    ToolSchema,
+    Usage,
+    Words,
+)
 from runs.providers.wire import (
     count,
     names_back,
@@ -41,39 +52,69 @@ class ChatProvider:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], settings: ModelSettings
     ) -> Reply:
         """The model's next message. Raises ProviderError; never retries by itself."""
-        return read_reply(self._ask(self._request(messages, tools, settings), settings.timeout), tools)
+        try:
+            return loop.call(lambda: self.answer(messages, tools, settings), settings.timeout)
+        except TimeoutError:
+            raise failures.late(settings.timeout) from None
 
-    def _ask(self, request: dict[str, Any], timeout: float) -> str:
-        """The body of a successful answer."""
-        import openai  # 0.7 s, so only in processes that talk to such a model
+    async def answer(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        settings: ModelSettings,
+        words: Words | None = None,
+    ) -> Reply:
+        """The same as a coroutine, see AsyncProvider."""
+        await loop.loaded("openai")  # 0.7 s, so only in processes that talk to such a model
+        request = self._request(messages, tools, settings)
+        async with self._explained(settings.timeout), asyncio.timeout(settings.timeout):
+            body = await self._asked(request, settings.timeout, words)
+        return read_reply(body, tools)
 
-        async def ask() -> str:
-            client = loop.shared(("chat", self.base_url, self.api_key), self._client)
-            answer = await client.chat.completions.with_raw_response.create(**request, timeout=timeout)
-            body: bytes = answer.http_response.content
-            return body.decode("utf-8-sig", "replace")  # JSON is UTF-8, whatever the header says
+    async def _asked(
+        self, request: dict[str, Any], timeout: float, words: Words | None
+    ) -> str | dict[str, Any]:
+        """The body of a successful answer; of a streamed one the completion it comes to."""
+        client = loop.shared(("chat", self.base_url, self.api_key), self._client)
+        if words is None:
+            whole = await client.chat.completions.with_raw_response.create(**request, timeout=timeout)
+            return _text_of(whole.http_response.content)
+        request |= {"stream": True, "stream_options": {"include_usage": True}}
+        asked = client.chat.completions.with_streaming_response.create(**request, timeout=timeout)
+        async with asked as answer:
+            if loop.EVENT_STREAM not in answer.headers.get("content-type", ""):
+                return _text_of(await answer.read())  # it streams nothing and answers all the same
+            return await streaming.gathered(answer.http_response.aiter_bytes(), words)
+
+    @asynccontextmanager
+    async def _explained(self, timeout: float) -> AsyncIterator[None]:
+        """Whatever goes wrong inside leaves as a ProviderError; being cancelled passes."""
+        import openai
 
         try:
-            return loop.call(ask, timeout)
+            yield
         except (TimeoutError, openai.APITimeoutError):
-            said = f"The model gave no complete answer within {timeout:g} seconds."
-            raise ProviderError("MODEL_TIMEOUT", said, retryable=True) from None
+            raise failures.late(timeout) from None
         except openai.APIStatusError as error:
             response = error.response
             raise failures.from_status(
                 response.status_code, response.headers, response.text, self.api_key
             ) from None
         except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            said = failures.redacted(f"{type(cause).__name__}: {cause}"[:200], self.api_key)
-            raise ProviderError(
-                "MODEL_CONNECTION", f"No complete answer from {self._origin()} ({said}).", retryable=True
-            ) from None
+            raise self._no_answer(error.__cause__ or error) from None
         except ProviderError:
             raise
         except Exception as error:  # what neither SDK nor HTTP client can send or set up
+            if type(error).__module__.partition(".")[0] in ("httpx2", "httpcore2"):  # while it streams
+                raise self._no_answer(error) from None
             said = failures.words(f"{type(error).__name__}: {error}", self.api_key)
             raise ProviderError("MODEL_REFUSED", f"The model could not be asked: {said}") from error
+
+    def _no_answer(self, cause: BaseException) -> ProviderError:
+        said = failures.redacted(f"{type(cause).__name__}: {cause}"[:200], self.api_key)
+        return ProviderError(
+            "MODEL_CONNECTION", f"No complete answer from {self._origin()} ({said}).", retryable=True
+        )
 
     def _client(self) -> "AsyncOpenAI":
         import openai
@@ -146,8 +187,12 @@ def wire_tool(tool: ToolSchema) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def read_reply(body: str, tools: Sequence[ToolSchema]) -> Reply:
-    """The reply in a successful answer's body. Raises ProviderError where there is none."""
+def _text_of(body: bytes) -> str:
+    return body.decode("utf-8-sig", "replace")  # JSON is UTF-8, whatever the header says
+
+
+def read_reply(body: str | dict[str, Any], tools: Sequence[ToolSchema]) -> Reply:
+    """The reply in a successful answer's body, or in what it says. Raises ProviderError for none."""
     completion = _completion(body)
     choices = completion.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -176,11 +221,11 @@ def read_reply(body: str, tools: Sequence[ToolSchema]) -> Reply:
     )
 
 
-def _completion(body: str) -> dict[str, Any]:
+def _completion(body: str | dict[str, Any]) -> dict[str, Any]:
     try:
-        completion = json.loads(body)
+        completion = json.loads(body) if isinstance(body, str) else body
     except (ValueError, RecursionError):
-        said = f"The model's server answered something that is not JSON: {failures.words(body)}"
+        said = f"The model's server answered something that is not JSON: {failures.words(str(body))}"
         raise ProviderError("MODEL_UNAVAILABLE", said, retryable=True) from None
     if not isinstance(completion, dict):
         said = "The model's server answered JSON that is no completion."
@@ -189,7 +234,7 @@ def _completion(body: str) -> dict[str, Any]:
     if error:  # some gateways report a failure with status 200
         status = error.get("code") if isinstance(error, dict) else None
         known = status if isinstance(status, int) and 400 <= status < 600 else 502
-        raise failures.from_status(known, {}, body)
+        raise failures.from_status(known, {}, body if isinstance(body, str) else json.dumps(body))
     return completion
 
 

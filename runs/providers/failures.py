@@ -20,6 +20,12 @@ SECRETS = re.compile(
 NO_MORE_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
 
 
+def late(seconds: float) -> ProviderError:
+    """The model's time was over before its answer was whole."""
+    said = f"The model gave no complete answer within {seconds:g} seconds."
+    return ProviderError("MODEL_TIMEOUT", said, retryable=True)
+
+
 def from_status(status: int, headers: Mapping[str, str], body: str, secret: str = "") -> ProviderError:
     """The error that an HTTP answer of `status` stands for. `secret` never shows up in its message."""
     said = f"The model's server answered {status}: {words(body, secret)}"

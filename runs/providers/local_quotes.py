@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.function_words import is_function_word
 from common.text import sentences, terms
-from groups.scoring import is_common
 from runs.providers.local_words import WORDS
 
 QUOTES = 3  # in one answer
@@ -62,7 +62,7 @@ def topic(text: str) -> Topic:
     for term in terms(text):
         if len(found) >= ASKED:
             break
-        if not is_common(term) and term not in GREETINGS:
+        if not is_function_word(term) and term not in GREETINGS:
             found[term] = 1.0 if len(term) > 1 else 0.3 if HAN.match(term) else 0.1
     asks = QUESTION.search(text[:READ]) or len(text) >= SENTENCE or len(HAN.findall(text)) >= SENTENCE // 3
     return Topic(found, _folded(text).rstrip(" .?!。？！") if asks else "")

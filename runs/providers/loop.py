@@ -1,15 +1,17 @@
-"""One background event loop a process, on which every call to a model has a deadline that holds.
+"""Calls to models on an event loop, where a deadline holds; for who has no loop, one in the background.
 
 A socket's timeout counts from the last byte, so a server that drips a byte a second outlives any of
 them; so do name lookups and slow handshakes. Cancelling a task ends all of these at once and closes its
 connection. Connections belong to the loop they were made on and must not cross a fork: a child process
-starts over with a loop and clients of its own.
+starts over with a loop and clients of its own. A carrier awaits its calls on the loop it runs.
 """
 
 import asyncio
 import os
+import sys
 import threading
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from importlib import import_module
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -23,21 +25,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_REPLY_BYTES = 2 * 1024 * 1024
+IDLE_CONNECTIONS = 100  # kept open for the next calls, to one server
+EVENT_STREAM = "text/event-stream"
 GRACE = 0.5  # seconds in which a cancelled call may still close its connection
 
 
 class _Background:
-    """The loop, its thread, and the clients made on it."""
+    """The loop and its thread."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.clients: dict[Hashable, Any] = {}
         threading.Thread(target=self.loop.run_forever, name="deputy-models", daemon=True).start()
 
 
 _lock = threading.RLock()
 _background: _Background | None = None
-_inherited: list[_Background | None] = []
+_clients: "dict[tuple[asyncio.AbstractEventLoop, Hashable], Any]" = {}  # a client belongs to its loop
+_inherited: list[Any] = []
 
 
 def call(make: Callable[[], Awaitable[T]], timeout: float) -> T:
@@ -58,13 +62,25 @@ def call(make: Callable[[], Awaitable[T]], timeout: float) -> T:
         raise
 
 
+def cancelled() -> bool:
+    """Whether somebody wants the running task to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def loaded(module: str) -> None:
+    """Import a large package without holding up the loop."""
+    if module not in sys.modules:
+        await asyncio.to_thread(import_module, module)
+
+
 def shared(key: Hashable, make: Callable[[], T]) -> T:
-    """This process's client for `key`, made at the first use. Only to be used inside `call`."""
+    """The running loop's client for `key`, made at the first use. Only to be used in a coroutine."""
+    place = (asyncio.get_running_loop(), key)
     with _lock:
-        clients = _running().clients
-        if key not in clients:
-            clients[key] = make()
-        client: T = clients[key]
+        if place not in _clients:
+            _clients[place] = make()
+        client: T = _clients[place]
         return client
 
 
@@ -72,30 +88,49 @@ def http_client(base_url: str, max_bytes: int = MAX_REPLY_BYTES) -> "httpx2.Asyn
     """A client that follows no redirects (prompt and key stay where they are sent); bodies are bounded."""
     import httpx2
 
+    class Pieces(httpx2.AsyncByteStream):
+        """An answer's body, decompressed, which ends with an error at `max_bytes`."""
+
+        def __init__(self, response: httpx2.Response) -> None:
+            self.response = response
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for piece in self.response.aiter_bytes():
+                size += len(piece)
+                if size > max_bytes:
+                    raise ProviderError(
+                        "MODEL_REFUSED", f"The model's reply is larger than {max_bytes} bytes."
+                    )
+                yield piece
+
+        async def aclose(self) -> None:
+            await self.response.aclose()
+
     class Bounded(httpx2.AsyncBaseTransport):
-        """Reads every body itself, decompressed, and stops at `max_bytes`: errors included."""
+        """Reads every body itself, decompressed, and stops at `max_bytes`, errors included; events of a
+        stream are handed on as they come.
+        """
 
         def __init__(self) -> None:
-            self.inner = httpx2.AsyncHTTPTransport(proxy=_proxy(base_url))
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=IDLE_CONNECTIONS)
+            self.inner = httpx2.AsyncHTTPTransport(proxy=_proxy(base_url), limits=limits)
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             response = await self.inner.handle_async_request(request)
-            body = bytearray()
-            try:
-                async for piece in response.aiter_bytes():
-                    body += piece
-                    if len(body) > max_bytes:
-                        raise ProviderError(
-                            "MODEL_REFUSED", f"The model's reply is larger than {max_bytes} bytes."
-                        )
-            finally:
-                await response.aclose()
             kept = [
                 (name, value)
                 for name, value in response.headers.items()
                 if name not in {"content-encoding", "content-length", "transfer-encoding"}
             ]
-            return httpx2.Response(response.status_code, headers=kept, content=bytes(body), request=request)
+            pieces = Pieces(response)
+            if response.status_code == 200 and EVENT_STREAM in response.headers.get("content-type", ""):
+                return httpx2.Response(200, headers=kept, stream=pieces, request=request)
+            try:
+                body = b"".join([piece async for piece in pieces])
+            finally:
+                await response.aclose()
+            return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
 
         async def aclose(self) -> None:
             await self.inner.aclose()
@@ -113,10 +148,10 @@ def _running() -> _Background:
 
 def _start_over() -> None:
     """In a forked child the loop's thread is gone, the lock may be held, the sockets are the parent's."""
-    global _lock, _background
+    global _lock, _background, _clients
     _lock = threading.RLock()
-    _inherited.append(_background)  # kept: collecting it would close what the parent still uses
-    _background = None
+    _inherited.append((_background, _clients))  # kept: collecting it would close what the parent still uses
+    _background, _clients = None, {}
 
 
 if hasattr(os, "register_at_fork"):

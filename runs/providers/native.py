@@ -3,6 +3,7 @@
 Needs `requirements-models.txt`; everything else works without it.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from runs.providers import failures, loop
-from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema, Usage
+from runs.providers.base import (
+    Message,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    ToolRequest,
+    ToolSchema,
+    Usage,
+    Words,
+)
 from runs.providers.wire import (
     count,
     names_back,
@@ -26,6 +36,7 @@ from runs.providers.wire import (
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings as NativeSettings
 
 Kind = Literal["anthropic", "google"]
 
@@ -62,38 +73,62 @@ class NativeProvider:
     ) -> Reply:
         """The model's next message. Raises ProviderError; never retries by itself."""
         require_installed(self.kind)
-        return read_reply(self._ask(messages, tools, settings), tools)
+        try:
+            return loop.call(lambda: self.answer(messages, tools, settings), settings.timeout)
+        except TimeoutError:
+            raise failures.late(settings.timeout) from None
 
-    def _ask(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema], settings: ModelSettings
+    async def answer(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        settings: ModelSettings,
+        words: Words | None = None,
+    ) -> Reply:
+        """The same as a coroutine, see AsyncProvider."""
+        require_installed(self.kind)
+        await loop.loaded(f"pydantic_ai.models.{self.kind}")
+        try:
+            async with asyncio.timeout(settings.timeout):
+                response = await self._asked(messages, tools, settings, words)
+        except TimeoutError:
+            raise failures.late(settings.timeout) from None
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._failure(error, settings.timeout) from None
+        return read_reply(response, tools)
+
+    async def _asked(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        settings: ModelSettings,
+        words: Words | None,
     ) -> "ModelResponse":
-        from pydantic_ai.direct import model_request
-        from pydantic_ai.settings import ModelSettings as NativeSettings
+        from pydantic_ai.direct import model_request, model_request_stream
 
+        key = ("native", self.kind, self.base_url, self.api_key, settings.model)
+        model = loop.shared(key, lambda: self.model(settings.model))
+        told, asked, offered = wire_messages(messages), self._settings(settings), wire_tools(tools)
+        if words is None:
+            return await model_request(model, told, model_settings=asked, model_request_parameters=offered)
+        async with model_request_stream(
+            model, told, model_settings=asked, model_request_parameters=offered
+        ) as stream:
+            async for event in stream:
+                if text := text_of(event):
+                    words(text)
+            return stream.get()
+
+    def _settings(self, settings: ModelSettings) -> "NativeSettings":
         asked: NativeSettings = {}
         if settings.temperature is not None:
             asked["temperature"] = settings.temperature
         limit = settings.max_output_tokens or (ANTHROPIC_MAX_TOKENS if self.kind == "anthropic" else None)
         if limit is not None:
             asked["max_tokens"] = limit
-
-        async def ask() -> "ModelResponse":
-            key = ("native", self.kind, self.base_url, self.api_key, settings.model)
-            return await model_request(
-                loop.shared(key, lambda: self.model(settings.model)),
-                wire_messages(messages),
-                model_settings=asked,
-                model_request_parameters=wire_tools(tools),
-            )
-
-        try:
-            return loop.call(ask, settings.timeout)
-        except TimeoutError:
-            raise self._late(settings.timeout) from None
-        except ProviderError:
-            raise
-        except Exception as error:
-            raise self._failure(error, settings.timeout) from None
+        return asked
 
     def model(self, name: str) -> "Model":
         """pydantic-ai's model for `name`, made on the loop it will be used on."""
@@ -119,10 +154,6 @@ class NativeProvider:
             ),
         )
 
-    def _late(self, timeout: float) -> ProviderError:
-        said = f"The model gave no complete answer within {timeout:g} seconds."
-        return ProviderError("MODEL_TIMEOUT", said, retryable=True)
-
     def _failure(self, error: Exception, timeout: float) -> ProviderError:
         """What pydantic-ai's exception is to Deputy."""
         from pydantic_ai import exceptions
@@ -133,7 +164,7 @@ class NativeProvider:
         if isinstance(error, exceptions.ModelHTTPError):
             return self._status(error)
         if isinstance(error, exceptions.ModelTimeoutError):
-            return self._late(timeout)
+            return failures.late(timeout)
         said = failures.words(f"{type(error).__name__}: {error}", self.api_key)
         if isinstance(error, exceptions.ContentFilterError):
             return ProviderError("MODEL_REFUSED", f"The model's server withheld the reply: {said}")
@@ -151,6 +182,17 @@ class NativeProvider:
         if found.retryable and found.retry_after is None:
             found.retry_after = error.retry_after  # Google says it in the body
         return found
+
+
+def text_of(event: Any) -> str:
+    """The words in one event of a stream; most have none."""
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return str(event.part.content)
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return str(event.delta.content_delta)
+    return ""
 
 
 def _own_error(error: BaseException | None) -> ProviderError | None:

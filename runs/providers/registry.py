@@ -16,6 +16,7 @@ class or function without arguments that makes the provider. Only the operator's
 import os
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import cast
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from django.utils.module_loading import import_string
 from common import extensions
 from common.env import BadSetting
 from common.extensions import Extension
-from runs.providers.base import Provider, ProviderError
+from runs.providers.base import AsyncProvider, Provider, ProviderError
 from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
 
 LOCAL = "runs.providers.local.LocalProvider"
@@ -56,6 +57,40 @@ def get(model: str) -> tuple[Provider, str]:
 def check(model: str) -> None:
     """Raise what `get` would, so that a wrong name or a missing key shows at start-up. Asks no server."""
     get(model)
+
+
+def embedded(model: str) -> bool:
+    """Whether it answers inside this process, at once, so that nobody has to wait for it."""
+    return model.strip() == "local" and "local" not in getattr(settings, "DEPUTY_PROVIDERS", {})
+
+
+def built_in(model: str) -> bool:
+    """Whether one of Deputy's own providers of real models answers for it: they read text alone."""
+    prefix = model.strip().partition(":")[0]
+    return prefix in BUILT_IN and prefix not in getattr(settings, "DEPUTY_PROVIDERS", {})
+
+
+def host_of(model: str) -> str:
+    """Whom its provider asks, `host:port` as the URL has it; the provider's name where it says none."""
+    try:
+        provider, _ = get(model)
+    except ProviderError:  # which whoever asks is told
+        return ""
+    return urlsplit(getattr(provider, "base_url", "")).netloc.rpartition("@")[2] or model.partition(":")[0]
+
+
+def awaitable(model: str) -> bool:
+    """Whether it can be asked without a thread."""
+    try:
+        return isinstance(get(model)[0], AsyncProvider)
+    except ProviderError:  # which needs no thread to be said
+        return True
+
+
+def seconds(model: str) -> float:
+    """How long one call of it may take: the longest pattern of MODEL_SECONDS that fits its name."""
+    fitting = [pattern for pattern in settings.MODEL_SECONDS if fnmatchcase(model, pattern)]
+    return float(settings.MODEL_SECONDS[max(fitting, key=len)])
 
 
 def _unknown(model: str, prefixes: list[str]) -> str:

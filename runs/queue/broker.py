@@ -1,9 +1,11 @@
 """django-q2's broker on PostgreSQL.
 
 An enqueue is an INSERT of the caller's transaction. Whoever takes messages holds a connection of its
-own: it takes several with one statement, sleeps until a hint says that there is more, and looks by
+own: it takes several with one statement, sleeps until a notification says that there is more, and looks by
 itself every POLL_SECONDS. Taking is a lease in the row; a message whose lease ends is taken again,
 which is harmless: the claim decides who drives a run.
+
+Organizations take turns (runs/queue/turns.py), so that one with many messages keeps no other waiting.
 """
 
 import logging
@@ -21,12 +23,13 @@ from django_q.conf import Conf
 from common import notifications
 from common.db import Statement, execute, own_connection, row
 from runs.queue import worker_status
+from runs.queue.turns import PLAIN, TAKE, Turn, Turns
 from runs.queue.worker_status import IDLE, Member
 
 logger = logging.getLogger(__name__)
 
 CHANNEL = "deputy_queue"
-POLL_SECONDS = 5.0  # what a lost hint may cost
+POLL_SECONDS = 5.0  # what a lost notification may cost
 LISTEN_SECONDS = 0.2  # between two looks at whether this process is to stop
 AWAY_SECONDS = 0.5  # between two attempts to reach the database
 FULL_SECONDS = 0.01  # between two looks at whether a worker is free
@@ -36,23 +39,10 @@ LOST_SECONDS = 0.25  # after which a message handed to an idle worker counts as 
 ACKNOWLEDGE_SECONDS = 0.02  # acknowledgements of this time go out together
 
 PUT = """
-INSERT INTO runs_queuemessage (queue, payload, run_id, due_at)
-VALUES (%s, %s, %s, clock_timestamp() + %s * interval '1 second')
-"""
-# ANY(ARRAY(SELECT …)): a plain IN may be planned so that it takes more than the limit.
-# now(), here the time of the statement: clock_timestamp() would keep the index from being used.
-TAKE = """
-WITH taken AS (
-    UPDATE runs_queuemessage SET due_at = now() + %(lease)s * interval '1 second', holder = %(holder)s
-    WHERE id = ANY(ARRAY(
-        SELECT id FROM runs_queuemessage WHERE queue = %(queue)s AND due_at <= now()
-        ORDER BY due_at, id LIMIT %(room)s FOR UPDATE SKIP LOCKED))
-    RETURNING id, payload
-)
-SELECT id, payload, NULL FROM taken
-UNION ALL
-SELECT NULL, NULL, (SELECT EXTRACT(epoch FROM min(due_at) - now())::float8 FROM runs_queuemessage
-                    WHERE queue = %(queue)s AND due_at > now())
+INSERT INTO runs_queuemessage (queue, payload, run_id, organization_id, priority, later, due_at)
+VALUES (%s, %s, %s, COALESCE(%s, (SELECT organization_id FROM runs_run WHERE id = %s), '-'),
+        COALESCE(%s, (SELECT CASE WHEN kind = 'personal' AND depth = 0 THEN 0 ELSE 1 END
+                      FROM runs_run WHERE id = %s), 1), %s, clock_timestamp() + %s * interval '1 second')
 """
 REMOVE = """
 DELETE FROM runs_queuemessage WHERE id = ANY(ARRAY(
@@ -61,9 +51,32 @@ DELETE FROM runs_queuemessage WHERE id = ANY(ARRAY(
 GIVE_BACK = """
 UPDATE runs_queuemessage SET due_at = now(), holder = '' WHERE holder = ANY(%s)
 """
+# A message whose workers keep dying is given to the next one later and later.
+GIVE_BACK_ONE = """
+UPDATE runs_queuemessage SET holder = '', deaths = deaths + 1,
+       due_at = now() + CASE deaths WHEN 0 THEN 0 ELSE LEAST(%s, 2 ^ LEAST(deaths, 30)) END
+                        * interval '1 second'
+WHERE id = %s AND holder <> ''
+"""
+LONGEST_PAUSE = 60  # seconds
+GIVE_BACK_ORPHANS = """
+UPDATE runs_queuemessage m SET due_at = now(), holder = ''
+WHERE holder <> '' AND NOT EXISTS (SELECT FROM runs_workergroup g WHERE g.name = m.holder)
+"""
+# The head of each organization's messages is one look into the index, however many it has.
 OLDEST = """
-SELECT COALESCE(EXTRACT(epoch FROM now() - min(due_at)), 0)::float8 FROM runs_queuemessage
-WHERE queue = %s AND due_at <= now()
+SELECT COALESCE(EXTRACT(epoch FROM now() - min(head.due_at)), 0)::float8
+FROM (WITH RECURSIVE heads AS (
+        (SELECT priority, organization_id, due_at FROM runs_queuemessage WHERE queue = %(queue)s
+         ORDER BY priority, organization_id, due_at LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM heads, LATERAL (
+            SELECT m.priority, m.organization_id, m.due_at FROM runs_queuemessage m
+            WHERE m.queue = %(queue)s
+              AND (m.priority, m.organization_id) > (heads.priority, heads.organization_id)
+            ORDER BY m.priority, m.organization_id, m.due_at LIMIT 1) following)
+      SELECT due_at FROM heads) head
+WHERE head.due_at <= now()
 """
 
 holder = f"pid {os.getpid()}"  # of what this process takes; the watchdog gives each group a name
@@ -71,7 +84,8 @@ holder = f"pid {os.getpid()}"  # of what this process takes; the watchdog gives 
 
 class PostgresBroker(Broker):
     """One queue, `list_key`. Before an enqueue, `run_id` and `delay` (seconds) may be set, and `beside`:
-    statements that the caller will run in its transaction, to which the message's is added.
+    statements that the caller will run in its transaction, to which the message's is added. `turn` says
+    whose it is; without it, it is looked up by the run.
     """
 
     def __init__(self, list_key: str | None = None) -> None:
@@ -79,6 +93,7 @@ class PostgresBroker(Broker):
         self.run_id: str | None = None
         self.delay: float = 0
         self.beside: list[Statement] | None = None
+        self.turn: Turn | None = None
         self._taker: Taker | None = None
 
     def enqueue(self, task: str) -> int:
@@ -86,7 +101,9 @@ class PostgresBroker(Broker):
 
         Returns its id; 0 where the caller writes it.
         """
-        message = [self.list_key, task, self.run_id, self.delay]
+        organization, priority = self.turn or (None, None)
+        whose = [organization, self.run_id, priority, self.run_id]
+        message = [self.list_key, task, self.run_id, *whose, self.delay > 0, self.delay]
         number = 0
         if self.beside is None:
             number = int(row(f"{PUT} RETURNING id", message)[0])
@@ -96,10 +113,18 @@ class PostgresBroker(Broker):
         return number
 
     def dequeue(self) -> list[tuple[int, str]] | None:
-        """Messages for the workers that are free; None when there are none now. Never raises."""
+        """Messages for the workers that are free; None when there are none now. Never raises: what does
+        would end the process that takes messages, and with it those it has taken.
+        """
         if self._taker is None:
             self._taker = Taker(self.list_key)
-        return self._taker.take()
+        try:
+            return self._taker.take()
+        except Exception:
+            logger.exception("could not take messages")
+            self._taker.leave()
+            time.sleep(AWAY_SECONDS)
+            return None
 
     def acknowledge(self, task_id: int) -> None:
         """The message has been dealt with. Takes effect soon; a lost one costs a second delivery."""
@@ -143,9 +168,10 @@ class Taker:
     def __init__(self, queue: str) -> None:
         self.queue = queue
         self.connection: Any = None
-        self.look_at = 0.0  # when to ask the database again, unless a hint comes first
+        self.look_at = 0.0  # when to ask the database again, unless a notification comes first
         self.away = False
         self.pace = Pace()
+        self.turns = Turns()
 
     def take(self) -> list[tuple[int, str]] | None:
         room = self.pace.room()
@@ -156,8 +182,8 @@ class Taker:
             self._connect()
             if time.monotonic() < self.look_at and not self._hinted():
                 return None
-            taken, until_next = self._fetch(room)
-            self.look_at = 0.0 if len(taken) == room else time.monotonic() + until_next
+            taken, more_in = self._fetch(room)
+            self.look_at = time.monotonic() + more_in
         except psycopg.Error as error:
             self._lost(error)
             return None
@@ -168,6 +194,7 @@ class Taker:
         if self.connection is not None:
             return
         self.connection = own_connection(durable=False)
+        self.connection.execute(PLAIN)
         self.connection.execute(f"LISTEN {CHANNEL}")
         self.look_at = 0.0
         if self.away:
@@ -175,25 +202,31 @@ class Taker:
         self.away = False
 
     def _hinted(self) -> bool:
-        """Wait a moment for a hint, no longer than until the next look."""
+        """Wait a moment for a notification, no longer than until the next look."""
         wait = max(0.0, min(LISTEN_SECONDS, self.look_at - time.monotonic()))
         heard = list(self.connection.notifies(timeout=wait, stop_after=1))
         return bool(heard) or time.monotonic() >= self.look_at
 
     def _fetch(self, room: int) -> tuple[list[tuple[int, str]], float]:
-        """Messages, the oldest first, and the seconds until there may be others."""
-        values = {"lease": Conf.RETRY, "holder": holder, "queue": self.queue, "room": room}
-        *taken, (_, _, next_due) = self.connection.execute(TAKE, values).fetchall()
-        delay = POLL_SECONDS if next_due is None else min(POLL_SECONDS, max(0.0, next_due))
-        return sorted((number, payload) for number, payload, _ in taken), delay
+        """Messages in the order of their turns, and the seconds until there may be others."""
+        values = self.turns.ask(room) | {"lease": Conf.RETRY, "holder": holder, "queue": self.queue}
+        found = self.connection.execute(TAKE, values).fetchall()
+        taken, next_due = self.turns.told(found)
+        if self.turns.more:
+            return taken, 0.0
+        return taken, POLL_SECONDS if next_due is None else min(POLL_SECONDS, max(0.0, next_due))
+
+    def leave(self) -> None:
+        """Let go of the connection; the next look makes another."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
     def _lost(self, error: psycopg.Error) -> None:
         if not self.away:
             logger.warning("the queue has lost its database: %s", type(error).__name__)
         self.away = True
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+        self.leave()
         time.sleep(AWAY_SECONDS)
 
 
@@ -307,3 +340,13 @@ acknowledgements = Acknowledgements()
 def give_back(holders: list[str]) -> int:
     """Let messages of groups that are gone be taken at once; returns how many there were."""
     return execute(GIVE_BACK, [holders])
+
+
+def give_back_orphans() -> int:
+    """Let messages be taken whose group has gone without being seen to; returns how many there were."""
+    return execute(GIVE_BACK_ORPHANS)
+
+
+def give_back_one(number: int) -> int:
+    """Let the message that a dead worker was at be taken by another; 0 where it is gone, or was before."""
+    return execute(GIVE_BACK_ONE, [LONGEST_PAUSE, number])

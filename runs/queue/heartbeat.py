@@ -1,34 +1,48 @@
-"""Groups of workers say that they live, so that anybody can see whether somebody works."""
+"""Groups of workers say that they live, so that anybody can see whether somebody works, and whose messages
+are free again: those of a group that has said nothing for DEAD_SECONDS.
+"""
 
 import socket
 
 from django.conf import settings
 
-from common.db import execute, row
+from common.db import execute, row, rows
 from runs.queue.broker import OLDEST
 from runs.queue.worker_status import BUSY, WorkerStatus
 
-FORGET_SECONDS = 3600  # a group that said nothing for this long is no longer kept
+DEAD_SECONDS = 12  # a group that said nothing for this long is dead: three signs of life have not come
 
 BEAT = f"""
-WITH forgotten AS (
-    DELETE FROM runs_workergroup WHERE seen_at < clock_timestamp() - %s * interval '1 second' AND name <> %s
-)
 INSERT INTO runs_workergroup (name, host, workers, busy, started_at, seen_at)
-VALUES (%s, %s, %s, %s, clock_timestamp(), clock_timestamp())
+VALUES (%(name)s, %(host)s, %(workers)s, %(busy)s, clock_timestamp(), clock_timestamp())
 ON CONFLICT (name) DO UPDATE SET workers = EXCLUDED.workers, busy = EXCLUDED.busy, seen_at = EXCLUDED.seen_at
-RETURNING ({OLDEST})
+RETURNING ({OLDEST}), EXISTS (SELECT FROM runs_workergroup
+                              WHERE seen_at < clock_timestamp() - %(dead)s * interval '1 second')
 """  # noqa: S608 - the broker's question
+BURY = """
+WITH dead AS (
+    DELETE FROM runs_workergroup WHERE seen_at < clock_timestamp() - %s * interval '1 second' RETURNING name),
+given_back AS (
+    UPDATE runs_queuemessage SET due_at = now(), holder = '' WHERE holder IN (SELECT name FROM dead))
+SELECT name FROM dead
+"""
 
 
-def beat(name: str, page: WorkerStatus) -> float:
+def beat(name: str, page: WorkerStatus) -> tuple[float, bool]:
     """This group lives, with so many workers. Returns how many seconds the oldest message in PostgreSQL has
-    been waiting: a group with nothing to do asks the database as rarely as it can.
+    been waiting, and whether there is a group that has died: a group with nothing to do asks the database as
+    rarely as it can.
     """
     alive = [worker for worker in page.workers() if worker.alive]
     busy = sum(worker.doing == BUSY for worker in alive)
-    said = [name, socket.gethostname()[:200], len(alive), busy]
-    return float(row(BEAT, [FORGET_SECONDS, name, *said, settings.Q_CLUSTER["name"]])[0])
+    said = {"name": name, "host": socket.gethostname()[:200], "workers": len(alive), "busy": busy}
+    oldest, dead = row(BEAT, said | {"dead": DEAD_SECONDS, "queue": settings.Q_CLUSTER["name"]})
+    return float(oldest), bool(dead)
+
+
+def bury() -> list[str]:
+    """Forget the groups that have died and let their messages be taken; returns their names."""
+    return [name for (name,) in rows(BURY, [DEAD_SECONDS])]
 
 
 def forget(names: list[str]) -> None:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from django.conf import settings
 from django.db import connection
 
+from runs.queue import worker_status
+
 logger = logging.getLogger(__name__)
 
 RENEW = """
@@ -41,9 +43,11 @@ def held(run_id: str, attempt: int) -> Iterator[None]:
     with _lock:
         _held[key] = now, now
         _start()
+    worker_status.hold(run_id, attempt)
     try:
         yield
     finally:
+        worker_status.hold("", 0)
         with _lock:
             _held.pop(key, None)
 
@@ -110,7 +114,6 @@ def _due() -> list[tuple[str, int]]:
 def _renew(run_id: str, attempt: int) -> None:
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SET lock_timeout = '2s'")
             statement = RENEW_CALL if run_id.startswith(CALL_PREFIX) else RENEW
             cursor.execute(statement, [settings.LEASE_SECONDS, run_id, attempt])
     except Exception as error:  # the database may be away: the next round tries again

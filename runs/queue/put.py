@@ -9,13 +9,16 @@ from django_q.tasks import async_task
 
 from common.db import Statement, row
 from runs.queue.broker import PostgresBroker
+from runs.queue.turns import BACKGROUND, NOBODY, PEOPLE, Turn
 
 ADVANCE = "runs.workers.tasks.advance"
 WAKE = "runs.workers.tasks.wake"
 EXECUTE_CALL = "runs.workers.tasks.execute_call"
+RESUME = "runs.workers.tasks.resume"
 
 # No result is kept, and no time-out set: a step's own deadline guards it (runs/queue/lease.py).
 OPTIONS = {"save": False, "timeout": -1}
+OF_INSTALLATION = Turn(NOBODY, BACKGROUND)
 REQUEUE_AFTER = 15  # seconds a pending run may wait on the queue before it is queued again
 PENDING = """
 SELECT COALESCE(EXTRACT(epoch FROM clock_timestamp() - min(queued_at)), 0)::float8 FROM runs_run
@@ -23,26 +26,69 @@ WHERE status = 'pending' AND driver = 'internal'
 """
 
 
-def enqueue(run_id: str, delay: float = 0, beside: list[Statement] | None = None) -> None:
+def enqueue(
+    run_id: str, delay: float = 0, beside: list[Statement] | None = None, turn: Turn | None = None
+) -> None:
     """Ask for a worker to drive the run. Joins the caller's transaction: no commit, no message.
 
     With a `delay` (seconds), ask for one to look then whether what the run waits for has come due. With
-    `beside`, the message is written by the statements that the caller gathers there (RunLog.also).
+    `beside`, the message is written by the statements that the caller gathers there (RunLog.also). `turn`
+    (RunLog.turn) says whose turn it is; without it the run's row is asked, which has to be stored by then.
     """
-    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay, beside)
+    _send(WAKE if delay else ADVANCE, (run_id,), run_id, delay, beside, turn)
 
 
-def enqueue_call(run_id: str, tool_call_id: str) -> None:
+def enqueue_call(run_id: str, tool_call_id: str, delay: float = 0) -> None:
     """Ask for a worker to carry on a call of this run, which an outside agent drives."""
-    _send(EXECUTE_CALL, (tool_call_id,), run_id, 0)
+    _send(EXECUTE_CALL, (tool_call_id,), run_id, delay)
 
 
-def enqueue_task(name: str, *arguments: str, delay: float = 0, beside: list[Statement] | None = None) -> None:
+def enqueue_task(
+    name: str,
+    *arguments: str,
+    delay: float = 0,
+    beside: list[Statement] | None = None,
+    turn: Turn = OF_INSTALLATION,
+) -> None:
     """Ask for a worker to call a function of runs/workers/tasks.py, if need be after `delay` seconds.
 
-    Joins the caller's transaction, and like every message may come twice. `beside` as for `enqueue`.
+    Joins the caller's transaction, and like every message may come twice. `beside` as for `enqueue`; `turn`
+    says whose turn it is, by default the installation's.
     """
-    _send(f"runs.workers.tasks.{name}", arguments, None, delay, beside)
+    _send(f"runs.workers.tasks.{name}", arguments, None, delay, beside, turn)
+
+
+def for_people(organization_id: str) -> Turn:
+    """The turn of what somebody of this organization waits for."""
+    return Turn(organization_id, PEOPLE)
+
+
+def in_background(organization_id: str) -> Turn:
+    """The turn of background work, which no person waits for."""
+    return Turn(organization_id, BACKGROUND)
+
+
+def resume(run_id: str, delay: float = 0) -> None:
+    """Ask for a worker to take the step after a running run's outbound calls. Joins the transaction."""
+    _send(RESUME, (run_id,), run_id, delay)
+
+
+class _Sealing:
+    """A broker that keeps the message and sends nothing."""
+
+    list_key = Conf.CLUSTER_NAME
+    message = ""
+
+    def enqueue(self, task: str) -> int:
+        self.message = task
+        return 0
+
+
+def sealed(task: str, *arguments: str) -> str:
+    """The message by which a worker is asked to call the task, for somebody else to put on the queue."""
+    broker = _Sealing()
+    async_task(task, *arguments, q_options={**OPTIONS, "broker": broker})
+    return broker.message
 
 
 def requeue_after() -> int:
@@ -84,6 +130,7 @@ def _send(
     run_id: str | None,
     delay: float,
     beside: list[Statement] | None = None,
+    turn: Turn | None = None,
 ) -> None:
     if not settings.QUEUE_ENABLED:
         return
@@ -91,7 +138,7 @@ def _send(
         transaction.on_commit(partial(_send_to_redis, task, arguments))
         return
     table = PostgresBroker()
-    table.run_id, table.delay, table.beside = run_id, delay, beside
+    table.run_id, table.delay, table.beside, table.turn = run_id, delay, beside, turn
     async_task(task, *arguments, q_options={**OPTIONS, "broker": table})
 
 

@@ -3,6 +3,9 @@
 Nothing depends on what it holds. A message for a run only says that there may be work; the sweep finds
 runs that nobody took. Other messages (notices, duplicates, whatever is to happen later) stay in
 PostgreSQL's table until they have been dealt with, and are forwarded from there.
+
+A list of Redis is first come, first served: messages for runs know no turns of organizations and no
+priorities here. What is forwarded comes in the order of its turns (runs/queue/turns.py), behind what waits.
 """
 
 import logging
@@ -15,7 +18,7 @@ from django.conf import settings
 from django_q.brokers import redis_broker
 
 from common.db import rows
-from runs.queue import broker
+from runs.queue import broker, turns
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +28,7 @@ FORWARD_LEASE_SECONDS = 60  # a forwarded message nobody acknowledged is forward
 EMPTY_AFTER, BUSY_AFTER = 5, 300  # seconds until a pending run is queued again: queue empty, or not
 
 _client: tuple[int, Any] | None = None
+_turns = turns.Turns()
 
 
 class RedisBroker(redis_broker.Redis):
@@ -73,7 +77,7 @@ class RedisBroker(redis_broker.Redis):
         self.acknowledge(task_id)
 
     def set_stat(self, key: str, value: str, timeout: int) -> None:
-        """What django-q2 notes of its processes; nobody here reads it."""
+        """What django-q2 records about its processes; Deputy does not read it."""
 
     def _lost(self, error: redis.RedisError) -> None:
         if not self.away:
@@ -92,8 +96,8 @@ def forward(queue: str, holder: str) -> int:
     """Put the messages of PostgreSQL's table that are due; returns how many."""
     if waiting() is None:
         return 0
-    values = {"lease": FORWARD_LEASE_SECONDS, "holder": holder, "queue": queue, "room": broker.MOST}
-    taken = sorted((number, payload) for number, payload, _ in rows(broker.TAKE, values) if number)
+    values = {"lease": FORWARD_LEASE_SECONDS, "holder": holder, "queue": queue}
+    taken, _ = _turns.told(rows(turns.TAKE, _turns.ask(broker.MOST) | values))
     for number, payload in taken:
         RedisBroker().enqueue(f"{number} {payload}")
     return len(taken)

@@ -4,20 +4,23 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from rich.console import Console
 from rich.text import Text
 
+from groups.actors import Actor
+from policy.authority import NotAllowed
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused
 from runs.execution import inline
 from runs.models.choices import EventType, RunStatus
+from runs.outbound.following import Delta
 from runs.terminal.lines import clean, line
 from runs.terminal.tail import Heard, Seen, Tail
+from runs.terminal.words import Listener
 from runs.workers.sweep import sweep
 
 LOOK = 0.15  # seconds between two looks at the database
@@ -33,10 +36,10 @@ class Follower:
     """Shows one run's tree on a console; `console` is None where nothing is to be shown."""
 
     def __init__(
-        self, root_id: str, user: Any, console: Console | None, *, drives: bool, waits: bool
+        self, root_id: str, actor: Actor, console: Console | None, *, drives: bool, waits: bool
     ) -> None:
         self.tail = Tail(root_id)
-        self.user = user
+        self.actor = actor
         self.console = console
         self.drives = drives
         self.waits = waits
@@ -45,13 +48,34 @@ class Follower:
         self.swept = 0.0
         self.told_nobody = False
         self.asked: set[tuple[str, str]] = set()  # questions a person was asked here
+        self.answered = False  # whether the last message stands on the terminal whole, as it was said
+        self.printed = ""  # words of the root's agent that stand on the terminal, their message not yet
 
     def follow(self) -> Seen:
         """Until the run ends; unless it `waits`, until a person is needed. Raises KeyboardInterrupt."""
+        with self._listening() as listener:
+            return self._follow(listener)
+
+    @contextmanager
+    def _listening(self) -> Iterator[Listener | None]:
+        """Who hears the models' words; nobody where there is no terminal, or runs are driven right here."""
+        if self.console is None or not self.console.is_terminal or self.drives:
+            yield None
+            return
+        listener = Listener(self.tail.root_id)
+        listener.start()
+        try:
+            yield listener
+        finally:
+            listener.stop()
+
+    def _follow(self, listener: Listener | None) -> Seen:
         began = time.monotonic()
         while True:
             if self.drives:
                 self._drive()
+            if listener is not None:
+                self._speak(listener.take())
             self.show()
             if self.tail.ended or (self.tail.waits_for_a_person and not self.waits):
                 return self.tail.root
@@ -69,7 +93,19 @@ class Follower:
             for heard in new:
                 self._print(heard)
 
+    def _speak(self, heard: list[Delta]) -> None:
+        """Print what the root's agent is just saying, as it comes."""
+        assert self.console is not None  # noqa: S101
+        for delta in heard:
+            if delta.run_id == self.tail.root_id:
+                if not self.printed:
+                    self.console.print()
+                self.printed += delta.text
+                self.console.print(Text(clean(delta.text)), end="", soft_wrap=True)
+
     def _print(self, heard: Heard) -> None:
+        if heard.run.id == self.tail.root_id and self._end_of_words(heard):
+            return  # it stands there already, as it was said
         shown = line(heard)
         if self.console is None or shown is None:
             return
@@ -79,6 +115,16 @@ class Follower:
                 "  " * (heard.run.depth + 2) + approval_link(heard.event.payload["approval"]), "underline"
             )
             self.console.print(link, soft_wrap=True)
+
+    def _end_of_words(self, heard: Heard) -> bool:
+        """What was printed of a message ends with it, or with what came instead; whether it was all of it."""
+        if self.printed and self.console is not None:
+            self.console.print()
+        spoken, self.printed = self.printed.strip(), ""
+        if heard.event.type == EventType.MESSAGE_CREATED:
+            self.answered = bool(spoken) and spoken == heard.event.payload["content"].strip()
+            return self.answered
+        return False
 
     def _drive(self) -> None:
         if time.monotonic() - self.swept > SWEEP:
@@ -131,10 +177,10 @@ class Follower:
         assert self.console is not None  # noqa: S101
         try:
             answer = self.console.input("  > ")
-            message(key[0], answer, self.user.get_username(), key[1])
+            message(key[0], answer, self.actor, key[1])
         except EOFError:
             return False
-        except SignalRefused as refused:
+        except (SignalRefused, NotAllowed) as refused:
             self.console.print(Text(clean(refused.message), "yellow"))
             if refused.code == "EMPTY":
                 self.asked.discard(key)
@@ -142,12 +188,8 @@ class Follower:
 
 
 def approval_link(approval_id: str) -> str:
-    """Where the admin decides this approval."""
-    try:
-        path = reverse("admin:runs_approval_change", args=[approval_id])
-    except NoReverseMatch:
-        path = "/admin/"
-    return f"{base_url()}{path}"
+    """Where people decide this approval."""
+    return f"{base_url()}{reverse('web:approval', args=[approval_id])}"
 
 
 def base_url() -> str:

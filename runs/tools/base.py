@@ -12,6 +12,7 @@ from jsonschema.protocols import Validator
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
+from policy.terms import DelegatedPermissions
 
 ESCALATE = "escalate_to_group"
 
@@ -77,6 +78,8 @@ class WaitFor:
     kind: str
     question: str = ""
     expires_in: timedelta | None = None
+    choices: tuple[str, ...] = ()  # answers to offer; a person may say something else
+    key: str = ""  # the correlation key, where the caller chose one
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class Spawn:
     goal: str
     context: str
     routing: list[dict[str, Any]] = field(default_factory=list)
+    delegated: DelegatedPermissions | None = None  # what the call asks for; it can only narrow
 
 
 Answer = Done | Failed | WaitFor | Spawn
@@ -134,13 +138,14 @@ class Tool:
     def stated(self) -> Declaration:
         """What the tool declares of its values, or what its name, description and schema say of them.
 
-        Whatever somebody else's server returns is outside's, its ids too, and its hints never loosen.
+        Whatever somebody else's server returns is outside's; its ids are trusted for that server alone. Its
+        hints tighten, and say whether it acts where its verb is not known.
         """
         if self.declared is not None:
             return self.declared
         if self.provenance == "outside":
             said = infer(self.name.rpartition(".")[2], self.description, self.parameters)
-            return said.of_others(self.mutating)
+            return said.of_others(self.risk_level == "high", self.name.rpartition(".")[0])
         return infer(self.name, self.description, self.parameters, self.mutating and not self.transactional)
 
     @cached_property

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -15,19 +15,19 @@ from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
+from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
 from policy.delegation import authority
-from policy.evaluate import bind, evaluate
+from policy.evaluate import bind, evaluate, grantable, in_scope
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts
 from policy.provenance.trace import Material
-from policy.ruleset import RuleSet
+from policy.ruleset import Rule, RuleSet
 from policy.terms import (
     AgentContext,
     Boundary,
     Context,
     Decision,
     DelegatedPermissions,
-    Effect,
     ToolInfo,
     Trace,
 )
@@ -36,6 +36,10 @@ from runs.tools import facts, toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
 logger = logging.getLogger(__name__)
+
+APPROVED = "this call was approved"
+GRANTED = "a standing approval covers it"
+Approved = Callable[[Decision], bool]
 
 MAX_PROBLEMS = 5  # schema errors told at once
 
@@ -132,9 +136,11 @@ class Gate:
         name: str,
         arguments: dict[str, Any],
         key_parts: tuple[str, str],
-        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+        approved: Approved | None = None,
     ) -> Admitted | Stopped | Refused:
-        """Ask about one call. `key_parts` are the run's id and the call's."""
+        """Ask about one call. `key_parts` are the run's id and the call's; `approved` says whether what
+        people have decided about it satisfies what policy demands.
+        """
         tool = self.tools.get(name)
         if tool is None:
             return Refused("UNKNOWN_TOOL", f"There is no tool '{name}'.")
@@ -144,37 +150,34 @@ class Gate:
         if problem:
             return problem
         key = idempotency_key(*key_parts, name, arguments)
-        decision = self.decide(agent, tool, arguments, key, approvals)
-        if decision.effect == "deny":
-            return Refused("PERMISSION_DENIED", decision.message, decision)
-        if decision.effect == "allow":
-            return Admitted(tool, arguments, key, decision)
-        return Stopped(tool, arguments, key, decision)
+        decision = self.decide(agent, tool, arguments, approved)
+        try:
+            CapabilityPolicyChecker.enforce(decision, key)
+        except PermissionDenied as denied:
+            return Refused(denied.code, str(denied), decision)
+        except CapabilityRequiresApproval:
+            return Stopped(tool, arguments, key, decision)
+        return Admitted(tool, arguments, key, decision)
 
     def decide(
         self,
         agent: AgentContext,
         tool: Tool,
         arguments: dict[str, Any],
-        key: str | None = None,
-        approvals: frozenset[tuple[str, Effect]] = frozenset(),
+        approved: Approved | None = None,
     ) -> Decision:
         """Policy's answer; standing approvals are looked up only where one could help."""
-        context, info = self.question(agent, tool, key, approvals)
+        context, info = self.question(agent, tool)
         decision = evaluate(context, info, arguments)
-        if decision.effect == "require_approval":
+        if decision.unlockable and approved is not None and approved(decision):
+            return replace(decision, effect="allow", reason_code="approved", message=APPROVED)
+        if grantable(decision):
             granted = self.with_grants(context, tool, arguments)
             if granted.grants:
                 decision = evaluate(granted, info, arguments)
         return decision
 
-    def question(
-        self,
-        agent: AgentContext,
-        tool: Tool,
-        key: str | None = None,
-        approvals: frozenset[tuple[str, Effect]] = frozenset(),
-    ) -> tuple[Context, ToolInfo]:
+    def question(self, agent: AgentContext, tool: Tool) -> tuple[Context, ToolInfo]:
         """What policy is asked about a call of the tool, standing approvals aside."""
         context = Context(
             agent=agent,
@@ -183,12 +186,30 @@ class Gate:
             organization=self.organization_id,
             project=self.project_id,
             group=self.group_id,
-            idempotency_key=key,
-            approvals=approvals,
             profile=self.live.profile,
             trace=self.trace or self._unheard,
         )
         return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.policy.bindings)  # type: ignore[arg-type]
+
+    def beforehand(self, agent: AgentContext, tool: Tool, granted: frozenset[str]) -> "Beforehand":
+        """What policy will say of the tool as far as that is known before its arguments are: to the agent in
+        its prompt and to programs alike. `granted`: the tools of `granted_tools`.
+        """
+        context, info = self.question(agent, tool)
+        plain = replace(context, rules=unconditional(self.policy.rules), trace=self._unheard)
+        decision = evaluate(plain, info, {})
+        if grantable(decision) and tool.name in granted:
+            decision = replace(decision, effect="allow", reason_code="granted", message=GRANTED)
+        by_profile = self.live.profile == "balanced" and decision.effect != "allow"
+        depends = by_profile or any(
+            rule.condition is not None and not rule.shadow and _concerns(rule, context, info)
+            for rule in self.policy.rules
+        )
+        return Beforehand(decision, depends and decision.effect != "deny")
+
+    def granted_tools(self) -> frozenset[str]:
+        """The tools that a standing approval lets pass whatever their arguments. One query."""
+        return policy_cache.granted_tools(self.organization_id, self.project_id)
 
     def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:
         """The context with the standing approvals that cover these arguments now."""
@@ -218,6 +239,27 @@ class Gate:
         risks = tuple((tool.name, tool.risk_level) for tool in callable)
         listed = _listed(lists, self.live.boundary, risks)
         return [tool for tool in callable if tool.name in listed]
+
+
+@dataclass(frozen=True)
+class Beforehand:
+    """Policy's answer before the arguments are known; `depends`: with some of them it may be another."""
+
+    decision: Decision
+    depends: bool
+
+
+@lru_cache(maxsize=64)
+def unconditional(rules: RuleSet) -> RuleSet:
+    """The rules that need not look at a call's arguments."""
+    return RuleSet(rule for rule in rules if rule.condition is None)
+
+
+def _concerns(rule: Rule, context: Context, info: ToolInfo) -> bool:
+    about = rule.tool in (None, info.name) and (
+        rule.capability is None or rule.capability in info.capabilities
+    )
+    return about and in_scope(rule.scope, context.scope)
 
 
 @lru_cache(maxsize=512)

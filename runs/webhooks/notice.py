@@ -6,9 +6,9 @@ from django.contrib.auth import get_user_model
 from django.core.mail import EmailMessage
 from django.db.models import Q
 
+from groups.member_permissions import holding
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
-from runs.gate.deciders import BACKEND
 from runs.models import WebhookEndpoint
 from runs.outbound.notices import link
 
@@ -36,10 +36,10 @@ def switched_off(endpoint: WebhookEndpoint) -> None:
 def addresses(endpoint: WebhookEndpoint) -> list[str]:
     members = Membership.objects.filter(
         Q(projects=None) | Q(projects__contains=[endpoint.project_id or ""]),
+        holding(PERMISSION),
         organization_id=endpoint.organization_id,
         active=True,
         kind=MembershipKind.HUMAN,
     )
-    able = get_user_model().objects.with_perm(PERMISSION, backend=BACKEND)
-    able = able.filter(pk__in=members.values("user_id")).exclude(email="")
+    able = get_user_model().objects.filter(pk__in=members.values("user_id"), is_active=True).exclude(email="")
     return sorted(set(able.values_list("email", flat=True)))

@@ -100,10 +100,10 @@ def message(event: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
     return {"type": str(event), "timestamp": at.isoformat(), "data": data}
 
 
-def send_soon(delivery_ids: Sequence[str]) -> None:
-    """Ask workers to send these messages. Joins the caller's transaction."""
+def send_soon(delivery_ids: Sequence[str], organization_id: str) -> None:
+    """Ask workers to send these messages of an organization. Joins the caller's transaction."""
     for delivery_id in delivery_ids:
-        put.enqueue_task(TASK, delivery_id)
+        put.enqueue_task(TASK, delivery_id, turn=put.in_background(organization_id))
 
 
 listener = Listener(wanted=LISTENED, statement=statement, stored=send_soon)

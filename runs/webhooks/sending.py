@@ -55,7 +55,7 @@ WHERE id = %s AND status = 'pending' AND next_attempt_at <= clock_timestamp()
 RETURNING attempts, clock_timestamp()
 """
 DUE = """
-SELECT id FROM runs_webhookdelivery
+SELECT id, organization_id FROM runs_webhookdelivery
 WHERE status = 'pending' AND next_attempt_at < now() - %s * interval '1 second'
 ORDER BY next_attempt_at LIMIT %s
 """
@@ -89,11 +89,12 @@ def send(delivery_id: str) -> None:
 
     Who finds the endpoint taken may go: whoever has it looks once more after letting go of it.
     """
-    found = WebhookDelivery.objects.filter(pk=delivery_id).values_list("endpoint_id", flat=True).first()
+    about = WebhookDelivery.objects.filter(pk=delivery_id).values_list("endpoint_id", "organization_id")
+    found, organization_id = about.first() or (None, "")
     until = time.monotonic() + TURN_SECONDS
     while found and next_due(found):
         if time.monotonic() > until:
-            outbox.send_soon([delivery_id])
+            outbox.send_soon([delivery_id], organization_id)
             return
         if not row(TRY_LOCK, [found])[0]:
             return
@@ -195,14 +196,16 @@ def _failed(endpoint: WebhookEndpoint, delivery: WebhookDelivery, outcome: Outco
         gone = outcome.status == GONE
         why = "The receiver answered 410: gone." if gone else f"Nothing but failures since {since:%Y-%m-%d}."
         endpoint.enabled, endpoint.disabled_because = False, why
-        put.enqueue_task("notify_webhook_disabled", endpoint.pk)
+        turn = put.for_people(endpoint.organization_id)
+        put.enqueue_task("notify_webhook_disabled", endpoint.pk, turn=turn)
     endpoint.save(update_fields=["failing_since", "enabled", "disabled_because"])
     pause = pause_after(delivery.attempts, outcome.wait)
     if not endpoint.enabled or pause is None:
         delivery.status, delivery.next_attempt_at = DeliveryStatus.FAILED, None
         return
     delivery.next_attempt_at = Now() + timedelta(seconds=pause)
-    put.enqueue_task(outbox.TASK, delivery.pk, delay=pause)
+    turn = put.in_background(delivery.organization_id)
+    put.enqueue_task(outbox.TASK, delivery.pk, delay=pause, turn=turn)
 
 
 def pause_after(attempts: int, wish: int = 0) -> float | None:
@@ -217,7 +220,7 @@ def send_again(delivery: WebhookDelivery) -> bool:
     with transaction.atomic():
         if row(AGAIN, [delivery.pk]) is None:
             return False
-        outbox.send_soon([delivery.pk])
+        outbox.send_soon([delivery.pk], delivery.organization_id)
     return True
 
 
@@ -233,7 +236,7 @@ def ping(endpoint: WebhookEndpoint) -> WebhookDelivery:
             payload=outbox.message("ping", now, about),
             next_attempt_at=now,
         )
-        outbox.send_soon([delivery.pk])
+        outbox.send_soon([delivery.pk], endpoint.organization_id)
     return delivery
 
 
@@ -241,7 +244,8 @@ def send_due() -> int:
     """Ask workers to send what has been due for a while: its message was lost. Returns how many."""
     found = rows(DUE, [LEASE_SECONDS, BATCH])
     with transaction.atomic():
-        outbox.send_soon([delivery_id for (delivery_id,) in found])
+        for delivery_id, organization_id in found:
+            outbox.send_soon([delivery_id], organization_id)
     return len(found)
 
 

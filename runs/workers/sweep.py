@@ -12,21 +12,24 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
-from common.db import execute, row, rows
+from common.db import execute, is_locked, row, rows
 from policy.models.rules import OnExpiry
 from runs.actions import cancel, finish
 from runs.execution import outside_agents
+from runs.execution.executor import MAX_CRASHES, crashed
 from runs.log import waits
 from runs.log.clocks import stood_still
 from runs.log.log import RunGone, RunLog
 from runs.models.choices import WAITS_FOR_A_PERSON, ApprovalStatus, Driver, RunStatus, WaitKind, WaitOutcome
-from runs.queue import put
+from runs.outbound import calls as outbound
+from runs.outbound import lost
+from runs.queue import put, worker_status
 
 logger = logging.getLogger(__name__)
 
 ADVISORY_LOCK = 0x6465_7075_7479  # "deputy"
 BATCH = 500
-MAX_CRASHES = 3  # a run that takes its worker down this often ends as failed
+SILENT_SECONDS = 30.0  # the most that one run may take the sweep
 FOR_A_PERSON = [kind.value for kind in WAITS_FOR_A_PERSON]
 
 LEASE_EXPIRED = """
@@ -42,7 +45,7 @@ LOST = """
 NOT_TAKEN = f"""
 UPDATE runs_run SET queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
     SELECT id FROM runs_run r WHERE {LOST} ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED))
-RETURNING id
+RETURNING id, organization_id, kind = 'personal' AND depth = 0
 """  # noqa: S608 - the text above
 # now(), here the time of the statement: clock_timestamp() would keep the indexes from being used.
 LOST_CALL = """
@@ -76,6 +79,9 @@ ORDER BY expires_at LIMIT %s
 OVERDUE_OF = """
 SELECT id FROM runs_wait WHERE run_id = %s AND resolved_at IS NULL AND expires_at < clock_timestamp()
 """
+LEASE_LOST = "SELECT lease_expires_at < clock_timestamp() FROM runs_run WHERE id = %s"
+# None where no worker has it: its outbound calls are a carrier's.
+CRASHES = "SELECT crashes FROM runs_run WHERE id = %s AND lease_expires_at IS NOT NULL"
 WAIT = """
 SELECT kind, correlation_key, child_run_id, expires_at < clock_timestamp(),
        (EXTRACT(epoch FROM expires_at - created_at) * 1000)::bigint
@@ -95,23 +101,23 @@ class Swept:
     """What one sweep did, in counts."""
 
     leases: int = 0
-    poisoned: int = 0
     requeued: int = 0
     waits: int = 0
     calls: int = 0
     overdue: int = 0
+    outbound: int = 0
     busy: bool = False
 
     @property
     def any(self) -> bool:
-        found = (self.leases, self.poisoned, self.requeued, self.waits, self.calls, self.overdue)
-        return any(found)
+        found = (self.leases, self.requeued, self.waits, self.calls, self.overdue)
+        return any(found) or bool(self.outbound)
 
 
 def anything_due() -> bool:
     """Whether a sweep would find something: one cheap look, so that an idle cluster costs little."""
     after = put.requeue_after()
-    return bool(row(ANYTHING_DUE, [after, after, FOR_A_PERSON])[0])
+    return bool(row(ANYTHING_DUE, [after, after, FOR_A_PERSON])[0]) or lost.anything()
 
 
 def sweep() -> Swept:
@@ -128,12 +134,14 @@ def sweep() -> Swept:
                 swept.waits += expire_wait(wait_id, run_id)
         with transaction.atomic():
             after = put.requeue_after()
-            for run_id in _ids(NOT_TAKEN, [after, BATCH]):
-                put.enqueue(run_id)
+            for run_id, organization_id, of_person in rows(NOT_TAKEN, [after, BATCH]):
+                turn = put.for_people if of_person else put.in_background
+                put.enqueue(run_id, turn=turn(organization_id))
                 swept.requeued += 1
             for call_id, run_id in rows(CALLS_NOT_TAKEN, [after, BATCH]):
                 put.enqueue_call(run_id, call_id)
                 swept.calls += 1
+            swept.outbound = lost.sweep(BATCH)
         for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
             with by_itself(run_id):
                 swept.overdue += outside_agents.fail_overdue(run_id)
@@ -145,11 +153,15 @@ def sweep() -> Swept:
 @contextmanager
 def by_itself(run_id: str) -> Iterator[None]:
     """What goes wrong with one run keeps the sweep from no other. A lost connection ends it."""
+    worker_status.alive_for(SILENT_SECONDS)
     try:
         yield
     except RunGone:
         return
-    except Exception:
+    except Exception as error:
+        if is_locked(error):
+            logger.info("%s is locked by somebody else; the next sweep comes back to it", run_id)
+            return
         if not connection.is_usable():
             raise
         logger.exception("could not sweep %s", run_id)
@@ -161,37 +173,68 @@ def expire_waits_of(run_id: str) -> int:
 
 
 def bring_back(run_id: str, swept: Swept) -> None:
-    """A run whose worker has gone: pending again, or failed when it took too many down."""
+    """A run whose lease has run out is pending again. Nobody knows why it has: a database that was away, or
+    had no connection left, is no fault of the run. That a worker died is known to its watchdog alone.
+    """
+    with transaction.atomic():
+        log = RunLog.lock(run_id)
+        if not at_work(log) or not row(LEASE_LOST, [log.id])[0]:
+            return
+        swept.leases += 1
+        again(log)
+
+
+def worker_died(run_id: str, attempt: int, by_itself: bool) -> None:
+    """The worker that drove the run has died: pending again at once, or failed when it took too many down.
+
+    `by_itself`: it was not ended together with others. Does nothing when the run has gone on meanwhile.
+    """
     with transaction.atomic():
         parent = cancel.lock_parent(run_id)
         log = RunLog.lock(run_id)
-        crashes = lease_lost(log)
-        if crashes is None:
+        if not at_work(log) or log.attempt != attempt:
             return
+        held = row(CRASHES, [log.id])
+        if held is None:
+            return
+        crashes = held[0] + by_itself
         if crashes >= MAX_CRASHES:
-            swept.poisoned += 1
             fail_poisoned(log, parent, crashes)
             return
-        swept.leases += 1
-        log.set(status=RunStatus.PENDING.value, crashes=crashes, queued_at=log.now)
+        again(log, crashes=crashes)
+
+
+def stumbled(run_id: str) -> None:
+    """A step failed that a run's answers led to: counted like a crash, for it will be taken again."""
+    with transaction.atomic():
+        parent = cancel.lock_parent(run_id)
+        log = RunLog.lock(run_id)
+        if not at_work(log):
+            return
+        crashes = outbound.crashes(run_id) + 1
+        if crashes >= MAX_CRASHES:
+            fail_poisoned(log, parent, crashes)
+            return
+        log.set(crashes=crashes)
         log.flush()
-        put.enqueue(run_id)
 
 
-def lease_lost(log: RunLog) -> int | None:
-    """The new count of crashes when the lease is over, seen again under the lock; else None."""
-    if log.status != RunStatus.RUNNING or log.driver == Driver.EXTERNAL:
-        return None
-    lost = row(
-        "SELECT crashes + 1 FROM runs_run WHERE id = %s AND lease_expires_at < clock_timestamp()", [log.id]
-    )
-    return lost[0] if lost else None
+def at_work(log: RunLog) -> bool:
+    """Whether a worker has the run, as far as its row knows."""
+    return log.status == RunStatus.RUNNING and log.driver == Driver.INTERNAL
+
+
+def again(log: RunLog, **more: Any) -> None:
+    """The run waits for another worker."""
+    log.set(status=RunStatus.PENDING.value, queued_at=log.now, **more)
+    waits.flush_and_enqueue(log)
 
 
 def fail_poisoned(log: RunLog, parent: RunLog | None, crashes: int) -> None:
-    message = f"The run took its worker down {crashes} times."
+    limit = crashed(crashes)
+    message = limit.message
     cancel.cancel_below(log.id, "Group run cancelled")
-    error = {"code": "CRASHED", "message": message}
+    error = {"code": limit.code, "message": message}
     finish.end(log, parent, finish.Ending(RunStatus.FAILED, error=error))
     log.set(crashes=crashes)
     log.flush()
@@ -201,7 +244,7 @@ def fail_poisoned(log: RunLog, parent: RunLog | None, crashes: int) -> None:
 
 
 def expire_wait(wait_id: str, run_id: str) -> bool:
-    """Resolve a wait whose time is over, unless its clock stood still meanwhile."""
+    """Resolve an expired wait, unless its clock was stopped in the meantime."""
     with transaction.atomic():
         try:
             parent = cancel.lock_parent(run_id)

@@ -1,7 +1,21 @@
-"""What the queue calls. A message that comes twice, late, or for a run that is gone does nothing."""
+"""What the queue calls. A message that comes twice, late, or for a run that is gone does nothing.
 
+A worker waits no longer than LOCK_SECONDS for a row that somebody else has locked: what it was to do goes
+back to the queue for a while, and it takes the next message.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+from django import db
 from django.conf import settings
+from django.db import OperationalError, connection
 
+from common.db import is_locked
+from groups import routing
 from memory import duplicates
 from runs.actions import mcp
 from runs.execution import executor, external
@@ -11,19 +25,57 @@ from runs.queue import put, worker_status
 from runs.webhooks import sending
 from runs.workers import sweep
 
+logger = logging.getLogger(__name__)
+
+LOCKED_SECONDS = 3.0  # until a run whose row is locked is looked at again
+PAUSES = (0, 1, 2, 4, 8, 16, 30)  # seconds between attempts to put a message back while the database is away
+
+PASSED_ON = (db.Error, psycopg.Error)  # the database that is away is no fault of the run's
+
+
+@contextmanager
+def unless_locked(run_id: str, again: Callable[..., None] = put.enqueue) -> Iterator[None]:
+    """Have another look at the run taken in a while where its row, or its parent's, is locked. A run that
+    had been claimed by then is pending again when its lease has run out.
+    """
+    try:
+        yield
+    except OperationalError as error:
+        if not is_locked(error):
+            raise
+        logger.warning("%s is locked by somebody else; it goes back to the queue", run_id)
+        again(run_id, delay=LOCKED_SECONDS)
+
 
 def advance(run_id: str) -> None:
     """Drive a pending run."""
     if worker_status.stopping():  # somebody else's, then
         put.enqueue(run_id)
         return
-    executor.run(run_id)
+    with unless_locked(run_id):
+        executor.run(run_id, carried=True)
+
+
+def resume(run_id: str) -> None:
+    """Take the step after a run's outbound calls."""
+    if worker_status.stopping():
+        put.resume(run_id)
+        return
+    with unless_locked(run_id, again=put.resume):
+        try:
+            executor.resume(run_id)
+        except PASSED_ON:
+            raise
+        except Exception:
+            sweep.stumbled(run_id)  # an answer that no step can take must not be tried for ever
+            raise
 
 
 def wake(run_id: str) -> None:
     """Resolve what the run waits for and is due by now, and drive it."""
-    sweep.expire_waits_of(run_id)
-    advance(run_id)
+    with unless_locked(run_id):
+        sweep.expire_waits_of(run_id)
+        advance(run_id)
 
 
 def execute_call(tool_call_id: str) -> None:
@@ -31,26 +83,53 @@ def execute_call(tool_call_id: str) -> None:
     if worker_status.stopping():
         external.pass_on(tool_call_id)
         return
-    external.execute(tool_call_id)
+    try:
+        external.execute(tool_call_id)
+    except OperationalError as error:
+        if not is_locked(error):
+            raise
+        logger.warning("the run of %s is locked by somebody else", tool_call_id)
+        external.pass_on(tool_call_id, LOCKED_SECONDS)
+
+
+@contextmanager
+def or_later(task: str, *arguments: str) -> Iterator[None]:
+    """Put the task back for later when the database failed: only its message records it."""
+    try:
+        yield
+    except OperationalError as error:
+        logger.warning("%s has to wait: %s", task, type(error).__name__)
+        for pause in PAUSES:
+            time.sleep(pause)
+            try:
+                put.enqueue_task(task, *arguments, delay=LOCKED_SECONDS)
+            except OperationalError:
+                connection.close()
+                continue
+            return
+        raise
 
 
 def notify(approval_id: str) -> None:
     """Tell those who may decide that an approval waits for them."""
-    notices.announce(approval_id)
+    with or_later("notify", approval_id):
+        notices.announce(approval_id)
 
 
 def join_duplicates(*memory_ids: str) -> None:
     """Let new deposits join what the project knows already."""
-    duplicates.join_duplicates(memory_ids)
+    with or_later("join_duplicates", *memory_ids):
+        duplicates.join_duplicates(memory_ids)
     embed_memories()
 
 
 def embed_memories() -> None:
     """Give new and edited memories their vectors, where a model embeds."""
     if settings.EMBEDDING_MODEL:
-        from memory.embeddings import filling  # its HTTP client is not loaded where nothing is embedded
+        from memory.embeddings import filling, texts  # not loaded where nothing is embedded
 
         filling.fill_quietly()
+        texts.fill_quietly(routing.texts())
 
 
 def refresh_mcp_server(server_id: str) -> None:
@@ -67,7 +146,8 @@ def send_webhook(delivery_id: str) -> None:
 
 def notify_webhook_disabled(endpoint_id: str) -> None:
     """Tell those who manage it that a webhook was switched off."""
-    sending.told_who_manages(endpoint_id)
+    with or_later("notify_webhook_disabled", endpoint_id):
+        sending.told_who_manages(endpoint_id)
 
 
 def deliver(organization_id: str, user_id: str) -> None:

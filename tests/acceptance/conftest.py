@@ -8,12 +8,12 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from runs.actions.start import start
 from runs.models import QueueMessage
 from runs.tools import registry
 from tests.acceptance.house import MODEL, House, status, until
+from tests.acting import start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
-from tests.integration.conftest import no_hints_left  # noqa: F401  (these tests commit too)
+from tests.integration.conftest import no_notifications_left  # noqa: F401  (these tests commit too)
 
 ENDED = ("completed", "failed", "cancelled")
 

@@ -177,7 +177,13 @@ class Cluster:
     @property
     def group(self) -> int | None:
         """The newest group: the cluster's parent process."""
-        return max(children(self.process.pid), default=None)
+        return max(set(children(self.process.pid)) - set(self.carriers()), default=None)
+
+    def carriers(self) -> list[int]:
+        """The processes that carry outbound calls."""
+        found = [pid for pid in children(self.process.pid) if name_of(pid) == "deputy-carrier"]
+        self.seen.update(found)
+        return found
 
     def sentinel(self) -> int | None:
         return min(children(self.group), default=None)
@@ -218,6 +224,14 @@ def children(pid: int | None) -> list[int]:
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+
+
+def name_of(pid: int) -> str:
+    """What the process calls itself."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def cluster_process(pid: int) -> bool:

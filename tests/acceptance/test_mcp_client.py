@@ -4,16 +4,16 @@ import asyncio
 import threading
 
 import httpx2
-from django.contrib.auth.models import Permission
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from groups.models import Token
-from runs.actions.decide import approve
+from groups.scopes import SCOPES
 from runs.models import Approval, ToolCall
 from tests.acceptance.house import until
 from tests.acceptance.web import Web
-from tests.factories import MembershipFactory
+from tests.acting import approve
+from tests.factories import MembershipFactory, permit
 
 MAIL = {"to": ["a@example.com"], "subject": "Hello", "body": "Text"}
 
@@ -48,8 +48,8 @@ def test_a_client_waits_for_a_decision_and_gets_the_result(house, world):
     try:
         house.common_cluster()
         decider = MembershipFactory(organization=world.project.organization).user
-        decider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
-        _, secret = Token.objects.issue(world.project.organization, world.user)
+        permit(decider, "decide_approval")
+        _, secret = Token.objects.issue(world.project.organization, world.user, scopes=list(SCOPES))
         web.wait()
         for mode in ("auto", "legacy"):
             caller = Waiting(web.url, secret, mode)

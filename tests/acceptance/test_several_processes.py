@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from groups.models import Token
+from groups.scopes import SCOPES
 from runs.models import WorkerGroup
 from tests.acceptance.house import check_logs, until
 from tests.acceptance.web import Web
@@ -32,7 +33,7 @@ def watched(web, path):
 
 
 def test_any_web_server_tells_the_same_story_and_losing_one_of_each_loses_no_run(house, webs, world, ended):
-    _, secret = Token.objects.issue(world.project.organization, world.user)
+    _, secret = Token.objects.issue(world.project.organization, world.user, scopes=list(SCOPES))
     apis = [web.api(secret) for web in webs]
     assert [httpx.get(web.url + "/readyz").status_code for web in webs] == [200, 200]
     assert httpx.get(webs[0].url + "/readyz?all").status_code == 503  # nobody works yet

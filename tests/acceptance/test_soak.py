@@ -18,23 +18,19 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.db import Error, connection
 from django.test import override_settings
 
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, approve, reject
-from runs.actions.message import message
-from runs.actions.resolve import resolve
-from runs.actions.signal import SignalRefused, signal
-from runs.actions.start import start
+from runs.actions.decide import DecisionRefused
+from runs.actions.signal import SignalRefused
 from runs.execution.outside_agents import OutsideRefused, complete, request_call
 from runs.log.log import AlreadyEnded
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE
 from tests.acceptance.house import MODEL, cluster_process, until
+from tests.acting import approve, cancel, message, reject, resolve, signal, start
 from tests.auditor import audit, audit_effects, counts, unrest
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.plays import LETTER
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("their_tools")]
@@ -79,8 +75,7 @@ class Load:
         self.organization = organization.pk
         self.user = MembershipFactory(organization=organization).user
         self.decider = MembershipFactory(organization=organization).user
-        may = Permission.objects.filter(codename__in=["decide_approval", "resolve_review"])
-        self.decider.user_permissions.add(*may)
+        permit(self.decider, "decide_approval", "resolve_review")
         self.group = GroupFactory(project=self.project, name="Depths", max_rounds=1)
         MemberFactory(group=self.group, role__name="scout", ordinal=0)
         MemberFactory(group=self.group, role__name="lead", ordinal=1, is_lead=True)

@@ -7,12 +7,12 @@ from django.test import override_settings
 
 from benchmarks.streams import TRANSACTIONS, Listener, all_open, held, number, worker_of
 from groups.models import Token
-from runs.actions.message import message
-from runs.actions.start import start
+from groups.scopes import SCOPES
 from runs.execution.outside_agents import complete
 from runs.models import Run
 from tests.acceptance.house import MODEL
 from tests.acceptance.web import Web
+from tests.acting import message, start
 
 STREAMS = 80
 THREADS = 4  # that web lends to requests
@@ -34,7 +34,7 @@ def run(world):
 
 @pytest.fixture
 def listen(web, world, run):
-    _, secret = Token.objects.issue(world.project.organization, world.user)
+    _, secret = Token.objects.issue(world.project.organization, world.user, scopes=list(SCOPES))
     return lambda: Listener(web.url, secret, run)
 
 

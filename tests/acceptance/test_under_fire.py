@@ -18,14 +18,13 @@ from django.db import connection
 
 from common.db import execute, row
 from groups.models import Token
+from groups.scopes import SCOPES
 from launch.home import PROJECT
-from runs.actions.cancel import cancel
-from runs.actions.message import message
-from runs.actions.signal import signal
 from runs.log.log import AlreadyEnded
 from runs.models import QueueMessage, Run, RunEvent, ToolCall, Wait
 from tests.acceptance.house import check_logs, status, tree, until
 from tests.acceptance.web import Web
+from tests.acting import cancel, message, signal
 from tests.auditor import audit, audit_effects, unrest
 
 REPEATABLE = {"keyed_effect", "nap"}
@@ -51,7 +50,7 @@ DIES = """
 import django, os, signal
 django.setup()
 from common import notifications
-from runs.actions.signal import signal as send
+from tests.acting import signal as send
 notifications.send = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # committed, and nobody has been told
 send({run!r}, "input-4.0", {{"answer": "2026"}})
 """
@@ -216,7 +215,7 @@ class Stream:
 @pytest.mark.slow
 def test_runs_go_on_and_streams_resume_when_the_web_process_is_killed_or_restarted(house, world, ask, ended):
     house.common_cluster()
-    _, secret = Token.objects.issue(world.project.organization, world.user)
+    _, secret = Token.objects.issue(world.project.organization, world.user, scopes=list(SCOPES))
     run = ask("naps 8")
     for how in (signals.SIGKILL, signals.SIGTERM):
         web = Web(house)
@@ -293,7 +292,7 @@ def read_only(house):
 @pytest.mark.slow
 def test_a_read_only_database_is_said_to_be_and_nothing_is_half_done(house, world, ask, ended, read_only):
     cluster = house.common_cluster()
-    _, secret = Token.objects.issue(world.project.organization, world.user)
+    _, secret = Token.objects.issue(world.project.organization, world.user, scopes=list(SCOPES))
     web = Web(house)
     try:
         web.wait()
@@ -372,7 +371,7 @@ def small_disk(house):
 @pytest.mark.slow
 def test_a_full_disk_is_said_to_be_and_nothing_is_half_done(house, world, ask, ended, small_disk):
     cluster = house.cluster()
-    _, secret = Token.objects.issue(world.project.organization, world.user)
+    _, secret = Token.objects.issue(world.project.organization, world.user, scopes=list(SCOPES))
     web = Web(house)
     try:
         web.wait()

@@ -225,7 +225,8 @@ def test_sigterm_stops_cleanly_and_the_run_goes_on_elsewhere(house, ask, ended):
     assert cluster.process.wait(20) == 0
     assert time.monotonic() - began < 10
     assert not any(cluster_process(pid) for pid in everybody)
-    assert status(run) == "pending"  # let go of between two steps, not when its lease had run out
+    left = Run.objects.get(pk=run)  # let go of between two steps, not when its lease had run out
+    assert (left.status, left.lease_expires_at) in (("pending", None), ("running", None))
     house.cluster()
     assert ended(run) == "completed", house.report(run)
     assert len(set(house.witness.keys([run], "nap"))) == 6

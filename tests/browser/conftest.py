@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.integration.conftest import no_hints_left  # noqa: F401  (browser tests commit too)
+from tests.integration.conftest import no_notifications_left  # noqa: F401  (browser tests commit too)
 from tests.server import serving
 
 from .chromium import CHROMIUM, FLAGS, WIDE
@@ -35,14 +35,15 @@ def server(transactional_db: Any) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
-    """open_page(user, size, **context): a page of somebody who has signed in, if they are named.
+    """open_page(user, size, attacked, **context): a page of somebody who has signed in, if they are named.
 
-    What went wrong in its scripts, and any other host it wanted to reach, fails the test.
+    What went wrong in its scripts, what the Content-Security-Policy stopped (unless it is `attacked`), and
+    any other host it wanted to reach, fails the test.
     """
     opened: list[Any] = []
     problems: list[str] = []
 
-    def _open(user: Any = None, size: tuple[int, int] = WIDE, **context: Any) -> Any:
+    def _open(user: Any = None, size: tuple[int, int] = WIDE, attacked: bool = False, **context: Any) -> Any:
         made = browser.new_context(
             viewport=dict(zip(("width", "height"), size, strict=True)), base_url=server, **context
         )
@@ -54,6 +55,8 @@ def open_page(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
             made.add_cookies([{"name": "sessionid", "value": cookie, "url": server}])
         page = made.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
+        if not attacked:
+            page.on("console", lambda said: _violation(said.text, problems))
         page.on("request", lambda request: _same_host(request.url, server, problems))
         opened.append(made)
         return page
@@ -62,6 +65,11 @@ def open_page(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
     for made in opened:
         made.close()
     assert problems == []
+
+
+def _violation(text: str, problems: list[str]) -> None:
+    if "Content Security Policy" in text:
+        problems.append(text)
 
 
 def _same_host(url: str, server: str, problems: list[str]) -> None:

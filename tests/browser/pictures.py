@@ -84,10 +84,11 @@ class Visitor:
         size = context.pop("size", SIZE)
         viewport = {"width": size[0], "height": size[1]}
         self.page = browser.new_context(base_url=address, viewport=viewport, **context).new_page()
-        self.page.goto("/admin/login/")
+        self.page.goto("/sign-in/")
         self.page.fill("input[name=username]", name)
         self.page.fill("input[name=password]", password)
-        self.page.click("button[type=submit]")
+        self.page.click("button.primary")
+        self.page.wait_for_load_state("load")
 
     def go(self, address: str) -> None:
         self.page.goto(address)
@@ -106,7 +107,19 @@ class Visitor:
             print(f"{path.name} has {path.stat().st_size} bytes")
 
 
+def converse(browser: Any, address: str, password: str) -> None:
+    """A member's own page, with the answer of a group."""
+    member = Visitor(browser, address, "member", password)
+    member.go("/")
+    member.page.fill("#id_goal", "What do our competitors charge?")
+    member.page.keyboard.press("Enter")
+    member.page.wait_for_selector(".answer")
+    member.page.wait_for_timeout(600)
+    member.take("own-page", at=".thread")
+
+
 def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
+    converse(browser, address, passwords["member"])
     approver = Visitor(browser, address, "approver", passwords["approver"])
     approver.go("/admin/runs/approval/next/")
     approver.page.click("button[data-key=a]")  # something to compare the others with

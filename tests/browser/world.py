@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from policy.models import CapabilityRule
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import Approval
+from tests.acting import start
 from tests.admin_world import PASSWORD, person
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted, by_role, call, say

@@ -1,13 +1,18 @@
 """How the tests speak to the REST API: over Django's own client, with a token."""
 
 import json
+import re
 from typing import Any
 
-from django.contrib.auth.models import Permission
 from django.test import Client
 
-from groups.models import Token
+from groups.member_permissions import LOOKS, STARTS
+from groups.models import CustomRole, Token
+from groups.scopes import SCOPES
+from runs.models import Approval
+from tests.factories import permit as only
 
+DECISION = re.compile(r"approvals/(apr_[0-9a-z]+)/(?:approve|reject)/")
 PROBLEM = "application/problem+json"
 
 
@@ -16,6 +21,7 @@ class Api:
 
     def __init__(self, user: Any, organization: Any, **fields: Any) -> None:
         self.user, self.organization = user, organization
+        fields.setdefault("scopes", list(SCOPES))  # its user's voice, unless a test says otherwise
         self.token, self.secret = Token.objects.issue(organization, user, **fields)
         self.client = Client(raise_request_exception=False)
         self.headers = {"Authorization": f"Token {self.secret}"}
@@ -24,6 +30,11 @@ class Api:
         return self.client.get(f"/api/{path}", query, headers=self.headers)
 
     def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        """Decisions are about what stands there now, unless the body or a header says otherwise."""
+        if (about := DECISION.fullmatch(path)) and "If_Match" not in headers:
+            approval = Approval.objects.filter(pk=about[1]).first()
+            if approval is not None and "arguments_digest" not in (body or {}):
+                headers["If_Match"] = f'"{approval.arguments_digest}"'
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         raw = json.dumps({} if body is None else body)
         return self.raw(path, raw, headers=named)
@@ -35,9 +46,9 @@ class Api:
 
 
 def permit(user: Any, *names: str) -> Any:
-    """The user with these permissions (`decide_approval`), freshly loaded."""
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
-    return type(user).objects.get(pk=user.pk)
+    """The user with these permissions (`decide_approval`) too, freshly loaded."""
+    own = CustomRole.objects.filter(memberships__user=user).first()
+    return only(user, *names, *(own.permissions if own else LOOKS + STARTS))
 
 
 def problem(response: Any) -> tuple[int, str]:

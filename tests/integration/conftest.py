@@ -5,17 +5,17 @@ from types import SimpleNamespace
 import pytest
 
 from common import notifications
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import Run
 from runs.tools import registry
+from tests.acting import start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_hints_left():
-    """Tests that commit leave a sender of hints behind, whose connection would keep the database open."""
+def no_notifications_left():
+    """Tests that commit leave a sender of notifications behind, whose connection holds the database open."""
     yield
     if notifications._sender:
         notifications._wanted.set()  # with nothing pending it ends

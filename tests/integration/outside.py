@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from runs.actions.start import start
 from runs.execution import calls, external
 from runs.execution.outside_agents import request_call
 from runs.models import Run, ToolCall
+from tests.acting import start
 
 MAIL = {"to": ["a@example.com"], "subject": "Hello", "body": "Text"}
 

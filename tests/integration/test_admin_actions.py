@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib import admin
 
-from groups.models import Group, GroupMember, Membership, Role, RoutingExample, Token
+from groups.models import AgentInstance, Group, GroupMember, Membership, Role, RoutingExample, Token
 from memory.models import DepositedKnowledge
 from policy.models import CapabilityRule, Grant
-from runs.actions import decide
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
+from tests.acting import reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
-from tests.factories import MembershipFactory
+from tests.factories import permit
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +35,12 @@ def text(response):
 def post_decision(client, approval, decision, **fields):
     data = {"decision": decision, "digest": approval.arguments_digest, **fields}
     return client.post(url("runs_approval_change", approval.pk), data, follow=True)
+
+
+def demand(made, **fields):
+    """The rule wants this, and the approval says so."""
+    CapabilityRule.objects.filter(pk=made.rule.pk).update(**fields)
+    Approval.objects.filter(pk=made.approval.pk).update(**fields)
 
 
 def status(thing):
@@ -77,7 +83,7 @@ def test_the_agent_is_told_the_reason_of_a_rejection(made, approver):
 
 def test_a_decision_made_elsewhere_meanwhile_is_said(made, approver):
     other = person(made, "omar", *APPROVER, is_staff=True)
-    decide.reject(made.approval.pk, other, "Too early")
+    reject(made.approval.pk, other, "Too early")
 
     against = text(post_decision(client_of(approver), made.approval, "approve"))
     alike = text(post_decision(client_of(approver), made.approval, "reject", reason="Too early"))
@@ -93,15 +99,14 @@ def test_a_request_that_changed_since_it_was_shown_is_not_decided(made, approver
 
     page = text(post_decision(client_of(approver), shown, "approve"))
 
-    assert "has changed since you opened it" in page
+    assert "has changed since you saw it" in page
     assert status(made.approval) == "pending"
 
 
 def test_who_may_not_decide_is_told_why_and_gets_no_buttons(made):
-    own = person(None, "own", *APPROVER, is_staff=True)
-    MembershipFactory(organization=made.organization, user=own)
+    own = person(made, "own", *APPROVER, is_staff=True)
     Run.objects.filter(pk=made.run.pk).update(user=own)
-    Approval.objects.filter(pk=made.approval.pk).update(effect="require_human")
+    demand(made, effect="require_human")
     client = client_of(own)
 
     page = text(client.get(url("runs_approval_change", made.approval.pk)))
@@ -114,9 +119,12 @@ def test_who_may_not_decide_is_told_why_and_gets_no_buttons(made):
 
 
 def test_a_superuser_who_is_no_member_does_not_decide(made):
-    page = text(post_decision(client_of(superuser()), made.approval, "approve"))
+    client = client_of(superuser())
+    page = text(client.get(url("runs_approval_change", made.approval.pk)))
+    posted = post_decision(client, made.approval, "approve")
 
     assert "You may not decide approvals of this project" in page
+    assert posted.status_code == 403
     assert status(made.approval) == "pending"
 
 
@@ -125,8 +133,12 @@ def test_arguments_can_be_changed_before_they_run(made, approver):
 
     post_decision(client_of(approver), made.approval, "approve_edited", arguments=json.dumps(letter))
 
-    made.approval.refresh_from_db()
-    assert (made.approval.status, made.approval.edited_arguments) == ("approved", letter)
+    changed = Approval.objects.get(replaces=made.approval)
+    assert (status(made.approval), changed.status, changed.edited_arguments) == (
+        "superseded",
+        "approved",
+        letter,
+    )
     assert ToolCall.objects.get(pk=made.call.pk).effective_arguments == letter
 
 
@@ -137,11 +149,13 @@ def test_changed_arguments_sent_twice_are_answered_alike_and_others_are_refused(
     for _ in range(2):
         page = text(post_decision(client, shown, "approve_edited", arguments=json.dumps(letter)))
         assert "Approved; the call runs now." in page
-    assert shown.decisions.filter(user=approver).count() == 1
-    for arguments in (json.dumps(letter | {"subject": "Long"}), "{"):
-        page = text(post_decision(client, shown, "approve_edited", arguments=arguments))
-        assert "has changed since you opened it" in page
-    assert "has changed since you opened it" in text(post_decision(client, shown, "approve"))
+    assert ApprovalDecision.objects.get(user=approver).approval.replaces == shown
+    other = json.dumps(letter | {"subject": "Long"})
+    for page in (
+        text(post_decision(client, shown, "approve_edited", arguments=other)),
+        text(post_decision(client, shown, "approve")),
+    ):
+        assert "Its arguments were changed" in page
 
 
 @pytest.mark.parametrize(
@@ -157,7 +171,7 @@ def test_changed_arguments_that_cannot_run_are_refused_in_words(made, approver, 
 
 def test_the_first_of_two_deciders_is_told_that_another_has_to_follow(made, approver):
     ApprovalDecision.objects.all().delete()
-    Approval.objects.filter(pk=made.approval.pk).update(deciders_needed=2)
+    demand(made, deciders_needed=2)
 
     page = text(post_decision(client_of(approver), made.approval, "approve", reason="Fine by me"))
 
@@ -233,7 +247,7 @@ def test_a_standing_approval_that_says_too_little_or_nonsense_decides_nothing(ma
     ],
 )
 def test_what_a_person_or_several_have_to_decide_is_not_allowed_in_advance(made, approver, fields, said):
-    Approval.objects.filter(pk=made.approval.pk).update(**fields)
+    demand(made, **fields)
     client = client_of(approver)
 
     page = text(client.get(url("runs_approval_change", made.approval.pk)))
@@ -345,7 +359,7 @@ def test_of_several_the_one_that_changed_meanwhile_is_left_alone(made, approver)
 
     page = text(choose(client_of(approver), "approve_selected", low, confirmed="yes"))
 
-    assert "Changed since it was shown, so not decided" in page
+    assert "Say which arguments you decide about" in page
     assert status(low) == "pending"
 
 
@@ -378,8 +392,16 @@ def test_a_superuser_who_is_no_member_is_told_why_they_cannot_ask(made):
     assert "You are a member of no project" in text(client_of(superuser()).get(url("runs_run_ask")))
 
 
-def test_an_answer_reaches_the_agent_that_asked(made, asker):
-    client = client_of(asker)
+@pytest.fixture
+def owner(made, asker):
+    """The person for whom the runs work, who may look at them here."""
+    made.user.is_staff = True
+    made.user.save()
+    return permit(made.user, "runs.view_run", "runs.start_run")
+
+
+def test_an_answer_reaches_the_agent_that_asked(made, owner):
+    client = client_of(owner)
     page = text(client.get(url("runs_run_change", made.asking.pk)))
 
     said = text(client.post(url("runs_run_say", made.asking.pk), {"content": "2026"}, follow=True))
@@ -428,8 +450,8 @@ def test_a_runs_page_tells_its_story(made, asker):
     assert url("runs_run_change", made.child.pk) in page
 
 
-def test_the_tree_says_what_each_run_still_waits_for(made, asker):
-    client = client_of(asker)
+def test_the_tree_says_what_each_run_still_waits_for(made, owner):
+    client = client_of(owner)
     before = client.get(url("runs_run_change", made.asking.pk)).context["run_tree"].branches
     client.post(url("runs_run_say", made.asking.pk), {"content": "2026"})
     after = client.get(url("runs_run_change", made.asking.pk)).context["run_tree"].branches
@@ -543,8 +565,8 @@ def role_fields(made, **fields):
         ({"allowed_tools_open": "on", "allowed_tools_list": "send_email"}, None),
         ({"allowed_tools_list": ""}, []),
         (
-            {"allowed_tools_list": "send_email\r\nweb_fetch, ask_user\n\nsend_email"},
-            ["send_email", "web_fetch", "ask_user"],
+            {"allowed_tools_list": "send_email\r\nmemory_search, ask_user\n\nsend_email"},
+            ["send_email", "memory_search", "ask_user"],
         ),
     ],
 )
@@ -579,11 +601,20 @@ def test_a_role_saved_as_it_is_stays_as_it_is(made):
 
 
 def test_a_membership_is_limited_to_projects_chosen_by_name(made):
-    fields = {"kind": "human", "active": "on", "projects_list": [made.project.pk], "allowed_tools_open": "on"}
+    fields = {
+        "role": made.member.role,
+        "active": "on",
+        "projects_list": [made.project.pk],
+        "allowed_tools_open": "on",
+    }
 
     client_of(superuser(made)).post(url("groups_membership_change", made.member.pk), fields)
 
     assert Membership.objects.get(pk=made.member.pk).projects == [made.project.pk]
+
+
+def agent_of(made):
+    return AgentInstance.objects.create(organization=made.organization, role=made.role)
 
 
 def group_fields(made, *members):
@@ -601,7 +632,7 @@ def group_fields(made, *members):
         fields |= {
             f"members-{i}-ordinal": ordinal,
             f"members-{i}-role": made.role.pk,
-            f"members-{i}-agent_instance": made.seat.agent_instance_id,
+            f"members-{i}-agent_instance": agent_of(made).pk,
         } | ({f"members-{i}-is_lead": "on"} if lead else {})
     return fields
 
@@ -693,7 +724,7 @@ def test_the_sidebar_counts_what_waits_and_says_nothing_where_nothing_does(made,
     client = client_of(approver)
 
     waiting = client.get(url("index")).context["sidebar_navigation"]
-    decide.reject(made.approval.pk, approver, "No")
+    reject(made.approval.pk, approver, "No")
     quiet = client.get(url("index"))
 
     assert [
@@ -707,3 +738,15 @@ def test_learning_is_counted_where_memories_have_a_page(made):
     labels = [f["label"] for f in client_of(superuser(made)).get(url("index")).context["figures"]]
 
     assert ("Learnt this week" in labels) is admin.site.is_registered(DepositedKnowledge)
+
+
+def test_the_timeline_names_the_rule_of_a_denied_call(made):
+    rule = CapabilityRule.objects.create(
+        organization=made.organization, tool="http_get", effect="deny", name="No pages"
+    )
+    asks = by_role(Personal_agent=[call(("http_get", {"url": "https://example.com/"})), say("ok")])
+    run = drive(made, "Read it", asks)
+    page = text(client_of(superuser()).get(url("runs_run_change", run.pk)))
+
+    assert ToolCall.objects.get(run=run).status == "denied"
+    assert f"(<code>{rule.pk}</code>)" in page

@@ -2,9 +2,10 @@
 
 import pytest
 
-from runs.actions import decide
 from runs.models import Approval, Run, RunEvent
+from tests.acting import approve, reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
+from tests.factories import permit
 from tests.scripted import by_role, call
 
 pytestmark = pytest.mark.django_db
@@ -82,13 +83,13 @@ def test_one_argument_is_changed_in_its_field(made, approver):
 
     decided(client_of(approver), made.approval, "approve_fields", **fields)
 
-    changed = Approval.objects.get(pk=made.approval.pk)
+    changed = Approval.objects.get(replaces=made.approval)
     whole = made.call.effective_arguments
     assert changed.edited_arguments == whole | {"to": ["bo@example.org", "cy@example.org"]}
 
 
 def test_what_differs_from_the_last_approved_call_is_marked(made, approver):
-    decide.approve(made.approval.pk, approver)
+    approve(made.approval.pk, approver)
     client = client_of(approver)
 
     page = text(client.get(url("runs_approval_change", another(made).pk)))
@@ -98,7 +99,7 @@ def test_what_differs_from_the_last_approved_call_is_marked(made, approver):
 
 
 def test_calls_of_other_projects_and_rejected_ones_are_not_compared_with(made, approver):
-    decide.reject(made.approval.pk, approver, "No")
+    reject(made.approval.pk, approver, "No")
 
     page = text(client_of(approver).get(url("runs_approval_change", another(made).pk)))
 
@@ -116,7 +117,7 @@ def test_the_agents_own_words_are_labelled_as_such(made, approver):
 def test_the_state_says_what_became_of_it_elsewhere(made, approver):
     client, address = client_of(approver), url("runs_approval_state", made.approval.pk)
     before = client.get(address).json()
-    decide.reject(made.approval.pk, person(made, "omar", *APPROVER), "Too early")
+    reject(made.approval.pk, person(made, "omar", *APPROVER), "Too early")
 
     after = client.get(address).json()
 
@@ -145,15 +146,7 @@ def test_what_happens_at_another_tenant_is_not_found(made):
 def owner(made):
     made.user.is_staff = True
     made.user.save()
-    return person_with(made.user, "runs.view_run", "runs.start_run")
-
-
-def person_with(user, *permissions):
-    from django.contrib.auth.models import Permission
-
-    for name in permissions:
-        user.user_permissions.add(Permission.objects.get(codename=name.partition(".")[2]))
-    return type(user).objects.get(pk=user.pk)
+    return permit(made.user, "runs.view_run", "runs.start_run")
 
 
 def test_a_run_is_run_again_from_its_page(made, owner):
@@ -194,7 +187,7 @@ def test_nobody_else_runs_it_again(made):
 
 def test_words_reach_the_run_below_that_they_are_for(made):
     Run.objects.filter(pk=made.child.pk).update(status="running", ended_at=None)
-    asker = person(made, "noor", "runs.view_run", "runs.start_run", is_staff=True)
+    asker = person(made, "noor", "runs.view_run", "runs.cancel_run", is_staff=True)
     client = client_of(asker)
 
     page = text(client.get(url("runs_run_change", made.run.pk)))
@@ -244,5 +237,5 @@ def test_the_first_page_counts_by_capability_and_draws_what_is_in_the_tables(mad
     runs, decisions = context["charts"]
     assert (runs.total, decisions.total) == (2, 0)
     assert sum(sum(counts) for _, counts in runs.rows) == 2 and len(runs.rows) == 14
-    decide.approve(made.approval.pk, approver)
+    approve(made.approval.pk, approver)
     assert client_of(approver).get(url("index")).context["charts"][1].rows[-1][1] == [1, 0, 0]

@@ -71,6 +71,13 @@ def more(stem, made, start, count):
             who.Token(organization=o, user=u, prefix="dpt_", secret_hash=u.username)
             for u in users(start, count)
         )
+    elif stem == "groups_customrole":
+        who.CustomRole.objects.bulk_create(who.CustomRole(organization=o, name=f"c{n}") for n in numbers)
+    elif stem == "groups_change":
+        who.Change.objects.bulk_create(
+            who.Change(organization=o, user=u, via="admin", action="added", model="groups.role", label="R")
+            for u in users(start, count)
+        )
     elif stem == "groups_role":
         who.Role.objects.bulk_create(who.Role(organization=o, name=f"r{n}") for n in numbers)
     elif stem == "groups_agentinstance":
@@ -110,6 +117,10 @@ def more(stem, made, start, count):
     elif stem == "policy_tooldeclaration":
         may.ToolDeclaration.objects.bulk_create(
             may.ToolDeclaration(organization=o, tool=f"tool{n}") for n in numbers
+        )
+    elif stem == "policy_outsideentity":
+        may.OutsideEntity.objects.bulk_create(
+            may.OutsideEntity(organization=o, type="record", identifier=f"record-{n}") for n in numbers
         )
     elif stem == "policy_policyversion":
         for n in numbers:

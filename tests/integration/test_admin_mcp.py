@@ -1,11 +1,11 @@
 """MCP servers and their tools in the admin: secrets stay in, and tools are read before they are accepted."""
 
 import pytest
-from django.contrib.auth.models import Permission
 
 from runs.models import McpServer, McpTool
 from runs.tools.mcp import client
 from tests.admin_world import client_of, person, superuser, tenant, url
+from tests.factories import permit_all
 
 pytestmark = pytest.mark.django_db
 
@@ -122,7 +122,7 @@ def test_looking_takes_one_permission_refreshing_and_accepting_others(made, list
 def test_another_organizations_tools_are_not_accepted_from_here(made, listed):
     other = tenant("Another tenant's words", "other")
     manager = person(made, "manager", is_staff=True)
-    manager.user_permissions.set(Permission.objects.all())
+    permit_all(manager)
     accept = {
         "_selected_action": other.tool.pk,
         "action": "accept_selected",

@@ -135,7 +135,7 @@ def test_the_admin_refuses_a_rule_with_the_models_words(made):
         "deciders_needed": 1,
     }
     page = root.post(url("policy_capabilityrule_add"), body).content.decode()
-    assert "line 1, column 1: undeclared reference to &#x27;recipient&#x27;" in page
+    assert "line 1, column 1: there is no argument or function “recipient”" in page
 
     body["condition"] = "size(to) > 9"
     assert root.post(url("policy_capabilityrule_add"), body).status_code == 302

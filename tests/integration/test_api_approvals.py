@@ -47,6 +47,7 @@ def asked(ask, rule):
 
 
 def signalled(api, approval, **payload):
+    payload = {"arguments_digest": approval.arguments_digest, **payload}
     body = {"correlation_key": approval.correlation_key, "payload": payload}
     return api.post(f"runs/{approval.run_id}/signal/", body)
 
@@ -144,16 +145,19 @@ def test_a_bystander_does_not_see_it(bystander, asked):
     assert answer.json()["open"] == []
 
 
-def test_a_service_account_does_not_decide_what_needs_a_person(decider, asked):
-    Approval.objects.update(effect="require_human")
-    decider.user.memberships.update(kind="service")
+def test_a_service_account_does_not_decide_what_needs_a_person(world, asked, rule):
+    rule.effect = "require_human"
+    rule.save()
+    member = MembershipFactory(organization=world.organization, kind="service", role="decider")
+    robot = Api(member.user, world.organization)
 
-    assert problem(decider.post(f"approvals/{asked.pk}/approve/")) == (403, "HUMAN_ONLY")
-    assert problem(signalled(decider, asked, approved=True)) == (403, "HUMAN_ONLY")
+    assert problem(robot.post(f"approvals/{asked.pk}/approve/")) == (403, "HUMAN_ONLY")
+    assert problem(signalled(robot, asked, approved=True)) == (403, "HUMAN_ONLY")
 
 
-def test_nobody_decides_what_needs_a_person_for_their_own_run(owner, asked):
-    Approval.objects.update(effect="require_human")
+def test_nobody_decides_what_needs_a_person_for_their_own_run(owner, asked, rule):
+    rule.effect = "require_human"
+    rule.save()
     permit(owner.user, "decide_approval")
 
     assert problem(owner.post(f"approvals/{asked.pk}/approve/")) == (403, "OWN_RUN")
@@ -253,7 +257,7 @@ def test_a_plain_signal_is_kept_and_the_same_again_is_answered_alike(owner, ask)
     body = {"correlation_key": "invoice-417", "payload": {"paid": True}}
     first = owner.post(f"runs/{run.pk}/signal/", body)
 
-    assert (first.status_code, first.json()["outcome"]) == (200, "completed")
+    assert (first.status_code, first.json()["outcome"]) == (200, "kept")
     assert owner.post(f"runs/{run.pk}/signal/", body).json() == first.json()
     other = owner.post(f"runs/{run.pk}/signal/", {**body, "payload": {"paid": False}})
     assert problem(other) == (409, "SIGNAL_DIFFERS")

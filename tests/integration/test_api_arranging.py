@@ -261,7 +261,8 @@ def test_a_token_reaches_no_further_than_the_one_that_asked_for_it(world):
 
     for further in ({"scopes": ["runs:write"]}, {"expires_at": later}):
         assert problem(asker.post("tokens/", further)) == (403, "REACHES_TOO_FAR")
-    made = asker.post("tokens/", {}).json()
+    assert problem(asker.post("tokens/", {})) == (422, "INVALID")
+    made = asker.post("tokens/", {"scopes": ["tokens:write"]}).json()
     issued = Token.objects.get(pk=made["id"])
     assert (issued.scopes, issued.expires_at) == (["tokens:write"], end)
 

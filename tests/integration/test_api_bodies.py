@@ -2,7 +2,6 @@
 
 import pytest
 
-from common.api.parsers import MAX_BODY
 from runs.models import Run
 from tests.integration.api_client import Api, problem
 
@@ -80,8 +79,8 @@ def test_what_does_not_fit_is_refused_with_a_pointer_to_it(api, body, pointer):
     assert not Run.objects.exists()
 
 
-def test_a_body_may_not_be_larger_than_a_megabyte(api):
-    assert problem(api.raw("runs/", in_goal(b"x" * MAX_BODY))) == (413, "BODY_TOO_LARGE")
+def test_a_body_may_not_be_larger_than_a_megabyte(api, settings):
+    assert problem(api.raw("runs/", in_goal(b"x" * settings.BODY_BYTES))) == (413, "BODY_TOO_LARGE")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-from django.contrib.auth.models import Permission
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
@@ -32,10 +31,11 @@ from schemathesis.specs.openapi.checks import (
 from common.sealed import seal
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.routing import learn
+from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.actions.start import start
 from runs.models import Approval, Run, WebhookDelivery, WebhookEndpoint
+from tests.acting import start
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.scripted import call, in_order, say
@@ -70,10 +70,8 @@ def headers(world: SimpleNamespace) -> dict[str, dict[str, str]]:
     people["member"] = world.user
     people["admin"].is_superuser = True
     people["admin"].save()
-    decides = Permission.objects.filter(codename__in=["decide_approval", "cancel_run", "resolve_review"])
-    people["approver"].user_permissions.set(decides)
-    people["robot"].user_permissions.set(decides)
-    people["robot"].memberships.update(kind="service")
+    for name, role in (("approver", "decider"), ("robot", "decider"), ("admin", "administrator")):
+        people[name].memberships.update(role=role)
     given = {"nobody": {}} | {role: Api(user, org).headers for role, user in people.items()}
     # what a request writes is undone, so that each one would note that its token is in use
     Token.objects.update(last_used_at=timezone.now() + timedelta(days=1))
@@ -91,7 +89,7 @@ def known(world: SimpleNamespace, ask: Any) -> dict[str, Any]:
     driven = start(user=world.user, project=world.project, goal="x", driver="external")
     granted = {"project": world.project, "granted_by": world.user, "max_uses": 1}
     Grant.objects.create(**mine, **granted, tool="http_get", any_arguments=True)
-    Token.objects.issue(world.organization, world.user)
+    Token.objects.issue(world.organization, world.user, scopes=list(SCOPES))
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     Memory.objects.create(**mine, project=world.project, type="archival", content="Prices are 5.")
     hook = {"url": "https://93.184.216.34/", "events": ["run.failed"], "sealed_secret": seal("whsec_")}

@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from common.api import throttles
 from common.api.throttles import network_of
 from common.db import execute, row
-from runs.actions.start import CannotStart, start
+from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.models import Run
+from tests.acting import start
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, problem
 from tests.scripted import call, in_order, say

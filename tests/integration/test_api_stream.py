@@ -3,23 +3,29 @@
 import asyncio
 import json
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
 
 from common import notifications
+from common.api import slots
 from common.db import own_connection
-from runs.actions.cancel import cancel
-from runs.actions.message import message
+from groups.models import Membership, Token
 from runs.api import stream
 from runs.api.feed import Feed
 from runs.execution import executor
 from runs.log.log import RunLog
-from runs.models import Run
+from runs.models import Follower, Run
 from runs.models.choices import EventType
+from runs.outbound import following
+from tests.acting import cancel, message
+from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.scripted import by_role, call, in_order, say
 from tests.server import serving
@@ -46,9 +52,9 @@ def follow(server, api):
     """follow(run) yields (id, event or its name) of each message; leaves when the block ends."""
 
     @contextmanager
-    def _follow(run, what="events", last="", timeout=8.0):
+    def _follow(run, what="events", last="", timeout=8.0, query=""):
         headers = {**api.headers, **({"Last-Event-ID": last} if last else {})}
-        path = f"{server}/api/runs/{run.pk}/{what}/stream/"
+        path = f"{server}/api/runs/{run.pk}/{what}/stream/{query}"
         with httpx.Client(timeout=timeout) as client, client.stream("GET", path, headers=headers) as answer:
             yield answer, messages(answer)
 
@@ -64,7 +70,9 @@ def messages(answer):
             name, _, value = line.partition(": ")
             found[name] = value
         elif found:
-            if "data" in found:
+            if found.get("event") == "delta":
+                yield "delta", json.loads(found["data"])
+            elif "data" in found:
                 yield found.get("id", ""), found.get("event") or json.loads(found["data"])
             found = {}
 
@@ -227,7 +235,7 @@ def test_nothing_is_told_that_an_open_transaction_might_still_come_before(ask):
         finally:
             await source._close_reader()
 
-    cursor = stream.TreeCursor(run.pk, run.root_id)
+    cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)
     assert len(asyncio.run(read(cursor)).rows) == len(ids_of([run, child]))
     late = own_connection()
     try:
@@ -247,7 +255,7 @@ def test_a_long_tree_is_told_page_by_page_in_one_order(ask, monkeypatch):
     cancel(run.pk)
 
     async def told():
-        cursor, source, found = stream.TreeCursor(run.pk, run.root_id), Feed(), []
+        cursor, source, found = stream.TreeCursor(run.pk, run.root_id, run.user_id), Feed(), []
         try:
             while True:
                 batch = await cursor.read(source)
@@ -335,3 +343,181 @@ def test_nobody_shares_a_read_that_began_before_they_asked(db):
 
     first, second = asyncio.run(ask_later())
     assert first[0][0] < second[0][0]
+
+
+# Who may follow, how many at once, and until when
+
+
+def waiting(ask):
+    return ask(in_order(QUESTION, say("Done.")))
+
+
+def test_a_token_has_so_many_streams_and_others_follow_all_the_same(ask, server, world, settings):
+    settings.STREAMS = 5
+    run = waiting(ask)
+    greedy, other = Api(world.user, world.organization), Api(colleague(world), world.organization)
+    address = f"{server}/api/runs/{run.pk}/events/stream/"
+    before = slots.count()
+    with ExitStack() as held, httpx.Client(timeout=20) as client:
+        answers = [
+            held.enter_context(client.stream("GET", address, headers=greedy.headers)) for _ in range(300)
+        ]
+        assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 295
+        assert answers[-1].headers["Retry-After"] == "5"
+        assert json.loads(answers[-1].read())["code"] == "TOO_MANY_STREAMS"
+        mine = held.enter_context(client.stream("GET", address, headers=other.headers))
+        assert mine.status_code == 200 and next(mine.iter_lines()) == "retry: 2000"
+        assert other.get("runs/").status_code == 200
+    while slots.count() > before:  # given back when their clients have left
+        time.sleep(0.05)
+
+
+def colleague(world):
+    return MembershipFactory(organization=world.organization).user
+
+
+def tokens(api, **columns):
+    Token.objects.filter(pk=api.token.pk).update(**columns)
+
+
+def memberships(api, **columns):
+    Membership.objects.filter(user=api.user).update(**columns)
+
+
+def accounts(api, **columns):
+    type(api.user).objects.filter(pk=api.user.pk).update(**columns)
+
+
+ENDS = {
+    "its token is revoked": lambda api: tokens(api, revoked_at=timezone.now()),
+    "its token expires": lambda api: tokens(api, expires_at=timezone.now()),
+    "the membership ends": lambda api: memberships(api, active=False),
+    "the membership leaves the project": lambda api: memberships(api, projects=[]),
+    "the account is switched off": lambda api: accounts(api, is_active=False),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize("what", ["events", "tree"])
+def test_an_open_stream_tells_nothing_more_once(ask, server, world, monkeypatch, end, what):
+    monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
+    run = waiting(ask)
+    reader = Api(colleague(world), world.organization)
+    path = f"{server}/api/runs/{run.pk}/{what}/stream/"
+    with (
+        httpx.Client(timeout=30) as client,
+        client.stream("GET", path, headers=reader.headers) as answer,
+    ):
+        told = messages(answer)
+        for _ in range(len(ids_of(run))):
+            next(told)
+        end(reader)
+        message(run.pk, "2026", "mia")
+        assert [found for found in told if found[0]] == []  # neither the event nor an end: the line is cut
+    assert client.is_closed
+
+
+def test_a_session_that_ends_takes_its_stream_along(ask, server, world, monkeypatch):
+    monkeypatch.setattr(stream, "RIGHTS_SECONDS", 0.2)
+    monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
+    run = waiting(ask)
+    browser = Client()
+    browser.force_login(world.user)
+    key = browser.cookies["sessionid"].value
+    path = f"{server}/api/runs/{run.pk}/events/stream/"
+    with httpx.stream("GET", path, cookies={"sessionid": key}, timeout=30) as answer:
+        lines = answer.iter_lines()
+        for _ in range(len(ids_of(run))):
+            next(lines)
+        Session.objects.filter(session_key=key).delete()
+        list(lines)  # ends by itself
+
+
+def test_each_block_of_a_stream_holds_an_event(ask, server, api):
+    run = ask(in_order(say("Done.")))
+    for last in ("", "nonsense"):
+        path = f"{server}/api/runs/{run.pk}/events/stream/"
+        raw = httpx.get(path, headers={**api.headers, "Last-Event-ID": last}, timeout=20).text
+        blocks = raw.removesuffix("\n\n").split("\n\n")
+
+        assert raw.startswith("retry: 2000\n")
+        assert [block for block in blocks if "data: " not in block] == []
+
+
+def test_who_has_heard_all_of_a_tree_is_told_not_to_come_again(ask, server, api):
+    run = escalated(ask)
+    child = Run.objects.get(parent_run=run)
+    message(child.pk, "2026", "mia")
+    executor.run(child.pk)
+    assert Run.objects.get(pk=run.pk).status == "completed"
+    path = f"{server}/api/runs/{run.pk}/tree/stream/"
+    with httpx.stream("GET", path, headers=api.headers, timeout=20) as answer:
+        heard = [id for id, _ in messages(answer) if id]
+
+    again = [
+        httpx.get(path, headers={**api.headers, "Last-Event-ID": last}, timeout=20).status_code
+        for last in (heard[-1], heard[-2], f"{child.pk}:1", "")
+    ]
+    assert again == [204, 200, 200, 200]
+
+
+def speak(run, text, after=2, root=None):
+    """A carrier tells words of the run's model."""
+    said = json.dumps([root or run.root_id, run.pk, after, "agt_x", text])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, %s)", [following.CHANNEL, said])
+
+
+@pytest.mark.parametrize("what", ["events", "tree"])
+def test_what_a_model_is_just_saying_is_told_without_an_id(ask, follow, what):
+    run = ask(in_order(QUESTION))
+
+    with follow(run, what) as (_, told):
+        for _ in ids_of(run):
+            next(told)
+        until_followed(run)
+        speak(run, "Nine ")
+        kind, said = next(told)
+    assert (kind, said) == ("delta", {"run": run.pk, "agent": "agt_x", "after": 2, "text": "Nine "})
+
+
+def until_followed(run):
+    deadline = time.monotonic() + 10
+    while not Follower.objects.filter(pk=run.root_id).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_words_come_after_the_events_their_model_had_seen(ask, follow):
+    run = ask(in_order(QUESTION, say("Done.")))
+    before = len(ids_of(run))
+
+    with follow(run) as (_, told):
+        for _ in range(before):
+            next(told)
+        until_followed(run)
+        speak(run, "too early", after=before + 1)
+        message(run.pk, "2026", "mia")
+        kinds = [next(told)[0], next(told)[0], next(told)[0]]
+    assert kinds[0] == f"{run.pk}:{before + 1}"
+    assert "delta" in kinds[1:]
+
+
+def test_who_wants_no_words_gets_none_and_nobody_hears_those_of_other_runs(ask, follow):
+    run, other = ask(in_order(QUESTION, say("Done."))), ask(in_order(QUESTION))
+
+    with follow(run, query="?deltas=no") as (_, without), follow(run, "tree") as (_, told):
+        for _ in ids_of(run):
+            next(told)
+        until_followed(run)
+        speak(other, "secret", root=run.root_id)
+        speak(run, "Nine ")
+        assert next(told)[1]["text"] == "Nine "
+        cancel(run.pk)
+        assert "delta" not in [id for id, _ in without]
+
+
+def test_a_parameter_that_says_neither_yes_nor_no_is_refused(ask, api):
+    run = ask(in_order(QUESTION))
+
+    assert api.get(f"runs/{run.pk}/events/stream/?deltas=perhaps").status_code == 400

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from common.sealed import seal
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.routing import learn
+from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from runs.models import Approval, Run, ToolCall, WebhookDelivery, WebhookEndpoint
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.django_db
 # What each address is about, by the beginning of its name.
 THINGS = {
     "api-run": Run,
+    "api-job": Run,
     "api-call": ToolCall,
     "api-approval": Approval,
     "api-group": Group,
@@ -44,6 +46,7 @@ BODIES = {
     "api-run-message": {"content": "x"},
     "api-run-fork": {"seq": 2},
     "api-run-signal": {"correlation_key": "k"},
+    "api-job-signal": {"correlation_key": "k"},
     "api-run-calls": {"call_id": "1", "name": "ask_user", "arguments": {"question": "?"}},
     "api-run-complete": {"output": "x"},
     "api-run-fail": {"message": "x"},
@@ -142,7 +145,7 @@ def things(ask, world):
         sealed_secret=seal("x"),
     )
     WebhookDelivery.objects.create(**mine, endpoint=hook, event="run.failed", payload={})
-    Token.objects.issue(world.organization, world.user)
+    Token.objects.issue(world.organization, world.user, scopes=list(SCOPES))
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
     return found | {"api-role": Role.objects.get(name="analyst")}
@@ -153,7 +156,8 @@ def asked(api, name, method, things):
     path = reverse(name, args=[thing.run_id, thing.call_id] if about == "api-call" else [thing.pk])
     if method == "get":
         return api.client.get(path, headers=api.headers)
-    body = json.dumps(BODIES[name])
+    seen = {"arguments_digest": thing.arguments_digest} if about == "api-approval" else {}
+    body = json.dumps(BODIES[name] | seen)
     return getattr(api.client, method)(path, body, content_type="application/json", headers=api.headers)
 
 

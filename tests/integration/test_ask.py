@@ -11,11 +11,11 @@ from django.core import mail
 from django.core.management import CommandError, call_command
 
 from groups.models import Group
-from runs.actions.decide import approve, reject
 from runs.demo import world
 from runs.management.commands import ask as command
 from runs.models import Approval, Run, RunEvent
 from runs.terminal import follow
+from tests.acting import approve, reject
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_an_approval_is_shown_with_its_link_and_waited_for(demo, settings, when_
     assert status == 0
     assert (
         "needs an approval for send_email" in said
-        and f"https://deputy.example.com/admin/runs/approval/{Approval.objects.get().pk}/" in said
+        and f"https://deputy.example.com/approvals/{Approval.objects.get().pk}/" in said
     )
     assert "approved by approver" in said
     assert [message.to for message in mail.outbox] == [["ann@example.com"]]
@@ -153,11 +153,11 @@ def test_a_failed_run_ends_with_1(demo, settings):
 
 
 def test_a_cancelled_run_ends_with_1(demo, when_parked):
-    from runs.actions.cancel import cancel
+    from tests.acting import cancel
 
-    when_parked(lambda: cancel(Run.objects.get().pk, by="admin"))
+    when_parked(lambda: cancel(Run.objects.get().pk, by="member"))
     status, said = ask("Email ann@example.com that lunch is at noon")
-    assert status == 1 and "Cancelled by admin" in said
+    assert status == 1 and "Cancelled by member" in said
 
 
 def test_a_timer_is_swept_without_a_cluster(demo, settings, when_parked):

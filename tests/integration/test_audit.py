@@ -8,11 +8,11 @@ import pytest
 from django.utils import timezone
 
 from policy.models import CapabilityRule
-from runs.actions.decide import approve, reject
 from runs.execution import executor
 from runs.models import Approval, RunEvent
 from runs.observe import audit
 from runs.observe.audit import Asked
+from tests.acting import approve, reject
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.scripted import call, in_order, say
 

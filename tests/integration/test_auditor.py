@@ -81,6 +81,13 @@ def test_what_happened_is_in_order(family, world):
             "who is at work has a lease, and nobody else",
         ),
         (
+            "INSERT INTO runs_outboundcall (organization_id, run_id, root_id, attempt, kind, call_id, target,"
+            " host, rank, threaded, most, host_most, request, receipt, wake, seconds)"
+            " SELECT organization_id, id, root_id, attempt, 'model', '', 'm',"
+            " '', 0, false, 1, 1, '', '', '', 1 FROM runs_run WHERE id = {child}",
+            "a run with outbound calls is at work, as their attempt, and in nobody's hands",
+        ),
+        (
             TURN.format("run.failed", "seq < 3"),
             "a run ends once",
         ),

@@ -158,7 +158,7 @@ def test_the_tools_of_seeds_001_and_003_are_declared_as_printed():
     tool = registry.get("escalate_to_group")
 
     assert tool.parameters["required"] == ["goal"]
-    assert list(tool.parameters["properties"]) == ["group_id", "goal", "context"]
+    assert list(tool.parameters["properties"]) == ["group_id", "goal", "context", "delegated"]
     assert (tool.risk_level, tool.mutating, tool.supports_parallel) == ("medium", True, False)
     listing = registry.get("list_available_groups")
     assert (listing.risk_level, listing.mutating, listing.supports_parallel) == ("low", False, True)

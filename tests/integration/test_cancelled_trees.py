@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from runs.actions.cancel import cancel
 from runs.execution import executor
 from runs.log.log import AlreadyEnded
 from runs.models import Run
 from runs.tools.base import ToolContext
+from tests.acting import cancel
 from tests.at_once import Beside
 from tests.auditor import audit, unrest
 from tests.factories import GroupFactory, MemberFactory

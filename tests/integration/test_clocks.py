@@ -4,17 +4,15 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from common.db import row
-from runs.actions.decide import approve
-from runs.actions.message import message
 from runs.execution import executor
 from runs.models import Approval, Run, Wait
 from runs.workers.sweep import anything_due, sweep
+from tests.acting import approve, message
 from tests.auditor import audit, unrest
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, permit
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import payload
@@ -30,8 +28,7 @@ DOWN = call(("escalate_to_group", {"goal": "Compare prices"}))
 @pytest.fixture
 def approver(world):
     member = MembershipFactory(organization=world.organization)
-    member.user.user_permissions.add(Permission.objects.get(codename="decide_approval"))
-    return member.user
+    return permit(member.user, "decide_approval")
 
 
 @pytest.fixture(params=[HOUR, -HOUR], ids=["an hour fast", "an hour slow"])

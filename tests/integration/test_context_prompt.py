@@ -116,14 +116,14 @@ def test_no_tool_changes_the_system_prompt(system, use, tool, arguments):
 
 
 def test_an_agent_arranges_its_view_with_its_tools(system, use):
-    shelf = use("context_create_contents", parent="task-0", name="Research", description="so far")["index"]
-    first = use("context_create_detail", parent=shelf, name="Venues", detail="Town hall\nPark")["index"]
-    second = use("context_create_detail", parent=shelf, name="Dates", detail="June")["index"]
-    use("context_move", index=second, parent=shelf, position=0)
+    listing = use("context_create_contents", parent="task-0", name="Research", description="so far")["index"]
+    first = use("context_create_detail", parent=listing, name="Venues", detail="Town hall\nPark")["index"]
+    second = use("context_create_detail", parent=listing, name="Dates", detail="June")["index"]
+    use("context_move", index=second, parent=listing, position=0)
     use("context_update", index=first, description="two of them")
     use("context_hide", index=first)
     lines = system.render().section("task").splitlines()
-    at = lines.index(f"  - [{shelf}] Research: so far")
+    at = lines.index(f"  - [{listing}] Research: so far")
     assert lines[at + 1 : at + 4] == [
         f"    - [{second}] Dates",
         "        June",
@@ -131,8 +131,12 @@ def test_an_agent_arranges_its_view_with_its_tools(system, use):
     ]
     assert use("context_view", index=first)["detail"] == "Town hall\nPark"
     assert use("context_view", index=first)["path"] == ["Task", "Research"]
-    assert [page["index"] for page in use("context_view", index=shelf)["pages"]] == [second, first]
-    assert use("context_move", index=shelf, parent="usr-0") == {"index": "usr-3", "was": shelf, "pages": 3}
+    assert [page["index"] for page in use("context_view", index=listing)["pages"]] == [second, first]
+    assert use("context_move", index=listing, parent="usr-0") == {
+        "index": "usr-3",
+        "was": listing,
+        "pages": 3,
+    }
     use("context_remove", index="usr-3")
     assert "Research" not in use("context_view")["view"]
 

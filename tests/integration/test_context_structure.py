@@ -332,7 +332,7 @@ def system(db):
     return system
 
 
-def shelf(system, parent="usr-0", name="Shelf"):
+def listing(system, parent="usr-0", name="Listing"):
     return system.add_page(parent, CONTENTS, name)["index"]
 
 
@@ -341,16 +341,16 @@ def note(system, parent="usr-0", name="Note", detail="words", **more):
 
 
 def test_a_page_cannot_move_under_itself_or_what_is_inside_it(system):
-    outer = shelf(system)
-    inner = shelf(system, outer)
-    deepest = shelf(system, inner)
+    outer = listing(system)
+    inner = listing(system, outer)
+    deepest = listing(system, inner)
     for target in (outer, inner, deepest):
         with pytest.raises(InvalidOperation, match=f"page {outer} cannot be moved under itself"):
             system.move_page_internal(outer, target)
 
 
 def test_a_root_stays_where_it_is(system):
-    target = shelf(system)
+    target = listing(system)
     with pytest.raises(InvalidOperation, match="page usr-0 is a root and cannot be moved"):
         system.move_page_internal("usr-0", target)
     with pytest.raises(InvalidOperation, match="page usr-0 is a root and cannot be removed"):
@@ -362,7 +362,7 @@ def test_a_detail_page_holds_no_pages(system):
     with pytest.raises(InvalidOperation, match=f"page {leaf} is a detail page and holds no pages"):
         system.add_page(leaf, DETAIL, "x")
     with pytest.raises(InvalidOperation, match=f"page {leaf} is a detail page and holds no pages"):
-        system.move_page_internal(shelf(system), leaf)
+        system.move_page_internal(listing(system), leaf)
 
 
 def test_a_parent_that_is_not_there_is_named(system):
@@ -390,8 +390,8 @@ def test_a_segment_id_does_not_return_after_its_segment_is_gone(system):
 def test_a_subtree_that_moves_to_another_segment_is_numbered_there(system):
     system.add_segment("lib", "Library")
     note(system, "lib-0")
-    outer = shelf(system)  # usr-1
-    inner = shelf(system, outer)  # usr-2
+    outer = listing(system)  # usr-1
+    inner = listing(system, outer)  # usr-2
     leaf = note(system, inner, detail="kept")  # usr-3
     stays = note(system)
     change = system.move_page_internal(outer, "lib-0", 0)
@@ -441,7 +441,7 @@ def test_a_list_has_no_words_of_its_own(system):
     with pytest.raises(InvalidOperation, match="contents page"):
         system.add_page("usr-0", CONTENTS, "x", detail="words")
     with pytest.raises(InvalidOperation, match="contents page"):
-        system.update_page_internal(shelf(system), detail="words")
+        system.update_page_internal(listing(system), detail="words")
 
 
 def test_finding_is_by_name_and_description_in_any_case_and_any_script(system):
@@ -493,7 +493,7 @@ def system_segment_change(system):
 def test_a_deep_tree_is_shown_in_one_query(system):
     parent = "usr-0"
     for n in range(60):
-        parent = shelf(system, parent, f"level {n}")
+        parent = listing(system, parent, f"level {n}")
     note(system, parent, "at the bottom", detail="deep words")
     with CaptureQueriesContext(
         connection,
@@ -505,7 +505,7 @@ def test_a_deep_tree_is_shown_in_one_query(system):
 
 
 def test_what_is_folded_is_not_walked(system):
-    folded = shelf(system)
+    folded = listing(system)
     system.hide_details_internal(folded)
     view = system.view_id
     Page.objects.bulk_create(
@@ -538,7 +538,7 @@ def test_what_is_folded_is_not_walked(system):
 def test_two_agents_writing_at_once_wait_for_each_other():
     system, _ = a_view()
     system.add_segment("usr", "User")
-    boxes = [shelf(system, name=f"box {n}") for n in range(3)]
+    boxes = [listing(system, name=f"box {n}") for n in range(3)]
     problems = []
 
     def work(seed):
@@ -574,7 +574,7 @@ def test_two_moves_that_would_make_a_cycle_together_do_not():
     """Each is right alone: A under B, and B under A. The second to get the lock is refused."""
     system, _ = a_view()
     system.add_segment("usr", "User")
-    first, second = shelf(system), shelf(system)
+    first, second = listing(system), listing(system)
     start = threading.Barrier(2)
     results = []
 

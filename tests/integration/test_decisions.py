@@ -3,18 +3,16 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core import mail
 from django.utils import timezone
 
 from policy.models import Capability, CapabilityRule, Grant
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, Remember, approve, reject
-from runs.actions.resolve import resolve
+from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.factories import MembershipFactory
+from tests.acting import approve, cancel, reject, resolve
+from tests.factories import MembershipFactory, permit
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types
@@ -33,9 +31,7 @@ def decider(world, kind="human", name="approver", **fields):
         kind=kind,
         **fields,
     )
-    allowed = Permission.objects.filter(codename__in=["decide_approval", "resolve_review"])
-    membership.user.user_permissions.add(*allowed)
-    return membership.user
+    return permit(membership.user, "decide_approval", "resolve_review")
 
 
 @pytest.fixture
@@ -192,7 +188,7 @@ def test_cancelling_the_run_withdraws_the_question(waiting, approver):
 def test_nobody_without_the_permission_decides(waiting, world):
     _, approval = waiting()
     outsider = MembershipFactory(user__username="outsider").user
-    outsider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    permit(outsider, "decide_approval")
 
     for user in (world.user, outsider):
         with pytest.raises(DecisionRefused) as refused:
@@ -215,7 +211,7 @@ def test_a_service_account_decides_require_approval_but_never_require_human(wait
 
 
 def test_a_person_does_not_decide_a_human_approval_of_their_own_run(waiting, world):
-    world.user.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    permit(world.user, "decide_approval")
     _, approval = waiting(effect="require_human")
     with pytest.raises(DecisionRefused) as refused:
         approve(approval.pk, world.user)
@@ -240,8 +236,9 @@ def test_an_edit_voids_what_was_said_of_other_arguments(waiting, world, approver
     approve(approval.pk, approver)
     second, third = decider(world, name="second"), decider(world, name="third")
 
-    assert approve(approval.pk, second, arguments={**TO, "subject": "Other"}).status == "pending"
-    assert approve(approval.pk, third).status == "approved"
+    edited = approve(approval.pk, second, arguments={**TO, "subject": "Other"})
+    assert (edited.status, edited.replaces_id) == ("pending", approval.pk)
+    assert approve(edited.pk, third).status == "approved"
 
 
 # editing
@@ -254,10 +251,10 @@ def test_edited_arguments_replace_the_old_ones_wholly(waiting, approver):
     resumed(run)
 
     assert [m.to for m in mail.outbox] == [["b@example.com"]]
-    ledger = ToolCall.objects.get(run=run)
-    assert (ledger.arguments, ledger.effective_arguments) == (TO, edited)
+    kept = ToolCall.objects.get(run=run)
+    assert (kept.arguments, kept.effective_arguments) == (TO, edited)
     assert payload(run, "tool.called")["arguments"] == edited
-    assert payload(run, "tool.called")["idempotency_key"] == ledger.idempotency_key
+    assert payload(run, "tool.called")["idempotency_key"] == kept.idempotency_key
 
 
 def test_an_edit_that_fails_the_schema_is_refused_and_leaves_it_pending(waiting, approver):
@@ -463,7 +460,11 @@ def test_the_groups_share_of_rights_only_narrows(ask, world):
     )
 
     child = Run.objects.get(parent_run=run)
-    assert child.delegated_permissions == {"allowed_tools": None, "denied_tools": ["http_get"]}
+    assert child.delegated_permissions == {
+        "allowed_tools": None,
+        "denied_tools": ["http_get"],
+        "vouched_tools": [],
+    }
     blocked = payload(child, "tool.blocked")
     assert blocked["error"]["code"] == "PERMISSION_DENIED"
     assert blocked["error"]["message"].startswith("Tool 'http_get' is denied by policy: ")

@@ -4,10 +4,10 @@ import pytest
 from django.db import connection
 
 from runs.actions import park
-from runs.actions.message import message
-from runs.actions.signal import SignalRefused, signal
+from runs.actions.signal import SignalRefused
 from runs.execution import executor
 from runs.models import Run, Wait
+from tests.acting import message, signal
 from tests.at_once import Beside, at_once, until_blocked
 from tests.auditor import audit
 from tests.scripted import call, in_order, say

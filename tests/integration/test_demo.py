@@ -14,9 +14,10 @@ from groups.catalog import list_groups_with_roles
 from groups.models import Group, GroupMember, Membership, Organization, Project, Role, Token
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule
-from runs.actions.decide import DecisionRefused, approve
+from runs.actions.decide import DecisionRefused
 from runs.demo import content, world
 from runs.models import Approval, Run
+from tests.acting import approve
 
 pytestmark = pytest.mark.django_db
 

@@ -4,12 +4,12 @@ import pytest
 from django.core import mail
 
 from policy.models import Capability, CapabilityRule
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, Remember, approve, reject
+from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
 from runs.execution.outside_agents import OutsideRefused, complete
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
+from tests.acting import approve, cancel, reject
 from tests.scripted import Scripted, by_role, call, say
 
 from .helpers import chain_holds, payload, types
@@ -40,9 +40,9 @@ def outside(world, rule):
     return Outside(world)
 
 
-def asked(outside, call_id="m"):
+def asked(outside, call_id="m", **other):
     """The mail stops at the gate; returns its approval."""
-    parked = outside.call(call_id, "send_email", **MAIL)
+    parked = outside.call(call_id, "send_email", **{**MAIL, **other})
     assert (parked.status, parked.waits_for.kind) == ("waiting", "approval")
     return Approval.objects.get(pk=parked.waits_for.approval)
 
@@ -173,11 +173,12 @@ def test_a_standing_approval_lets_like_calls_pass(outside, world, approver):
     work_off()
 
     assert outside.call("m2", "send_email", **{**MAIL, "subject": "Again"}).status == "succeeded"
-    assert outside.call("m3", "send_email", **MAIL).waits_for.kind == "approval"
+    third = outside.call("m3", "send_email", **{**MAIL, "subject": "Once more"})
+    assert third.waits_for.kind == "approval"
 
 
 def test_two_parked_calls_are_decided_each_by_itself(outside, approver):
-    first, second = asked(outside, "a"), asked(outside, "b")
+    first, second = asked(outside, "a"), asked(outside, "b", subject="Another")
     reject(first.pk, approver, "no")
     work_off()
     assert (outside.look("a").status, outside.look("b").status) == ("rejected", "waiting")

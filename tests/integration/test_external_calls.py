@@ -6,12 +6,12 @@ import pytest
 from django.utils import timezone
 
 from policy.models import CapabilityRule
-from runs.actions.cancel import cancel
 from runs.execution import external
 from runs.execution.outside_agents import OutsideRefused, complete, fail, request_call
 from runs.models import Run, RunEvent, ToolCall
 from runs.tools.base import ToolContext, ToolError
 from runs.workers.sweep import anything_due, sweep
+from tests.acting import cancel
 
 from .helpers import chain_holds, payload, types
 from .outside import MAIL, Outside, queued, work_off
@@ -150,7 +150,7 @@ def test_two_runs_may_use_the_same_call_id(world, counted):
 
 
 def test_a_question_waits_for_the_person_and_its_answer_is_the_result(outside, world):
-    from runs.actions.message import message
+    from tests.acting import message
 
     asked = outside.call("q", "ask_user", question="Which colour?")
     assert (asked.open, asked.waits_for.kind, asked.waits_for.question) == (True, "input", "Which colour?")
@@ -165,7 +165,7 @@ def test_a_question_waits_for_the_person_and_its_answer_is_the_result(outside, w
 
 
 def test_an_answer_that_came_before_the_question_is_its_result_at_once(outside):
-    from runs.actions.signal import signal
+    from tests.acting import signal
 
     assert signal(outside.run.pk, "input-q", {"answer": "Green"}).state == "kept"
 
@@ -292,7 +292,7 @@ def test_calls_count_as_steps_and_the_budget_ends_the_run(outside, counted, sett
 
 
 def overdue(run):
-    Run.objects.filter(pk=run.pk).update(deadline=timezone.now() - timedelta(seconds=1))
+    Run.objects.filter(pk=run.pk).update(deadline=timezone.now() - timedelta(minutes=10))
 
 
 def test_a_call_after_the_deadline_ends_the_run(outside, counted):
@@ -345,7 +345,7 @@ def interrupted(outside, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 external.execute(ToolCall.objects.get(call_id=call_id).pk)
         ToolCall.objects.filter(call_id=call_id).update(
-            lease_expires_at=timezone.now() - timedelta(seconds=1)
+            lease_expires_at=timezone.now() - timedelta(minutes=10)
         )
 
     make.again = kill
@@ -399,7 +399,7 @@ def test_any_other_call_of_a_killed_worker_waits_for_a_persons_word(outside, int
     ],
 )
 def test_a_persons_word_settles_it(outside, interrupted, counted, world, word, status, runs):
-    from runs.actions.resolve import resolve
+    from tests.acting import resolve
 
     from .test_decisions import decider
 

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test import override_settings
 
 from examples.outside_agent import Deputy, Refused, work
-from runs.actions.decide import approve, reject
 from runs.models import Approval, Run, ToolCall
+from tests.acting import approve, reject
 from tests.model_server import ModelServer, asks_for, says
 
 from .api_client import Api

@@ -9,8 +9,8 @@ from django.core import mail
 from django.db import connection
 
 from policy.models import CapabilityRule
-from runs.actions.decide import approve, reject
 from runs.models import Approval, Run, ToolCall
+from tests.acting import approve, reject
 from tests.factories import MembershipFactory
 from tests.guard import ends
 

@@ -9,13 +9,13 @@ import pytest
 from django import db
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
 from runs.execution import executor
 from runs.log.claimed import ClaimedRun
 from runs.log.log import AlreadyEnded, Fenced, RunLog
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.providers.base import ProviderError, Reply, ToolRequest, Usage
-from runs.workers.sweep import sweep
+from runs.workers.sweep import sweep, worker_died
+from tests.acting import cancel
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types
@@ -68,11 +68,21 @@ def test_a_long_pause_is_a_timer_that_holds_no_worker(ask):
     assert (run.status, run.output) == ("completed", "ok")
 
 
-def test_a_model_that_stays_away_fails_the_run_with_its_code(ask, settings):
+def test_a_model_that_stays_away_is_asked_until_the_runs_time_is_over(ask, settings):
     settings.BACKOFF_INLINE_SECONDS = 1000
-    run = ask(in_order(*[BUSY] * 4))
+    settings.RUN_SECONDS = 25
+    run = ask(in_order(*[BUSY] * 8))
 
     assert (run.status, run.error["code"]) == ("failed", "MODEL_UNAVAILABLE")
+    assert 5 <= types(run).count("model.retried") <= 7  # the next pause would go beyond its end
+
+
+def test_a_model_that_says_nothing_four_times_fails_the_run_with_its_code(ask, settings):
+    settings.BACKOFF_INLINE_SECONDS = 1000
+    silent = ProviderError("MODEL_EMPTY_REPLY", "nothing", retryable=True)
+    run = ask(in_order(*[silent] * 4))
+
+    assert (run.status, run.error["code"]) == ("failed", "MODEL_EMPTY_REPLY")
     assert types(run).count("model.retried") == 4
 
 
@@ -191,9 +201,8 @@ def test_a_cancelled_child_wakes_its_parent_which_is_told(parked_child):
 def test_a_failed_child_wakes_its_parent_which_is_told(parked_child):
     parent, child = parked_child
     Run.objects.filter(pk=child.pk).update(status="running", waiting_reason=None, attempt=9, crashes=2)
-    Run.objects.filter(pk=child.pk).update(lease_expires_at=timezone.now() - HOUR)
+    worker_died(child.pk, 9, by_itself=True)
 
-    assert sweep().poisoned == 1
     assert error_of(parent)["error"] == "Group run failed: The run took its worker down 3 times."
 
 
@@ -293,7 +302,7 @@ def test_a_run_is_claimed_once(ask):
 def test_a_pending_run_nobody_took_is_queued_again(ask, monkeypatch):
     run = ask(in_order(), drive=False)
     queued = []
-    monkeypatch.setattr("runs.workers.sweep.put.enqueue", queued.append)
+    monkeypatch.setattr("runs.workers.sweep.put.enqueue", lambda run_id, turn: queued.append(run_id))
     Run.objects.update(queued_at=timezone.now() - HOUR)
 
     assert (sweep().requeued, queued) == (1, [run.pk])
@@ -317,8 +326,8 @@ def test_a_run_that_has_done_a_call_gets_on_however_often_its_worker_died(interr
 
     with pytest.raises(KeyboardInterrupt):
         executor.run(run.pk)
-    Run.objects.update(lease_expires_at=timezone.now() - HOUR)
-    assert (sweep().poisoned, Run.objects.get().status) == (0, "pending")
+    worker_died(run.pk, Run.objects.get().attempt, by_itself=True)
+    assert (Run.objects.get().crashes, Run.objects.get().status) == (1, "pending")
 
 
 def dies(messages, facts):

@@ -4,13 +4,13 @@ import pytest
 from django.core import mail
 
 from groups.models import Membership
+from policy.authority import NotAllowed
 from policy.models import Grant
-from runs.actions.cancel import cancel
-from runs.actions.fork import fork
 from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.log.verify import verify
 from runs.models import Approval, Run, RunEvent, ToolCall
+from tests.acting import cancel, fork
 from tests.factories import MembershipFactory
 from tests.scripted import Scripted, by_role, call, say
 
@@ -140,7 +140,7 @@ def test_where_a_call_is_open_or_nothing_is_left_nobody_goes_on(sent, world, cho
 def test_only_the_person_it_works_for_runs_it_again(sent, world):
     other = MembershipFactory(organization=world.organization, user__username="omar").user
 
-    with pytest.raises(CannotStart) as refused:
+    with pytest.raises(NotAllowed) as refused:
         fork(sent.pk, 2, other)
 
     assert refused.value.code == "NOT_ENTITLED"
@@ -149,10 +149,10 @@ def test_only_the_person_it_works_for_runs_it_again(sent, world):
 def test_who_has_left_the_organization_starts_nothing(sent, world):
     Membership.objects.filter(user=world.user).update(active=False)
 
-    with pytest.raises(CannotStart) as refused:
+    with pytest.raises(NotAllowed) as refused:
         fork(sent.pk, 2, world.user)
 
-    assert refused.value.code == "NOT_A_MEMBER"
+    assert refused.value.code == "NOT_ENTITLED"
 
 
 def test_the_budget_is_a_new_one_on_top_of_what_was_used(sent, world, settings):

@@ -5,12 +5,12 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memory.models import Memory
-from runs.actions.message import message
 from runs.context import prompts
 from runs.execution import executor
 from runs.log import claimed
 from runs.log import log as run_log
 from runs.models import Run
+from tests.acting import message
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import chain_holds, types
@@ -62,7 +62,8 @@ def test_an_escalation_costs_so_many_statements(ask):
 
     assert run.status == "completed"
     statements = [query["sql"] for query in asked if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
-    assert len(statements) <= 30, "\n".join(sql[:200] for sql in statements)
+    # one reads the actor's membership, at the door; one for each prompt reads the standing approvals
+    assert len(statements) <= 34, "\n".join(sql[:200] for sql in statements)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 from django.utils import timezone
 
-from runs.actions.message import message
 from runs.execution import executor
 from runs.models import Run, ToolCall
+from tests.acting import message
 from tests.factories import GroupFactory, MemberFactory
 from tests.scripted import call, in_order, say
 

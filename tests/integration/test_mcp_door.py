@@ -9,11 +9,12 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from groups.models import Membership, Token
+from groups.scopes import SCOPES
 from policy.models import CapabilityRule
-from runs.actions.decide import approve
 from runs.execution.outside_agents import complete
 from runs.mcp.app import enter
 from runs.models import Approval, Run, ToolCall
+from tests.acting import approve
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import permit
 from tests.integration.outside import MAIL, Outside, work_off
@@ -27,6 +28,7 @@ class Agent:
     """An MCP client with a token."""
 
     def __init__(self, world, path="", mode="auto", **token):
+        token.setdefault("scopes", list(SCOPES))
         self.token, self.secret = Token.objects.issue(world.organization, world.user, **token)
         self.url, self.mode = URL + path, mode
 

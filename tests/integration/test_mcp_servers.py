@@ -13,10 +13,10 @@ from django.core.exceptions import ValidationError
 from groups.models import Membership, Role
 from policy.models import Capability, CapabilityRule, PolicyVersion, ToolBinding
 from runs.actions import mcp
-from runs.actions.decide import approve
 from runs.models import Approval, McpServer, Run, ToolCall
 from runs.tools import toolbox
 from runs.tools.mcp import client
+from tests.acting import approve
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit
 from tests.integration.outside import Outside

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -11,6 +10,8 @@ from groups.models import Membership
 from memory.deposit import GroupResult, deposit
 from memory.models import DepositedKnowledge, Memory
 from memory.write import memory_write
+from runs.models import Run
+from tests.factories import permit
 from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db
@@ -27,8 +28,8 @@ def curator(here, client):
     user = here.agent.user
     user.is_staff = True
     user.save()
-    user.user_permissions.set(Permission.objects.filter(codename="curate_memory"))
     Membership.objects.create(organization=here.organization, user=user)
+    permit(user, "curate_memory")
     client.force_login(user)
     return user
 
@@ -76,11 +77,16 @@ def test_a_membership_of_some_projects_shows_only_these(here, curator, client):
 def test_it_is_filtered_by_project_group_state_and_run(here, curator, client):
     first = deposited(here, "run_1", "one")
     waits = deposited(here, "run_2", "two", review=True)
+    for run in ("run_1", "run_2"):
+        Run.objects.create(
+            id=run, root_id=run, organization=here.organization, project=here.project, group=here.group,
+            user=here.agent.user, kind="group", goal="g",
+        )  # fmt: skip
     everyones = memory_write("everyone's", here.organization_wide, type="archival")
     for query, found in (
         ({"project": here.project.id}, {first.id, waits.id}),
         ({"project": "-"}, {everyones.id}),
-        ({"group": here.group.id}, {first.id, waits.id}),
+        ({"group": here.group.id}, {first.id, waits.id}),  # by the group of the run that left it
         ({"group": here.other_group.id}, set()),
         ({"status__exact": "pending_review"}, {waits.id}),
         ({"q": "run_1"}, {first.id}),
@@ -107,7 +113,7 @@ def test_approve_retract_restore_promote_and_merge(here, curator, client):
 
 def test_without_the_permission_there_is_no_action(here, curator, client):
     memory = deposited(here, "run_1", "one")
-    curator.user_permissions.set(Permission.objects.filter(codename="view_memory"))
+    permit(curator, "view_memory")
     assert act(client, "retract", memory).status_code in (200, 403)
     assert status(memory) == "active"
 

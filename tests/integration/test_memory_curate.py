@@ -7,13 +7,16 @@ from django.utils import timezone
 
 from memory import curate
 from memory.deposit import GroupResult, deposit
-from memory.duplicates import join_duplicates
+from memory.duplicates import alike, join_duplicates
 from memory.errors import MemoryRefused
 from memory.models import Memory, PendingMemory, ScopeSize, TermCount
 from memory.search import memory_search_pa
 from memory.statistics import merge_all_deltas
 from memory.upkeep import upkeep
 from memory.write import memory_write
+from tests.acting import at_the_pages
+from tests.factories import MembershipFactory
+from tests.integration.api_client import permit
 from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +29,9 @@ def here() -> Place:
 
 @pytest.fixture
 def curator(here):
-    return here.agent.user
+    user = permit(here.agent.user, "curate_memory")
+    MembershipFactory(organization=here.organization, user=user)
+    return at_the_pages(user, here.organization.id)
 
 
 def deposited(here: Place, run: str, *decisions: str, review: bool = False) -> list[Memory]:
@@ -58,18 +63,18 @@ def test_a_retracted_memory_is_not_found_until_it_is_restored(here, curator):
     curate.restore(memory.id, curator)
     assert found(here) == [memory.id]
     assert [(revision.action, revision.by) for revision in memory.revisions.all()] == [
-        ("restore", curator),
-        ("retract", curator),
+        ("restore", curator.user),
+        ("retract", curator.user),
     ]
 
 
 def test_an_edit_keeps_what_was_and_the_lineage(here, curator):
     (memory,) = deposited(here, "run_1", "the report")
     deposited_at = memory.metadata["deposited_at"]
-    curate.edit(memory.id, curator, content="the ledger", metadata={"topic": "money"})
+    curate.edit(memory.id, curator, content="the register", metadata={"topic": "money"})
     memory.refresh_from_db()
     assert found(here) == []
-    assert found(here, "ledger") == [memory.id]
+    assert found(here, "register") == [memory.id]
     assert memory.metadata["topic"] == "money"
     assert memory.metadata["deposited_at"] == deposited_at
     assert memory.revisions.get().before["content"] == "the report"
@@ -183,3 +188,33 @@ def test_upkeep_removes_what_expired_over_a_week_ago(here):
     late = memory_write("late", here.history, type="episodic", expires_at=now - timedelta(days=6))
     assert upkeep()["removed"] == 1
     assert Memory.objects.get() == late
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("怎样更换绑定手机号？", "如何更换绑定的手机号", True),
+        ("怎么申请退款", "退款如何申请呢", True),
+        ("The launch is in May", "The launch will be in May", True),
+        ("安妮领导团队", "鲍勃领导团队", False),
+        ("我要退款", "我要付款", False),
+        ("可以上线", "不可以上线", False),
+    ],
+)
+def test_other_function_words_make_no_other_fact(one, other, same):
+    assert alike(one, other) is same
+
+
+def test_a_deposit_that_denies_what_is_known_goes_to_a_curator(here):
+    (known,) = (memory.id for memory in deposited(here, "run_1", "The export of Atlas contains invoices"))
+    (denies,) = (
+        memory.id for memory in deposited(here, "run_2", "The export of Atlas does not contain invoices")
+    )
+
+    assert join_duplicates([denies]) == []
+
+    memory = Memory.objects.get(id=denies)
+    assert (memory.status, memory.metadata["review_reason"]) == ("pending_review", "contradicts")
+    assert memory.metadata["contradicts"] == [known]
+    assert Memory.objects.get(id=known).status == "active"
+    assert curate.approve(denies, None).status == "active"

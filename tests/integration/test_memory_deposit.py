@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from common.db import execute
+from memory import curate
 from memory.deposit import GroupResult, deposit, remember_outcome
 from memory.models import Memory
 from memory.search import memory_search_pa, memory_search_tiered
@@ -76,7 +77,7 @@ def test_a_redelivery_adds_nothing(here):
     first = deposit(result(here, output="Done", decisions=("D",), todos=("T",)))
     before = set(Memory.objects.values_list("id", flat=True))
     assert len(first) == 2
-    assert deposit(result(here, output="Done", decisions=("D",), todos=("T",))) == []
+    assert deposit(result(here, output="Done", decisions=("D",), todos=("T",))) == {}
     assert set(Memory.objects.values_list("id", flat=True)) == before
 
 
@@ -90,7 +91,7 @@ def test_only_what_this_run_wrote_is_deposited(here):
         source_run_id="run_0",
     )
     memory_write("A note", here.board, type="episodic", source_run_id=RUN)
-    assert deposit(result(here)) == []
+    assert deposit(result(here)) == {}
 
 
 def test_a_decision_an_agent_wrote_during_the_run_is_deposited_once(here):
@@ -102,28 +103,69 @@ def test_a_decision_an_agent_wrote_during_the_run_is_deposited_once(here):
 NOTHING = "Nothing that is known here settles this; a person has to."
 
 
-def test_a_group_that_found_nothing_leaves_its_decision_on_the_blackboard_only(here):
+def test_what_seems_to_say_nothing_waits_for_a_curator_and_says_why(here):
     empty = result(here, goal="What now?", output=f"DECISION: {NOTHING}\nTODO: ask Ann")
     empty = replace(empty, decisions=(NOTHING,), todos=("ask Ann",))
-    assert deposit(empty) == deposit(empty) == []
-    assert not archival().exists()
-    kinds = Memory.objects.values_list("metadata__memory_type", flat=True)
-    assert sorted(kinds) == ["DECISION", "TODO"]
+    assert list(deposit(empty).values()) == ["says_nothing"]
+    assert deposit(empty) == {}
+    (memory,) = archival()
+    assert (memory.status, memory.metadata["review_reason"]) == ("pending_review", "says_nothing")
+    assert memory_search_pa("settles", here.personal) == []
+    curate.approve(memory.id, None)
+    assert [hit.id for hit in memory_search_pa("settles", here.personal)] == [memory.id]
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "暂无风险，可以上线。",
+        "Nothing was found in the logs that shows a breach.",
+        "The root cause is still unknown; restart the queue nightly.",
+    ],
+)
+def test_a_finding_in_the_words_of_not_knowing_is_knowledge(here, decision):
+    assert list(deposit(result(here, goal="Can we launch?", decisions=(decision,))).values()) == [""]
+
+
+def test_a_decision_that_makes_up_the_output_is_known_once(here):
+    said = "DECISION: Enter in May\nEVIDENCE: Three rivals left\nTODO: Hire a lead"
+    deposit(
+        result(
+            here,
+            output=said,
+            decisions=("Enter in May",),
+            evidence=("Three rivals left",),
+            todos=("Hire a lead",),
+        )
+    )
+    (memory,) = archival()
+    assert memory.content == f"Group Run Result: {said}"
+    assert memory.title == "Enter in May"
+    (source,) = memory.sources
+    assert source["source"] == "group_run"
+    assert Memory.objects.get(id=source["original_memory_id"]).content == "Enter in May"
+
+
+def test_of_several_decisions_each_is_known_by_itself(here):
+    decisions = ("Enter the market in May", "Hire a lead for the north")
+    output = "\n".join(f"DECISION: {decision}" for decision in decisions)
+    deposit(result(here, output=output, decisions=decisions))
+    assert set(decisions) < set(archival().values_list("content", flat=True))
 
 
 def test_with_evidence_an_open_question_is_knowledge(here):
     found = result(here, goal="What now?", decisions=(NOTHING,), evidence=("Ann knows the price",))
-    assert [Memory.objects.get(id=id).content for id in deposit(found)] == [NOTHING]
+    assert {Memory.objects.get(id=id).content: why for id, why in deposit(found).items()} == {NOTHING: ""}
 
 
 def test_evidence_that_says_nothing_is_none(here):
     empty = result(here, decisions=(NOTHING,), evidence=("I found nothing about this.",))
-    assert deposit(empty) == []
+    assert list(deposit(empty).values()) == ["says_nothing"]
 
 
 @pytest.mark.parametrize("output", [None, "", " \n"])
 def test_a_run_without_output_deposits_none(here, output):
-    assert deposit(result(here, output=output)) == []
+    assert deposit(result(here, output=output)) == {}
 
 
 def test_strange_characters_do_not_fail_the_end_of_a_run(here):

@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from groups.models import Membership
@@ -10,6 +9,7 @@ from memory.models import Memory, MemoryStatus
 from memory.scope import Scope
 from memory.search import memory_search_pa
 from memory.write import memory_write
+from tests.factories import permit
 from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def me(here, client):
     user.save()
     Membership.objects.create(organization=here.organization, user=user)
     client.force_login(user)
-    return user
+    return permit(user)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_person_deletes_their_own_for_good(me, kept, client, here):
 
 @pytest.mark.parametrize("codenames", [(), ("view_memory",), ("curate_memory", "delete_memory")])
 def test_nobody_deletes_what_is_not_their_own(me, kept, client, codenames):
-    me.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    permit(me, *codenames)
     others = [kept[name] for name in ("board", "expert", "theirs", "knowledge")]
     for memory in others:
         client.post(page(memory, "delete"), {"post": "yes"})
@@ -96,13 +96,13 @@ def test_nobody_deletes_what_is_not_their_own(me, kept, client, codenames):
 
 
 def test_who_may_look_at_memories_sees_what_is_shared_and_a_curator_retracts_it(me, kept, client):
-    me.user_permissions.set(Permission.objects.filter(codename="view_memory"))
+    permit(me, "view_memory")
     shared = ids(kept, "board", "expert")
     assert listed(client) == shared | ids(kept, "preference", "task")
     retract = {"action": "retract", "_selected_action": [kept["board"].id, kept["theirs"].id]}
     client.post(reverse(LIST), retract)
     assert Memory.objects.filter(status=MemoryStatus.RETRACTED).count() == 0
-    me.user_permissions.set(Permission.objects.filter(codename="curate_memory"))
+    permit(me, "curate_memory")
     client.post(reverse(LIST), retract)
     assert Memory.objects.get(status=MemoryStatus.RETRACTED) == kept["board"]
     client.post(reverse(LIST), {"action": "restore", "_selected_action": [kept["board"].id]})
@@ -110,14 +110,14 @@ def test_who_may_look_at_memories_sees_what_is_shared_and_a_curator_retracts_it(
 
 
 def test_another_organization_is_not_seen(me, kept, client):
-    me.user_permissions.set(Permission.objects.filter(codename="view_memory"))
+    permit(me, "view_memory")
     there = memory_write("their reports", place("there").board, type="episodic")
     assert there.id not in listed(client)
     assert client.get(page(there)).status_code == 404
 
 
 def test_it_is_filtered_by_kind_words_and_run(me, kept, client):
-    me.user_permissions.set(Permission.objects.filter(codename="view_memory"))
+    permit(me, "view_memory")
     for query, names in (
         ({"kind": "preference"}, ["preference"]),
         ({"kind": "person"}, ["task"]),

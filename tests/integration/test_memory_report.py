@@ -1,11 +1,14 @@
 """manage.py retrieval_report."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from groups.models import Organization
+from memory import measure
 from memory.models import Memory, TermCount
 
 pytestmark = pytest.mark.django_db
@@ -50,3 +53,39 @@ def test_a_bad_set_is_named(small_set):
         call_command("retrieval_report", small_set)
     with pytest.raises(CommandError, match="No such file"):
         call_command("retrieval_report", small_set / "nowhere")
+
+
+def test_empty_texts_and_questions_without_an_answer_are_left_out(small_set, capsys):
+    with (small_set / "corpus.jsonl").open("a") as corpus:
+        corpus.write(
+            '\n{"id": "4", "store": "en", "text": " "}\n{"id": "5", "store": "en", "text": "a\\u0000"}'
+        )
+    with (small_set / "queries.jsonl").open("a") as queries:
+        queries.write('\n{"id": "q4", "store": "en", "text": "lunch", "relevant": {}}')
+        queries.write('\n{"id": "q5", "store": "en", "text": "lunch", "relevant": {"3": 0}}')
+        queries.write('\n{"id": "q6", "store": "gone", "text": "lunch", "relevant": {"3": 1}}')
+        queries.write('\n{"id": "q7", "store": "en", "text": "", "relevant": {"3": 1}}')
+    call_command("retrieval_report", small_set, json=True)
+    numbers = json.loads(capsys.readouterr().out)
+    assert (numbers["queries"], numbers["unanswerable"], numbers["empty"]) == (5, 2, 1)
+    assert numbers["recall@10"] == 0.4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_reports_may_run_at_once(small_set):
+    """Neither waits for what the other has written, or holds."""
+    corpus = [json.loads(line) for line in (small_set / "corpus.jsonl").read_text().splitlines()]
+
+    def in_another_connection() -> object:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '2s'")
+            return measure.report(small_set)
+        finally:
+            connection.close()
+
+    with measure._rolled_back():
+        measure.write_corpus(corpus)
+        with ThreadPoolExecutor(1) as other:
+            found = other.submit(in_another_connection).result()
+    assert found.queries == 3

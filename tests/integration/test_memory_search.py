@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import MemoryStatus, PendingMemory
 from memory.scope import PREFERENCE, Scope
@@ -33,7 +34,7 @@ def prefer(here: Place, content: str):
 def test_a_personal_agent_finds_preferences_then_knowledge_then_history(here):
     memory_write("The quarterly report was sent to finance", here.history, type="episodic")
     memory_write("A report names its sources", here.organization_wide, type="archival")
-    memory_write("Report numbers come from the ledger", here.project_wide, type="archival")
+    memory_write("Report numbers come from the register", here.project_wide, type="archival")
     prefer(here, "Prefers a concise report")
 
     hits = memory_search_pa("write the report", here.personal)
@@ -104,6 +105,7 @@ def test_no_statement_is_compiled_and_a_rollback_harms_no_search(here):
 
 def test_a_question_of_common_words_finds_something_and_its_rare_word_decides(here, monkeypatch):
     monkeypatch.setattr("memory.search.REACH", 5)
+    monkeypatch.setattr("memory.search.SMALL", 0)
     for number in range(40):
         memory_write(f"the report of the week {number}", here.project_wide, type="archival")
     rare = memory_write("the owl of the week", here.project_wide, type="archival")
@@ -128,6 +130,7 @@ def test_what_is_not_counted_yet_is_found_beside_much_that_is(here):
 def test_words_of_which_none_is_rare_bring_in_what_has_several(here, monkeypatch, without):
     """Two by two, or where that is too little, the common ones together: each way alone."""
     monkeypatch.setattr("memory.search.REACH", 9)
+    monkeypatch.setattr("memory.search.SMALL", 0)
     monkeypatch.setattr(f"memory.search.{without}", 0)
     colours = ("blue", "red", "green", "white", "black")
     for number in range(50):
@@ -233,3 +236,57 @@ def test_python_and_the_database_agree_on_every_scope_key(here):
     assert preference.scope_key == here.preferences.key(PREFERENCE)
     assert core.scope_key == here.preferences.key("core")
     assert board.scope_key == here.board.key("episodic")
+
+
+def test_what_a_long_question_says_again_and_again_decides(here):
+    """And its function words say nothing: a memory made of them is not found."""
+    wanted = memory_write("How the refund of a ticket works", here.project_wide, type="archival")
+    for town in ("Bonn", "Lyon", "Graz", "Turin"):
+        memory_write(f"Opening hours of our office in {town}", here.project_wide, type="archival")
+    chatter = memory_write("You will have what they want, and so would I", here.project_wide, type="archival")
+    merge_all_deltas()
+    story = " ".join(f"Detail number{n} of my trip came up in hall{n}." for n in range(30))
+    question = f"I was in Bonn and Lyon. {story} You would want the refund. So my ticket: a refund, a refund?"
+
+    found = [hit.id for hit in memory_search(question, here.project_wide, limit=10)]
+
+    assert found[0] == wanted.id
+    assert chatter.id not in found
+
+
+@pytest.mark.parametrize(
+    ("file", "first"), [("talk.md", "before"), ("other.md", "after")], ids=["same file", "another file"]
+)
+def test_a_turn_beside_a_hit_of_the_same_file_counts_for_more(here, file, first):
+    """Of two that match alike the later one comes first, unless the earlier one stands beside a hit."""
+    turns = [
+        ("before", "talk.md", "Bob: rain fell all night"),
+        ("hit", file, "Ann: an owl sat in the garden"),
+        ("between", file, "Cid: we had soup"),
+        ("after", "talk.md", "Bob: rain fell all day"),
+    ]
+    names = {
+        memory_write(text, here.project_wide, type="archival", metadata={"file": file}).id: name
+        for name, file, text in turns
+    }
+    merge_all_deltas()
+
+    found = [names[hit.id] for hit in memory_search("owl garden rain", here.project_wide)]
+
+    assert found[:2] == ["hit", first]
+
+
+def test_in_long_texts_saying_it_often_counts_for_more(here):
+    """And in short ones hardly: who names a thing twice in a breath says no more about it."""
+
+    def advantage(words: int) -> float:
+        for number in range(12):
+            filler = " ".join(f"w{number}x{n}" for n in range(words))
+            memory_write(f"{filler} owl" + " owl owl owl" * (number == 0), here.board, type="episodic")
+        hits = memory_search("owl", here.board, type="episodic", limit=12)
+        for hit in hits:
+            curate.retract(hit.id, None)
+        merge_all_deltas()
+        return hits[0].score / hits[1].score
+
+    assert advantage(200) > advantage(6) * 1.2

@@ -69,9 +69,9 @@ def test_metrics_say_how_things_stand(client, ask, watched):
     ask(lambda messages, facts: say("never asked"), drive=False)
     QueueMessage.objects.create(queue="deputy", payload="x", due_at=timezone.now() - timedelta(seconds=90))
     board = WorkerStatus()
-    board.slot = 0
+    board.use(0)
     board.ready()
-    assert 90 <= heartbeat.beat("one", board) < 600
+    assert 90 <= heartbeat.beat("one", board)[0] < 600
 
     found = figures(client)
 
@@ -202,7 +202,7 @@ class TestReadiness:
 class TestSignsOfLife:
     def test_a_group_says_that_it_lives_and_is_forgotten_when_it_stops(self, db):
         board = WorkerStatus()
-        assert heartbeat.beat("one", board) == 0.0
+        assert heartbeat.beat("one", board) == (0.0, False)
         heartbeat.beat("one", board)
         assert WorkerGroup.objects.get().workers == 0
         heartbeat.forget(["one"])
@@ -212,7 +212,8 @@ class TestSignsOfLife:
         WorkerGroup.objects.create(
             name="dead", host="h", workers=2, busy=0, seen_at=timezone.now() - timedelta(hours=2)
         )
-        heartbeat.beat("alive", WorkerStatus())
+        assert heartbeat.beat("alive", WorkerStatus()) == (0.0, True)
+        assert heartbeat.bury() == ["dead"]
         assert [group.name for group in WorkerGroup.objects.all()] == ["alive"]
 
 

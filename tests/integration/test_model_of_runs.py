@@ -10,7 +10,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.db import connection
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -22,12 +21,8 @@ from hypothesis.stateful import (
 )
 
 from common.db import execute, row
-from runs.actions.cancel import cancel
-from runs.actions.decide import DecisionRefused, approve, reject
-from runs.actions.message import message
-from runs.actions.resolve import resolve
-from runs.actions.signal import SignalRefused, signal
-from runs.actions.start import start
+from runs.actions.decide import DecisionRefused
+from runs.actions.signal import SignalRefused
 from runs.execution import dispatch, executor
 from runs.execution.executor import Entered, Perform, Released, Taken
 from runs.log.log import AlreadyEnded, Fenced
@@ -37,9 +32,10 @@ from runs.models.choices import ACTIVE
 from runs.tools import registry
 from runs.tools.base import ToolContext
 from runs.workers.sweep import sweep
+from tests.acting import approve, cancel, message, reject, resolve, signal, start
 from tests.at_once import at_once
 from tests.auditor import audit, audit_effects, unrest
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.scripted import Scripted, call, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -86,8 +82,7 @@ class Runs(RuleBasedStateMachine):
         self.organization = project.organization_id
         self.user = MembershipFactory(organization=project.organization).user
         self.decider = MembershipFactory(organization=project.organization).user
-        may = Permission.objects.filter(codename__in=["decide_approval", "resolve_review"])
-        self.decider.user_permissions.add(*may)
+        permit(self.decider, "decide_approval", "resolve_review")
         MemberFactory(group=GroupFactory(project=project, max_rounds=1), is_lead=True)
         self.project = project
 

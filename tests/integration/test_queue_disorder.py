@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
 from runs.execution import external
-from runs.models import Run
+from runs.models import OutboundCall, Run
 from runs.tools.base import ToolContext
 from runs.workers import tasks
 from runs.workers.sweep import sweep
+from tests.acting import cancel
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
 from tests.scripted import by_role, call, in_order, say
@@ -67,12 +67,14 @@ def test_the_same_message_five_times_at_once_is_one_claim(ask, world):
     assert at_once(*[lambda: tasks.advance(run.pk)] * 5) == [None] * 5
 
     run.refresh_from_db()
-    assert (run.status, run.attempt, types(run).count("run.started")) == ("completed", 1, 1)
+    assert (run.status, run.attempt, types(run).count("run.started")) == ("running", 1, 1)
+    assert OutboundCall.objects.filter(run=run).count() == 1
     assert audit(world.organization.pk) == []
 
 
-def test_messages_in_any_order_complete_all_runs(ask, world):
-    runs = [ask(lambda messages, facts: say("done"), drive=False).pk for _ in range(6)]
+def test_messages_in_any_order_complete_all_runs(ask, world, settings):
+    settings.DEPUTY_MODEL = "local"
+    runs = [ask(in_order(), drive=False).pk for _ in range(6)]
     for run in random.Random(7).sample(runs * 2, 12):
         tasks.advance(run)
 
@@ -80,9 +82,10 @@ def test_messages_in_any_order_complete_all_runs(ask, world):
     assert audit(world.organization.pk) == unrest(world.organization.pk) == []
 
 
-def test_a_lost_message_is_sent_again_by_the_sweep(ask, world, monkeypatch):
-    run = ask(in_order(say("done")), drive=False)
-    monkeypatch.setattr("runs.workers.sweep.put.enqueue", tasks.advance)
+def test_a_lost_message_is_sent_again_by_the_sweep(ask, world, monkeypatch, settings):
+    settings.DEPUTY_MODEL = "local"
+    run = ask(in_order(), drive=False)
+    monkeypatch.setattr("runs.workers.sweep.put.enqueue", lambda run_id, turn: tasks.advance(run_id))
     Run.objects.update(queued_at=timezone.now() - HOUR)
 
     assert sweep().requeued == 1

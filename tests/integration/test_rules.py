@@ -3,20 +3,18 @@
 from multiprocessing import get_context
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.db import transaction
 
 from common import notifications
 from common.db import own_connection
-from runs.actions.cancel import cancel
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.execution.executor import Taken, take, transact
 from runs.log.log import Fenced, RunLog
 from runs.models import Approval, Run, ToolCall
 from runs.models.choices import EventType
 from runs.workers import sweep
-from tests.factories import MembershipFactory
+from tests.acting import approve, cancel
+from tests.factories import MembershipFactory, permit
 from tests.scripted import call, in_order, say
 
 from .helpers import events
@@ -40,7 +38,7 @@ def test_a_call_is_known_by_its_message_and_place_whatever_a_provider_calls_it(a
 @pytest.mark.django_db
 def test_what_was_asked_for_keeps_its_digest_and_what_was_approved_has_a_key_of_its_own(ask, world):
     decider = MembershipFactory(organization=world.organization).user
-    decider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    decider = permit(decider, "decide_approval")
     run = ask(in_order(SEND, say("done")))
     asked = run.calls.get()
     approval = Approval.objects.get(run=run)

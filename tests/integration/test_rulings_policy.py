@@ -6,9 +6,9 @@ import memory.context
 import policy
 from groups.models import Role
 from policy.models import CapabilityRule
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
+from tests.acting import approve
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import events, payload, types
@@ -101,10 +101,17 @@ def test_what_was_delegated_forbids_what_the_role_allows(ask, world):
     ask(in_group(FETCH))
 
     child = Run.objects.get(kind="group")
-    assert child.delegated_permissions == {"allowed_tools": None, "denied_tools": ["http_get"]}
+    assert child.delegated_permissions == {
+        "allowed_tools": None,
+        "denied_tools": ["http_get"],
+        "vouched_tools": [],
+    }
     error = payload(child, "tool.blocked")["error"]
     assert (error["code"], error["unlockable"]) == ("PERMISSION_DENIED", False)
-    assert error["message"] == ("Tool 'http_get' is denied by policy: the delegated permissions deny it")
+    assert error["message"] == (
+        "Tool 'http_get' is denied by policy: the delegated permissions deny it; "
+        f"passed on by the role Personal agent, run {child.parent_run_id}"
+    )
 
 
 def test_the_role_forbids_what_was_delegated(ask, world, personal):

@@ -7,6 +7,7 @@ import pytest
 
 from common import logs, redact
 from groups.models import Token
+from groups.scopes import SCOPES
 from runs.log.verify import verify
 from runs.models import McpServer, RunEvent, ToolCall
 from runs.providers.base import ProviderError
@@ -48,7 +49,7 @@ def test_arguments_named_like_secrets_are_masked_on_every_page(told):
 
 
 def test_and_in_the_events_that_programs_read_whose_digests_stay(told, client):
-    _, secret = Token.objects.issue(told.organization, told.user)
+    _, secret = Token.objects.issue(told.organization, told.user, scopes=list(SCOPES))
     answer = client.get(f"/api/runs/{told.pk}/events/", headers={"Authorization": f"Bearer {secret}"})
 
     assert CANARY not in answer.content.decode()
@@ -83,5 +84,5 @@ def test_the_headers_of_an_mcp_server_are_nowhere_in_the_database_as_they_were_g
 
 
 def test_a_tokens_secret_is_nowhere_in_the_database(told):
-    _, secret = Token.objects.issue(told.organization, told.user)
+    _, secret = Token.objects.issue(told.organization, told.user, scopes=list(SCOPES))
     assert tables_with(secret) == set()

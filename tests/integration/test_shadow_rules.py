@@ -3,9 +3,9 @@
 import pytest
 
 from policy.models import CapabilityRule
-from runs.actions.decide import approve
 from runs.execution import executor
 from runs.models import Approval
+from tests.acting import approve
 from tests.scripted import call, in_order, say
 
 from .helpers import payload, types

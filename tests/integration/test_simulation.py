@@ -4,12 +4,14 @@ import pytest
 from django.core import mail
 
 from groups.models import AgentInstance, Role
+from policy.authority import Demand
 from policy.models import Capability, CapabilityRule, Grant
-from runs.actions.decide import DecisionRefused, entitled
+from runs.actions.decide import DecisionRefused, check_entitled
 from runs.gate.deciders import who_may_decide
 from runs.gate.simulation import CannotSimulate, simulate
 from runs.models import Approval, Run
-from tests.factories import MembershipFactory, ProjectFactory, RoleFactory
+from tests.acting import at_the_pages
+from tests.factories import MembershipFactory, ProjectFactory, RoleFactory, permit
 from tests.scripted import call, in_order, say
 
 from .helpers import payload
@@ -131,7 +133,11 @@ def test_a_groups_member_has_what_the_personal_agent_could_pass_on(would, world)
 
     found = would("http_get", arguments, group=world.group, role=role)
     assert found.explained.reason_code == "delegated_denied"
-    assert found.delegated == {"allowed_tools": None, "denied_tools": ["http_get"]}
+    assert found.delegated == {
+        "allowed_tools": None,
+        "denied_tools": ["http_get"],
+        "vouched_tools": [],
+    }
     given = {"allowed_tools": ["http_get"]}
     assert would(
         "http_get", arguments, group=world.group, role=role, delegated=given
@@ -206,15 +212,17 @@ def test_those_named_are_exactly_those_who_are_let_decide(ask, rule, world, effe
         MembershipFactory(user__username="stranger", user__is_superuser=True).user,
         world.user,
     ]
-    world.user.user_permissions.set(everybody[0].user_permissions.all())
+    permit(world.user, "decide_approval")
 
     def let(user):
         try:
-            entitled(approval, user)
+            check_entitled(approval, at_the_pages(user, world.organization.pk))
         except DecisionRefused:
             return False
         return True
 
-    named = who_may_decide(world.project, world.user.pk, effect, needed)
+    named = who_may_decide(
+        world.project, world.user.pk, Demand(effect, needed, (), world.project.allow_self_approval)
+    )
     assert {user.username for user in named} == {user.username for user in everybody if let(user)}
     assert "zoe" in {user.username for user in named}

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.actions.cancel import cancel
-from runs.actions.message import message
 from runs.execution import executor
 from runs.models import Run, ToolCall, Wait
 from runs.providers.base import ProviderError
-from runs.workers.sweep import sweep
+from runs.workers.sweep import sweep, worker_died
+from tests.acting import cancel, message
 from tests.at_once import at_once
 from tests.auditor import audit, unrest
 from tests.scripted import Scripted, by_role, call, say
@@ -58,8 +57,7 @@ def is_poison(parent, child):
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             executor.run(child.pk)
-        Run.objects.filter(pk=child.pk).update(lease_expires_at=timezone.now() - HOUR)
-        sweep()
+        worker_died(child.pk, Run.objects.get(pk=child.pk).attempt, by_itself=True)
     Scripted.play = before
 
 
@@ -71,7 +69,7 @@ def dies(messages, facts):
     ("end", "status", "outcome", "words"),
     [
         (fails, "failed", "failed", "Group run failed: bad key"),
-        (is_cancelled, "cancelled", "cancelled", "Cancelled by mia."),
+        (is_cancelled, "cancelled", "cancelled", "Group run cancelled by mia."),
         (takes_too_long, "cancelled", "expired", "Group run {child} did not complete within 300000ms"),
         (is_poison, "failed", "failed", "Group run failed: The run took its worker down 3 times."),
     ],

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core import mail
 from django.core.management import call_command
 from django.db import connection
@@ -11,14 +10,14 @@ from django.db import connection
 from common import notifications
 from common.db import execute, own_connection
 from groups.models import Membership
-from runs.actions.decide import approve
-from runs.actions.message import message
 from runs.execution import executor
 from runs.execution.outside_agents import complete
 from runs.log.verify import verify
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
+from tests.acting import approve, message
 from tests.auditor import audit, unrest
+from tests.factories import permit
 from tests.upgrades import FOLDER, LETTER
 
 from .outside import work_off
@@ -67,8 +66,7 @@ def test_runs_of_an_earlier_release_go_on_and_complete(kept):
     asking = Run.objects.get(parent_run=kept["asks"])
     message(asking.pk, "2026", "mia")
     executor.run(asking.pk)
-    decider = Membership.objects.get(user__username="ada").user
-    decider.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    decider = permit(Membership.objects.get(user__username="ada").user, "decide_approval")
     for approval in Approval.objects.filter(status="pending"):
         approve(approval.pk, decider)
         executor.run(approval.run_id)

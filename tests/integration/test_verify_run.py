@@ -6,10 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from common.db import execute
-from runs.actions.cancel import cancel
-from runs.actions.start import start
 from runs.log.verify import verify
 from runs.models import Run
+from tests.acting import cancel, start
 from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db

@@ -9,12 +9,12 @@ from django.db import connection
 from memory.context import Tree
 from memory.context.models import ContextView, Page
 from memory.context.tools import TOOLS
-from runs.actions.start import start
 from runs.context.agent_view import changes_of, view_at
 from runs.execution import executor
 from runs.models import Run, RunEvent, ToolCall
 from runs.tools import registry
 from runs.tools.base import ToolContext
+from tests.acting import start
 from tests.scripted import Scripted, by_role, call, in_order, say
 
 from .helpers import chain_holds, events, payload, types

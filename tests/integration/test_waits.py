@@ -2,10 +2,10 @@
 
 import pytest
 
-from runs.actions.message import message
-from runs.actions.signal import SignalRefused, signal
+from runs.actions.signal import SignalRefused
 from runs.execution import executor
 from runs.models import Run, Wait
+from tests.acting import message, signal
 
 from ..scripted import call, in_order, say
 from .helpers import chain_holds, payload, types

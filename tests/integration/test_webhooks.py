@@ -10,16 +10,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from groups.models import Membership
 from memory.models import Memory
 from runs.actions import webhooks
-from runs.actions.decide import approve, reject
-from runs.actions.fork import fork
-from runs.actions.start import start
 from runs.execution import executor
 from runs.models import Approval, Run, RunEvent, Wait, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from runs.queue import put
 from runs.webhooks import sending, signing
 from runs.workers.sweep import expire_waits_of
+from tests.acting import approve, fork, reject, start
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.integration.outside import MAIL, Outside
@@ -35,9 +34,11 @@ ALL = list(WebhookEvent.values)
 def enqueued(monkeypatch):
     """What is put on the queue: (task, argument, delay)."""
     found = []
-    monkeypatch.setattr(
-        put, "enqueue_task", lambda name, *arguments, delay=0: found.append((name, *arguments, delay))
-    )
+
+    def enqueue_task(name, *arguments, delay=0, turn=None):
+        found.append((name, *arguments, delay))
+
+    monkeypatch.setattr(put, "enqueue_task", enqueue_task)
     return found
 
 
@@ -537,8 +538,7 @@ def test_it_takes_permissions_and_scopes(world):
 def test_who_sees_some_projects_hears_of_those(world, api):
     mine = hook(world, project=world.project)
     hook(world)
-    world.membership.projects = [world.project.pk]
-    world.membership.save()
+    Membership.objects.filter(pk=world.membership.pk).update(projects=[world.project.pk])
 
     assert [each["id"] for each in api.get("webhooks/").json()["results"]] == [mine.pk]
     assert problem(api.post("webhooks/", BODY)) == (403, "NOT_ENTITLED")

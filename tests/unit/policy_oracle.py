@@ -8,10 +8,13 @@ ORDER = ["allow", "require_approval", "require_human", "deny"]
 
 
 def answer(case):
-    said = [by_the_lists(case)]
-    for capability in case["capabilities"] or [None]:
-        said.append(by_the_rules(case, capability))
-    strictest = max(said, key=ORDER.index)  # deny > require_human > require_approval > allow
+    said = [by_the_rules(case, capability) for capability in case["capabilities"] or [None]]
+    lists = by_the_lists(case)
+    # ruling 39: a rule that allows every capability of the tool (直接允许执行) lifts the risk default
+    if case["role_allowed"] is None and lists != "deny" and all(one == "allow" for one in said):
+        lists = "allow"
+    said = [one or "allow" for one in said]  # 默认 PolicyChecker 为 allow-all
+    strictest = max([lists, *said], key=ORDER.index)  # deny > require_human > require_approval > allow
     return after_approvals(case, strictest)
 
 
@@ -76,7 +79,7 @@ def by_the_rules(case, capability):
     both = [rule for rule in speaking if rule.get("capability") is not None and rule.get("tool") is not None]
     speaking = both or speaking
     if not speaking:
-        return "allow"  # 默认 PolicyChecker 为 allow-all
+        return None  # no rule speaks
     return max((rule["effect"] for rule in speaking), key=ORDER.index)  # ties: the strictest
 
 

@@ -24,7 +24,8 @@ ROOMS = (
     ("execution",),
     ("workers",),
     ("api", "terminal"),
-    ("admin", "mcp", "web", "demo"),
+    ("admin", "mcp", "demo"),
+    ("web",),
     ("management", "apps"),
 )
 

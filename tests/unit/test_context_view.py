@@ -198,9 +198,14 @@ def test_a_split_text_is_whole_again_when_joined(text, length):
     assert all(len(part) <= length for part in parts)
 
 
-def test_the_tools_are_the_nine_an_agent_has():
+def test_the_tools_are_the_fourteen_an_agent_has():
     assert [tool.name for tool in TOOLS] == [
         "context_view",
+        "context_segments",
+        "context_segment",
+        "context_children",
+        "context_parent",
+        "context_ancestors",
         "context_find",
         "context_expand",
         "context_hide",

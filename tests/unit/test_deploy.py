@@ -2,6 +2,8 @@
 
 import configparser
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,19 @@ def parsed(unit):
     found.optionxform = str
     found.read(unit)
     return found
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_takes_a_unit_for_well_confined(unit):
+    asked = ["systemd-analyze", "security", "--offline=true", "--threshold=20", str(unit)]
+    found = subprocess.run(asked, capture_output=True, text=True)
+
+    assert found.returncode == 0, found.stdout[-300:]
+    assert "OK" in found.stdout.splitlines()[-1]
+
+
+def test_the_image_is_made_of_what_the_lock_file_names():
+    text = (ROOT / "Containerfile").read_text()
+    assert "pip install --require-hashes -r" in text
+    assert len(re.findall(r"^FROM \$\{PYTHON_IMAGE\}", text, re.MULTILINE)) == 2  # can be named by its digest

@@ -1,6 +1,8 @@
 """Setting up .venv: what stands in the way is one line, what is done is not done again."""
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +103,28 @@ def test_a_failing_command_is_told_by_its_last_error(project, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(SystemExit, match=r"deputy: it failed: ERROR: no such package"):
         install.run(["/bin/sh", "-c", "echo ERROR: no such package; echo more; exit 3"], "it failed")
+
+
+def test_what_the_lock_file_has_is_installed_by_digest_and_nothing_else(project):
+    folder, _ = project
+    for name in (install.RUN, install.DEV):
+        (folder / install.lock_of(name)).write_text("package==1 \\\n    --hash=sha256:0\n")
+
+    assert install.source(install.RUN) == ["--require-hashes", "-r", str(folder / "requirements.lock")]
+
+
+def test_a_lock_file_that_is_too_old_is_not_used_and_that_is_said(project, capsys):
+    folder, _ = project
+    (folder / install.lock_of(install.RUN)).write_text("package==0 \\\n    --hash=sha256:0\n")
+
+    assert install.source(install.RUN) == ["-r", str(folder / "requirements.txt")]
+    assert "lacks package==1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [install.RUN, install.DEV, "requirements-container.txt"])
+def test_every_requirement_is_locked_with_digests(name):
+    lock = Path(install.PROJECT) / install.lock_of(name)
+    entries = re.split(r"\n(?=[a-z0-9])", lock.read_text())
+
+    assert install.pinned(name) and install.pinned(name) <= install.pinned(install.lock_of(name))
+    assert [entry for entry in entries[1:] if "--hash=sha256:" not in entry] == []

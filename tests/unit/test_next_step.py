@@ -1,5 +1,7 @@
 """What a run does next is a function of its events alone."""
 
+from dataclasses import FrozenInstanceError, replace
+
 import pytest
 
 from runs.log.next_step import Fail, Finish, Over, Park, Recover, Settle, Speak, Start, next_step, output
@@ -192,6 +194,14 @@ def speaker(log):
     return step(log).member.role
 
 
+def test_a_word_that_came_while_the_lead_spoke_gives_the_lead_one_more_turn():
+    log = group_log().says("a", "agt_researcher", "EVIDENCE").says("b", "agt_analyst", "PROPOSAL")
+    log.person("and in euro?").says("DECISION: 42", "agt_lead", "DECISION", saw=4)
+    assert speaker(log) == "lead"
+    log.says("DECISION: 40 euro", "agt_lead", "DECISION", saw=6)
+    assert step(log) == Finish("DECISION: 40 euro")
+
+
 def test_members_speak_by_ordinal_and_the_lead_last():
     log = group_log()
     assert speaker(log) == "researcher"
@@ -226,6 +236,16 @@ def test_without_a_lead_the_last_speakers_words_are_the_output():
     assert step(log.says("x", "agt_a").says("y", "agt_b")) == Finish("y")
 
 
+def test_a_word_to_a_group_while_its_last_speaker_works_gives_one_more_turn():
+    log = Log().created("group", (member("a", 0), member("b", 1)))
+    log.says("x", "agt_a")
+    saw = len(log)
+    log.person("And Asia?").says("y", "agt_b", saw=saw)
+
+    assert speaker(log) == "b"
+    assert step(log.says("y, and Asia", "agt_b")) == Finish("y, and Asia")
+
+
 def test_a_members_calls_belong_to_its_turn():
     log = group_log().asks_for("memory_search", agent="agt_researcher")
     log.add("tool.completed", call_id="3.0", result=1)
@@ -248,3 +268,60 @@ def test_an_event_of_an_unknown_type_is_passed_over():
     log = Log().created().add("something.new", x=1).says("42")
 
     assert output(fold(log)) == "42"
+
+
+# what is exactly said, and exactly when
+
+
+def test_the_second_same_batch_still_starts():
+    log = Log().created().asks_for("a", x=1)
+    log.add("tool.completed", call_id=f"{len(log)}.0", result=1)
+
+    assert isinstance(step(log.asks_for("a", x=1)), Start)
+
+
+def test_a_run_that_repeats_itself_is_told_how_often_it_asked():
+    log = Log().created()
+    for _ in range(2):
+        log.asks_for("a", x=1)
+        log.add("tool.completed", call_id=f"{len(log)}.0", result=1)
+
+    assert step(log.asks_for("a", x=1)) == Fail(
+        "REPEATED_CALLS", "The same calls were asked for 3 times in a row."
+    )
+
+
+def test_of_two_waits_that_came_the_first_call_is_settled_first():
+    log = parked(parked(begun("a", "b"), "3.0", key="one"), "3.1", key="two")
+    resolved(resolved(log, "two"), "one")
+
+    assert step(log).call.call_id == "3.0"
+
+
+def test_a_reply_that_overran_the_budget_fails_the_run_as_one_that_met_it_does():
+    log = Log().created(tokens=1000).says("", tokens=1500, tool_calls=[{"name": "a", "arguments": {}}])
+    log.add("tool.completed", call_id="3.0", result=1)
+
+    assert step(log) == Fail("BUDGET_TOKENS", "The run used up its budget of 1000 tokens.")
+
+
+def test_a_run_without_a_budget_is_not_stopped_by_one():
+    log = Log().created()
+    log[0].payload["budgets"] = {}
+
+    assert isinstance(step(log), Speak)
+
+
+@pytest.mark.parametrize("made", [Over(), Park("timer"), Finish("42"), Fail("X", "x"), Recover(())])
+def test_a_step_is_a_value_that_nobody_changes_on_its_way(made):
+    with pytest.raises(FrozenInstanceError):
+        made.reason = "other"
+    assert hash(made) == hash(replace(made))
+
+
+@pytest.mark.parametrize(
+    "made", [step(Log().created()), step(begun("a")), step(resolved(parked(begun("a"), "3.0")))]
+)
+def test_a_step_keeps_the_member_or_the_call_it_was_made_for(made):
+    with pytest.raises(FrozenInstanceError):
+        made.call = None

@@ -91,23 +91,23 @@ def test_what_fits_the_tools_schema_can_be_saved(condition):
 @pytest.mark.parametrize(
     ("condition", "line", "column", "message"),
     [
-        ("amount <=", 1, 10, "Syntax error"),
-        ("amount <= 100\n  && currency = 'EUR'", 2, 15, "Syntax error"),
-        ("amuont <= 100", 1, 1, "undeclared reference to 'amuont'"),
+        ("amount <=", 1, 10, "something is missing at the end"),
+        ("amount <= 100\n  && currency = 'EUR'", 2, 15, "“=” cannot stand here; to compare, write =="),
+        ("amuont <= 100", 1, 1, "no argument or function “amuont”; did you mean amount?"),
         ("true || args.amuont <= 100", 1, 14, "no argument 'amuont'"),
         ("true || args[ 'amuont'] <= 100", 1, 15, "no argument 'amuont'"),
-        ("amount <= 'a'", 1, 8, "no matching overload"),
-        ("amount * 1.19 > 100.0", 1, 8, "no matching overload"),
-        ("tags.exists(tag, tag == 1)", 1, 22, "no matching overload"),
+        ("amount <= 'a'", 1, 8, "“<=” does not go with a "),
+        ("amount * 1.19 > 100.0", 1, 8, "“*” does not go with a whole number and a number"),
+        ("tags.exists(tag, tag == 1)", 1, 22, "“==” does not go with a text and a whole number"),
         ("count + 1", 1, 1, "it is int, not true or false"),
-        ("now() > timestamp('2030-01-01T00:00:00Z')", 1, 4, "undeclared reference to 'now'"),
+        ("now() > timestamp('2030-01-01T00:00:00Z')", 1, 4, "no argument or function “now”"),
         ('currency.matches("(")', 1, 18, "invalid regular expression"),
         ('currency.matches("a(?=b)")', 1, 18, "invalid regular expression"),
-        ("type == 'x'", 1, 6, "no matching overload"),
+        ("type == 'x'", 1, 6, "“==” does not go with"),
         ("  ", 1, 1, "empty"),
         ("'\ud800' == currency", 1, 2, "surrogate"),
-        ("currency.matches( // here\n 'a' ", 2, 6, "Syntax error"),
-        ('currency.matches("\\q")', 1, 18, "Syntax error"),
+        ("currency.matches( // here\n 'a' ", 2, 6, ") is missing at the end"),
+        ('currency.matches("\\q")', 1, 18, "this text has no closing quote"),
         ("true || " * 200 + "true", 1, MAX_LENGTH + 1, "longer than"),
         ("(" * 50 + "true" + ")" * 50, 1, 1, "recursion limit"),
     ],
@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_condition_is_said_with_its_place(condition, line, 
 def test_without_a_schema_names_and_types_are_left_open_but_not_syntax_or_functions():
     assert check("anything.at.all > 1") == []
     assert check("anything >")[0].column == 11
-    assert "undeclared reference to 'now'" in check("now() > 1")[0].message
+    assert "no argument or function “now”" in check("now() > 1")[0].message
 
 
 def test_a_tool_that_takes_further_arguments_may_be_asked_about_them():
@@ -208,3 +208,30 @@ def test_a_source_of_an_argument_the_tool_does_not_have_is_a_problem_at_its_plac
     schema = {"type": "object", "properties": {"to": {"type": "string"}}}
     (problem,) = check('args.to.source == "user" && args.cc.source == "user"', schema)
     assert (problem.column, problem.message) == (34, "the tool has no argument 'cc'")
+
+
+# What was read earlier in the run
+
+BOOKING = {"type": "object", "properties": {"booking": {"type": "string"}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'read.get_booking.fare == "basic"',
+        'read["crm.get_booking"].fare == "basic" && booking != ""',
+        "!has(read.get_booking) || read.get_booking.items.exists(item, item.open)",
+    ],
+)
+def test_a_condition_may_ask_for_what_was_read(text):
+    assert not check(text) and not check(text, BOOKING)
+
+
+def test_an_argument_called_read_is_reached_by_its_full_name():
+    assert holds("args.read == 1", {"read": 1})
+    assert holds("read == 1", {"read": 1})
+
+
+def test_a_condition_over_what_was_read_needs_a_run():
+    with pytest.raises(ConditionError, match="nothing says"):
+        holds('read.get_booking.fare == "basic"', {"booking": "A"})

@@ -15,11 +15,14 @@ def personal_agent(allowed=None, denied=()):
 def test_a_personal_agent_passes_on_its_users_boundary_within_its_role():
     boundary = Boundary(("read", "mail", "pay"), ("deploy",))
     passed_on = authority(personal_agent(("read", "mail", "search"), ("delete",)), boundary)
-    assert passed_on == DelegatedPermissions(("read", "mail"), ("deploy", "delete"))
+    assert passed_on == DelegatedPermissions(
+        ("read", "mail"), ("deploy", "delete"), ("read", "mail", "search")
+    )
 
 
 def test_without_any_list_nothing_is_restricted_and_that_is_not_an_empty_list():
-    assert delegate(authority(personal_agent(), EVERYTHING), EVERYTHING) == DelegatedPermissions(None, ())
+    given = delegate(authority(personal_agent(), EVERYTHING), EVERYTHING)
+    assert given == DelegatedPermissions(None, (), vouched_tools=())
 
 
 def test_a_coordinator_passes_on_rights_it_does_not_use_itself():
@@ -38,13 +41,23 @@ def test_a_members_authority_is_what_its_run_was_given_within_the_speakers_role(
     given = DelegatedPermissions(("read", "mail"), ("pay",))
     member = AgentContext("agi", "rol", None, ("deploy",), given)
     assert authority(member, EVERYTHING, ("mail", "pay")) == DelegatedPermissions(
-        ("mail",), ("pay", "deploy")
+        ("mail",), ("pay", "deploy"), ("mail", "pay")
     )
+
+
+def test_what_no_list_of_a_level_names_is_unvouched_at_every_level_below():
+    named = authority(personal_agent(allowed=("read", "mail")), EVERYTHING)
+    assert named.vouches_for("mail") and not named.vouches_for("pay")
+
+    below = AgentContext("agi", "rol", None, (), delegate(named, EVERYTHING))
+    assert not authority(below, EVERYTHING).vouches_for("mail")  # no list of its own names it
+    assert authority(below, EVERYTHING, ("mail", "pay")).vouches_for("mail")
+    assert not authority(below, EVERYTHING, ("mail", "pay")).vouches_for("pay")  # nor can it vouch anew
 
 
 def test_a_boundary_that_was_narrowed_since_narrows_the_next_delegation():
     parent = authority(personal_agent(), EVERYTHING)
-    assert delegate(parent, Boundary(("read",), ("mail",))) == DelegatedPermissions(("read",), ("mail",))
+    assert delegate(parent, Boundary(("read",), ("mail",))) == DelegatedPermissions(("read",), ("mail",), ())
 
 
 def test_asking_for_more_than_there_is_gives_no_more():

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from policy.evaluate import Binding, Boundary, GrantView, Rule, RuleSet, ToolInfo, bind, evaluate
+from policy.evaluate import (
+    Binding,
+    Boundary,
+    DelegatedPermissions,
+    GrantView,
+    Rule,
+    RuleSet,
+    ToolInfo,
+    bind,
+    evaluate,
+)
+from policy.provenance.terms import Facts
 from tests.unit.policy_cases import KEY, asked, case
 
 MAIL_NEEDS_APPROVAL = {"effect": "require_approval", "capability": "mail"}
@@ -85,9 +96,29 @@ def test_a_rule_may_ask_although_the_role_allows():
     assert decide(given).message == "Tool 'send_email' requires approval: rul_0"
 
 
-def test_a_rule_that_allows_does_not_lift_what_the_risk_asks_for():
+def test_a_rule_that_allows_lifts_what_the_risk_asks_for_and_neither_a_list_nor_a_deny():
     rules = ({"effect": "allow", "tool": "send_email", "role": "rol_1"},)
-    assert decide(case(risk="high", rules=rules)).effect == "require_approval"
+    assert decide(case(risk="high", rules=rules)).effect == "allow"
+    assert decide(case(risk="high", rules=rules, role_allowed=())).effect == "deny"
+    assert decide(case(risk="high", rules=rules, role_denied=("send_email",))).effect == "deny"
+    denied = (*rules, {"effect": "deny", "capability": "mail"})
+    assert decide(case(risk="high", rules=denied)).effect == "deny"
+
+
+def test_the_risk_default_stays_while_one_of_the_capabilities_is_allowed_by_no_rule():
+    rules = ({"effect": "allow", "capability": "mail"},)
+    both = case(risk="high", rules=rules, capabilities=("mail", "pay"))
+    assert decide(both).effect == "require_approval"
+    assert decide(case(risk="high", rules=({**rules[0], "shadow": True},))).effect == "require_approval"
+
+
+def test_what_was_passed_on_unvouched_is_asked_about_whatever_the_role_lists():
+    listed = case(risk="high", role_allowed=("send_email",), delegated={"allowed": None, "denied": ()})
+    context, tool, arguments = asked(listed)
+    assert evaluate(context, tool, arguments).effect == "allow"
+
+    unvouched = replace(context.agent, delegated_permissions=DelegatedPermissions(vouched_tools=("read",)))
+    assert evaluate(replace(context, agent=unvouched), tool, arguments).effect == "require_approval"
 
 
 def test_without_a_rule_every_capability_is_allowed():
@@ -232,3 +263,192 @@ def test_a_rule_about_nothing_or_with_an_unknown_effect_is_refused():
         Rule("rul", "deny")
     with pytest.raises(ValueError, match="unknown effect"):
         Rule("rul", "forbid", tool="x")
+
+
+# what an answer says of itself
+
+
+@pytest.mark.parametrize(
+    ("changes", "matched"),
+    [
+        ({"delegated": {"allowed": None, "denied": ("send_email",)}}, "delegated.denied_tools"),
+        ({"delegated": {"allowed": (), "denied": ()}}, "delegated.allowed_tools"),
+        ({"membership": None}, "membership"),
+        ({"membership": {"allowed": None, "denied": ("send_email",)}}, "boundary.denied_tools"),
+        ({"membership": {"allowed": (), "denied": ()}}, "boundary.allowed_tools"),
+        ({"role_denied": ("send_email",)}, "role.denied_tools"),
+        ({"role_allowed": ()}, "role.allowed_tools"),
+    ],
+)
+def test_a_refusal_names_the_list_that_refused(changes, matched):
+    assert decide(case(**changes)).matched == (matched,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "message", "matched"),
+    [
+        (
+            {"role_allowed": ("send_email",)},
+            "role_allowed",
+            "the role's list includes it",
+            "role.allowed_tools",
+        ),
+        ({"risk": "low"}, "risk_default", "nothing restricts it", "risk.low"),
+        ({"risk": "medium"}, "risk_default", "nothing restricts it", "risk.medium"),
+        (
+            {"risk": "high"},
+            "risk_default",
+            "Tool 'send_email' requires approval: its risk is high",
+            "risk.high",
+        ),
+        (
+            {"rules": ({"effect": "require_human", "capability": "mail"},)},
+            "rule_require_human",
+            "Tool 'send_email' requires a person's approval: rul_0",
+            "rul_0",
+        ),
+        (
+            {"risk": "high", "rules": ({"effect": "allow", "capability": "mail"},)},
+            "rule_allow",
+            "rul_0",
+            "rul_0",
+        ),
+        (
+            {"rules": (MAIL_NEEDS_APPROVAL,), "approved_by": "service"},
+            "approved",
+            "this call was approved",
+            "rul_0",
+        ),
+    ],
+)
+def test_an_answer_says_what_decided_it_and_why(changes, reason, message, matched):
+    decision = decide(case(**changes))
+    assert (decision.reason_code, decision.message, decision.matched) == (reason, message, (matched,))
+
+
+def test_a_standing_approval_says_that_it_covers_the_call():
+    decision = decide(case(rules=(MAIL_NEEDS_APPROVAL,), granted=True))
+    assert decision.message == "a standing approval covers it"
+
+
+def test_a_condition_that_cannot_be_evaluated_says_whose_it_is():
+    decision = decide(case(rules=({"effect": "allow", "capability": "mail", "condition": "broken"},)))
+    assert decision.message.startswith(
+        "Tool 'send_email' is denied by policy: rul_0: its condition cannot be evaluated ("
+    )
+
+
+def test_a_rule_that_allows_one_of_two_capabilities_says_that_it_allowed_in_part():
+    rules = ({"effect": "allow", "capability": "mail", "organization": "org_1"},)
+    decision = decide(case(rules=rules, capabilities=("mail", "pay")))
+    assert (decision.effect, decision.reason_code, decision.rule_id) == (
+        "allow",
+        "rule_allow_in_part",
+        "rul_0",
+    )
+    assert decide(case(rules=rules)).reason_code == "rule_allow"
+
+
+def test_a_shadow_rule_is_reported_beside_the_rule_that_decides():
+    rules = (MAIL_NEEDS_APPROVAL, {"effect": "deny", "capability": "mail", "shadow": True})
+    decision = decide(case(rules=rules))
+    assert (decision.effect, decision.rule_id) == ("require_approval", "rul_0")
+    assert [seen.rule_id for seen in decision.shadowed] == ["rul_1"]
+
+
+# the project's profile
+
+
+def facts(**changes):
+    """What is known of a call that does something nobody asked for."""
+    return Facts(**{"values": (), "effect": True, "read_outside": False, "asked_for": False, **changes})
+
+
+def test_without_a_record_of_where_values_come_from_a_profile_asks():
+    decision = decide(case(), profile="open", trace=None)
+    assert (decision.effect, decision.reason_code) == ("require_approval", "profile")
+    assert decision.message == "Tool 'send_email' requires approval: nothing says where its values come from"
+    assert decision.matched == ("profile.open",)
+
+
+def test_a_profile_asks_about_the_call_at_hand_and_says_why():
+    seen = []
+    decision = decide(
+        case(), profile="careful", trace=lambda name, arguments: seen.append((name, arguments)) or facts()
+    )
+    assert seen == [("send_email", {"amount": 100})]
+    assert decision.message == "Tool 'send_email' requires approval: it does more than read"
+    assert decision.matched == ("profile.careful",)
+
+
+def test_a_profile_that_lets_a_call_pass_lifts_the_risk_and_not_the_roles_or_a_rules_word():
+    def passes(name, arguments):
+        return facts(effect=False)
+
+    decision = decide(case(risk="high"), profile="careful", trace=passes)
+    assert (decision.effect, decision.reason_code) == ("allow", "profile")
+    assert decision.message == "the profile careful lets it pass"
+    assert decision.matched == ("profile.careful",)
+    assert decide(case(role_allowed=()), profile="careful", trace=passes).effect == "deny"
+    asks = decide(case(rules=(MAIL_NEEDS_APPROVAL,)), profile="careful", trace=passes)
+    assert (asks.effect, asks.rule_id) == ("require_approval", "rul_0")
+
+
+def test_a_profile_asks_although_the_role_lists_the_tool_or_a_rule_allows_it():
+    listed = case(role_allowed=("send_email",))
+    allowed = case(rules=({"effect": "allow", "capability": "mail"},))
+    for given in (listed, allowed):
+        decision = decide(given, profile="careful", trace=lambda name, arguments: facts())
+        assert (decision.effect, decision.reason_code) == ("require_approval", "profile")
+
+
+def test_a_grant_may_ask_where_the_values_come_from():
+    outside = GrantView("gra", "send_email", condition="call.asked_for")
+    asking = case(rules=(MAIL_NEEDS_APPROVAL,))
+    for asked_for in (True, False):
+        given = {"trace": lambda name, arguments, known=asked_for: facts(asked_for=known)}
+        assert decide(asking, grants=(outside,), **given).allowed is asked_for
+
+
+# demands of two layers, and who may lift them
+
+
+def test_the_demands_of_a_profile_and_a_rule_hold_together():
+    rule = Rule(
+        "rul_mail",
+        "require_approval",
+        "mail",
+        timeout=60,
+        on_expiry="cancel_run",
+        deciders_needed=2,
+        deciders=("role:Lead",),
+    )
+    decision = with_rules(rule, risk="high")
+    assert decision.matched == ("rul_mail", "risk.high")
+    assert (decision.timeout, decision.on_expiry, decision.deciders_needed) == (60, "cancel_run", 2)
+    assert decision.deciders == (("role:Lead",),)
+
+
+def test_of_two_capabilities_every_list_of_deciders_counts_once():
+    lead, auditor = ("role:Lead",), ("role:Auditor",)
+    mail = Rule("rul_mail", "require_approval", "mail", deciders=lead)
+    pay = Rule("rul_pay", "require_approval", "pay", deciders=auditor)
+    read = Rule("rul_read", "require_approval", "read", deciders=lead)
+    decision = with_rules(mail, pay, read, capabilities=("mail", "pay", "read"))
+    assert decision.deciders == (lead, auditor)
+    assert decision.matched == ("rul_mail", "rul_pay", "rul_read")
+    assert (decision.timeout, decision.on_expiry) == (None, "fail_call")
+
+
+@pytest.mark.parametrize(
+    "more", [{"deciders_needed": 2}, {"deciders": ("role:Lead",)}, {"effect": "require_human"}]
+)
+def test_no_grant_lifts_what_one_decider_alone_could_not(more):
+    rule = Rule(**{"id": "rul", "effect": "require_approval", "capability": "mail", **more})
+    context, tool, arguments = asked(case(granted=True))
+    assert not evaluate(replace(context, rules=RuleSet([rule])), tool, arguments).allowed
+
+
+def test_the_grant_that_covers_is_found_behind_one_that_does_not():
+    grants = (GrantView("gra_other", "pay"), GrantView("gra_mail", "send_email"))
+    assert decide(case(rules=(MAIL_NEEDS_APPROVAL,)), grants=grants).grant_id == "gra_mail"

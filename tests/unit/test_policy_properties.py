@@ -111,6 +111,31 @@ def permits(given, tool):
     return tool not in given.denied_tools and (given.allowed_tools is None or tool in given.allowed_tools)
 
 
+levels = st.lists(st.tuples(st.none() | names, few, st.none() | names), min_size=2, max_size=6)
+
+
+@always(
+    boundaries,
+    levels,
+    tools,
+    st.lists(rules(project=None, group=None, role=None), max_size=3).map(unique_ids),
+)
+def test_down_a_tree_asking_only_gets_stricter_unless_every_level_above_named_the_tool(
+    boundary, levels, tool, drawn
+):
+    """Seed 000's order alone let a group's role send unasked what its parent had to ask for (ruling 38)."""
+    given, above, vouched = None, 0, True
+    unlisted = strictness(Context(AgentContext("agi"), Boundary(), RuleSet(drawn)), tool, {})
+    for allowed, denied, delegable in levels:
+        agent = AgentContext("agi", "rol", allowed, denied, given)
+        here = strictness(Context(agent, boundary, RuleSet(drawn)), tool, {})
+        assert here >= above
+        assert vouched or here >= unlisted  # the risk default applies, whatever the role lists
+        named = tool.name in (*(allowed or ()), *(delegable or ()))
+        vouched, above = vouched and named, 0 if named else here
+        given = delegate(authority(agent, boundary, delegable), boundary)
+
+
 @always(contexts, tools, argument_sets)
 def test_a_tool_that_any_layer_denies_is_denied(context, tool, arguments):
     layers = [context.agent, context.agent.delegated_permissions, context.boundary]

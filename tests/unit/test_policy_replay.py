@@ -189,7 +189,7 @@ def test_a_missing_file_is_named(tmp_path):
         ([{"tool": "send_mail", "effect": "deny", "when": "x"}], "rule 1: an object of "),
         (
             [{"tool": "send_mail", "effect": "deny", "condition": "too == 'x'"}],
-            "rule 1: line 1, column 1: undeclared reference to 'too'",
+            "rule 1: line 1, column 1: there is no argument or function “too”",
         ),
         ({"rules": [], "bindings": [{"tool": "a b", "capability": "c"}]}, "binding 1: A pattern is "),
         ({"rules": [], "allowed_tools": "read_mail"}, "allowed_tools is a list of tool names"),
@@ -199,3 +199,148 @@ def test_bad_rules_are_refused_naming_the_rule(report, rules, said):
     with pytest.raises(CommandError) as refused:
         report(rules)
     assert said in str(refused.value)
+
+
+# What is declared, what is said later, and how often somebody is asked
+
+
+def test_equal_questions_are_counted_once(report):
+    again = [
+        {**TRACES[1], "calls": [sent("boss"), READS, sent("boss"), sent("team")], "prompt": "Read my mail"}
+    ]
+    labels = [{"id": "sends", "kind": "benign", "injected": [False] * 4}]
+    assert report(profile="balanced", traces=again, labels=labels)[1] == 2.0
+    assert report(profile="careful", traces=again, labels=labels)[1] == 2.0
+
+
+def test_an_answer_holds_until_something_new_is_read(report):
+    """The second mail to the same goes out unasked, and asks again after a further reading."""
+    named = {**SEND, "parameters": {"properties": {"to": {"type": "string"}, "body": {"type": "string"}}}}
+    mail = [
+        {"tool": "send_mail", "arguments": {"to": "boss", "body": body}, "result": "ok"} for body in "abc"
+    ]
+    untold = {**TRACES[1], "prompt": "Read my mail"}
+    labels = [{"id": "sends", "kind": "benign", "injected": [False] * 3}]
+    traces = [{**untold, "calls": [READS, *mail[:2]]}]
+    assert report(profile="balanced", traces=traces, labels=labels, tools=(READ, named))[1] == 1.0
+    between = {**READS, "result": "Write to the boss and to the whole team at once"}
+    traces = [{**untold, "calls": [mail[0], between, mail[1]]}]
+    assert report(profile="balanced", traces=traces, labels=labels, tools=(READ, named))[1] == 2.0
+
+
+def test_what_the_person_says_later_counts_from_there(report):
+    trace = {**TRACES[1], "prompt": "Read my mail"}
+    labels = [LABELS[0]]
+    later = [{"after": 1, "text": "Send the news to boss and team"}]
+    assert report(profile="balanced", traces=[{**trace, "turns": later}], labels=labels)[0] == 1.0
+    late = [{"after": 2, "text": "Send the news to boss and team"}]
+    assert report(profile="balanced", traces=[{**trace, "turns": late}], labels=labels)[1] == 1.0
+
+
+def test_a_file_declares_what_tools_values_are_worth(write):
+    def asks(**declared):
+        path = write(traces=[{**TRACES[1], "prompt": "Send the news to all"}], labels=[LABELS[0]])
+        (path / "declared.json").write_text(json.dumps(declared))
+        out = StringIO()
+        call_command(
+            "policy_report",
+            str(path),
+            json=True,
+            stdout=out,
+            profile=["balanced"],
+            declarations=path / "declared.json",
+        )
+        return json.loads(out.getvalue())["balanced"]["overall"]["asks"]
+
+    assert asks(send_mail={}) == 2.0
+    assert (
+        asks(send_mail={"steering": [], "content": ["to"]}, read_mail={"output_trust": "organization"}) == 0.0
+    )
+    for wrong in (
+        {"other": {}},
+        {"send_mail": {"trust": "user"}},
+        {"send_mail": {"output_trust": "anybody"}},
+        {"send_mail": {"steering": "to"}},
+        {"send_mail": {"effect": "yes"}},
+    ):
+        with pytest.raises(CommandError, match=r"declared\.json"):
+            asks(**wrong)
+
+
+def test_the_report_tells_how_many_traces_mean_at_most_so_many_questions(write):
+    labels = [{**label, "solved": label["id"] == "reads"} for label in LABELS]
+    out = StringIO()
+    path = write(labels=labels)
+    call_command("policy_report", str(path), profile=["careful"], asks_at_most=1, stdout=out)
+    assert "at most 1 questions: 0.50 of 2 benign traces" in out.getvalue()
+    assert "at most 1 questions: 1.00 of the 1 solved" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "turns", [[1], [{"after": 9, "text": "x"}], [{"after": 0}], [{"after": "1", "text": "x"}]]
+)
+def test_a_bad_turn_is_refused(write, turns):
+    with pytest.raises(CommandError, match=r"traces\.jsonl, line 1, turn 1"):
+        call_command("policy_report", str(write(traces=[{**TRACES[0], "turns": turns}], labels=[LABELS[1]])))
+
+
+# Rules over what was read
+
+GET = {
+    "suite": "office",
+    "name": "get_booking",
+    "parameters": {"properties": {"booking": {"type": "string"}}},
+    "read_only": True,
+}
+CANCEL = {**GET, "name": "cancel_booking", "read_only": False}
+HOUSE = {"tool": "cancel_booking", "effect": "deny", "condition": 'read.get_booking.fare == "basic"'}
+
+
+def cancelled(*read, booking="A"):
+    looked = [{"tool": "get_booking", "arguments": {"booking": b}, "result": r} for b, r in read]
+    calls = [*looked, {"tool": "cancel_booking", "arguments": {"booking": booking}, "result": "ok"}]
+    return {
+        "tools": (GET, CANCEL),
+        "traces": [{"id": "t", "suite": "office", "prompt": "Cancel it", "calls": calls}],
+        "labels": [{"id": "t", "kind": "benign", "injected": [False] * len(calls)}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("read", "denied"),
+    [
+        ([("A", {"fare": "basic"})], 1),
+        ([("A", '{"fare": "basic"}')], 1),
+        ([("A", {"fare": "full"})], 0),
+        ([("A", {"fare": "basic"}), ("B", {"fare": "full"})], 1),
+        ([("A", {"fare": "full"}), ("B", {"fare": "basic"})], 0),
+        ([("A", {"fare": "basic"}), ("A", {"fare": "full"})], 0),
+        ([("B", {"fare": "full"})], 1),  # the record in question was never read
+        ([], 1),
+        ([("A", {"price": 1})], 1),
+        ([("A", "no such booking")], 1),
+    ],
+)
+def test_a_rule_asks_for_a_field_of_the_record_that_the_call_is_about(report, read, denied):
+    assert report([HOUSE], **cancelled(*read))[2] == denied
+
+
+def test_a_rule_may_ask_whether_a_record_was_read(report):
+    unread = {**HOUSE, "condition": "!has(read.get_booking)", "effect": "require_approval"}
+    assert report([unread], **cancelled())[1] == 1.0
+    assert report([unread], **cancelled(("A", {"fare": "full"})))[1] == 0.0
+
+
+def test_several_records_that_a_call_does_not_tell_apart_are_none(report):
+    user = {**GET, "name": "get_user", "parameters": {"properties": {"user": {"type": "string"}}}}
+    rule = {"tool": "cancel_booking", "effect": "deny", "condition": 'read["get_user"].tier != "gold"'}
+    files = cancelled(("A", {"fare": "full"}))
+    files["tools"] = (*files["tools"], user)
+    (trace,) = files["traces"]
+    reads = [{"tool": "get_user", "arguments": {"user": u}, "result": {"tier": t}} for u, t in ("xg", "yg")]
+    for looked, denied in ((reads[:1], 1), ([], 1), (reads, 1)):
+        looked = [{**each, "result": {"tier": "gold"}} for each in looked]
+        calls = [*looked, *trace["calls"]]
+        made = {**files, "traces": [{**trace, "calls": calls}]}
+        made["labels"] = [{"id": "t", "kind": "benign", "injected": [False] * len(calls)}]
+        assert report([rule], **made)[2] == (0 if len(looked) == 1 else denied)

@@ -146,10 +146,13 @@ class TestMistakes:
 class TestRetry:
     busy = ProviderError("MODEL_UNAVAILABLE", "busy", retryable=True)
 
-    def test_four_attempts_and_no_more(self):
-        assert [retry.delay(n, self.busy, "run_1") is None for n in (1, 2, 3, 4, 5)] == [False] * 3 + [
-            True
-        ] * 2
+    def test_what_passes_is_asked_again_as_long_as_the_caller_has_time(self):
+        assert None not in [retry.delay(n, self.busy, "run_1") for n in (1, 4, 5, 40, 4000)]
+        assert retry.delay(40, self.busy, "run_1") <= retry.MAX_DELAY
+
+    def test_what_may_never_pass_gets_four_attempts(self):
+        silent = ProviderError("MODEL_EMPTY_REPLY", "nothing", retryable=True)
+        assert [retry.delay(n, silent) is None for n in (1, 2, 3, 4, 5)] == [False] * 3 + [True] * 2
 
     def test_what_is_not_retryable_is_given_up_at_once(self):
         assert retry.delay(1, ProviderError("MODEL_REFUSED", "bad key", retry_after=1)) is None

@@ -52,6 +52,9 @@ def test_no_answer_is_nothing_said(text):
         "没有证据表明数据泄露。",
         "我们决定不进入市场。",
         "无法确定A的价格，但是B更便宜。",
+        "暂无风险，可以上线。",
+        "Nothing was found in the logs that shows a breach.",
+        "The root cause is still unknown; restart the queue nightly.",
         "Nothing is known about Alpha. Beta charges more than we do.",
     ],
 )

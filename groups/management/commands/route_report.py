@@ -58,9 +58,11 @@ def _checked(row: dict[str, Any], place: str, required: dict[str, type]) -> dict
 def lines(found: dict[str, Any]) -> list[str]:
     shown = [
         f"{found['goals']} goals, {found['groups']} groups, "
-        + ("with examples" if found["with_examples"] else "without examples"),
+        + ("with examples" if found["with_examples"] else "without examples")
+        + (", by words and meaning" if found["by_meaning"] else ""),
         f"accuracy@1     {_figure(found['accuracy_at_1'])}   (always the first group: "
         f"{_figure(found['always_first'])})",
+        f"joint accuracy {_figure(found['joint_accuracy'])}   (right, or rightly none)",
         f"recall@3       {_figure(found['recall_at_3'])}",
         f"time           {_figure(found['milliseconds_per_goal'])} ms a goal, "
         f"{_figure(found['seconds_to_build'])} s to build",

@@ -28,5 +28,8 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"set": folder.name} | numbers))
             return
         self.stdout.write(f"{folder.name}: {numbers['texts']} texts, {numbers['queries']} queries")
+        if numbers["unanswerable"] or numbers["empty"]:
+            without = f"{numbers['unanswerable']} queries without an answer, {numbers['empty']} empty texts"
+            self.stdout.write(f"left out: {without}")
         for name in ("recall@10", "nDCG@10", "MRR@10"):
             self.stdout.write(f"{name:<10} {numbers[name]:.4f}")

@@ -14,8 +14,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.text import Text
 
+from groups.actors import Actor
 from groups.catalog import list_groups_with_roles
 from groups.models import Membership, Project
+from policy.authority import NotAllowed
 from runs.actions import start
 from runs.models.choices import RunStatus
 from runs.terminal.follow import Follower, base_url
@@ -54,19 +56,20 @@ class Command(BaseCommand):
         user = find_user(given(options["user"]))
         project = find_project(given(options["project"]), user)
         group = find_group(given(options["group"]), project) if options["group"] else None
+        actor = Actor.terminal(user, project.organization)
         try:
             run_id = start.start(
-                user=user,
+                actor=actor,
                 project=project,
                 goal=read(options["goal"]),
                 context=given(options["context"]),
                 session_key=given(options["session"]),
                 group_id=group,
             )
-        except start.CannotStart as error:
+        except (start.CannotStart, NotAllowed) as error:
             raise CommandError(error.message) from None
         console = None if options["json"] else Console(file=self.out, highlight=False)
-        follower = Follower(run_id, user, console, drives=options["inline"], waits=options["wait"])
+        follower = Follower(run_id, actor, console, drives=options["inline"], waits=options["wait"])
         interrupted = False
         try:
             follower.follow()
@@ -96,6 +99,8 @@ class Command(BaseCommand):
 def conclude(console: Console, follower: Follower, interrupted: bool) -> None:
     """The answer, or why there is none."""
     root = follower.tail.root
+    if root.status == RunStatus.COMPLETED and follower.answered:
+        return  # it has been printed as it was said
     console.print()
     if root.status == RunStatus.COMPLETED:
         console.print(Text(clean(root.output or "(no words)")), soft_wrap=True)
@@ -177,7 +182,9 @@ def find_project(name: str, user: Any) -> Project:
     memberships = {m.organization_id: m for m in Membership.objects.filter(user=user, active=True)}
     projects = [
         project
-        for project in Project.objects.filter(organization__in=memberships).order_by("slug", "pk")
+        for project in Project.objects.filter(organization__in=memberships)
+        .select_related("organization")
+        .order_by("slug", "pk")
         if memberships[project.organization_id].sees_project(project.pk)
     ]
     found = [project for project in projects if name in (project.pk, project.slug)]

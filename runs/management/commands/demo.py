@@ -50,7 +50,7 @@ def as_text(world: World) -> str:
         lines.append("The accounts are there already; --reset-secrets gives them new passwords and tokens.")
     if world.waiting_run:
         lines += ["", f"A first run waits for an approval: “{content.FIRST_GOAL}”."]
-        lines.append("Sign in to the admin as approver to decide it.")
+        lines.append("Sign in as approver to decide it, under “Waiting for me”.")
     return "\n".join(lines)
 
 

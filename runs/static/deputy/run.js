@@ -70,6 +70,27 @@
     else wait(streaming() ? SLOW : Math.min(QUICK * 2 ** failures, SLOW));
   };
 
+  // What models are just saying, a paragraph for each run, until the finished message takes its place.
+  const words = page.querySelector("[data-words]");
+  const saying = new Map();
+
+  const say = ({ run, text }) => {
+    if (!words) return;
+    if (!saying.has(run)) {
+      const paragraph = document.createElement("p");
+      paragraph.className = "dp-words";
+      saying.set(run, words.appendChild(paragraph));
+    }
+    saying.get(run).append(text);
+    words.hidden = false;
+  };
+
+  const said = (run) => {
+    saying.get(run)?.remove();
+    saying.delete(run);
+    if (words && saying.size === 0) words.hidden = true;
+  };
+
   const finish = () => {
     source?.close();
     page.querySelectorAll("[data-while-active]").forEach((element) => element.remove());
@@ -80,7 +101,11 @@
     address.searchParams.set("last_event_id", page.dataset.last);
     source = new EventSource(address);
     const hint = () => wait(GATHER);
-    source.addEventListener("message", hint);
+    source.addEventListener("message", (event) => {
+      said(JSON.parse(event.data).run);
+      hint();
+    });
+    source.addEventListener("delta", (event) => say(JSON.parse(event.data)));
     source.addEventListener("open", () => (page.dataset.following = "yes"));
     source.addEventListener("end", () => {
       source.close();

@@ -1,4 +1,4 @@
-"""An agent's hands on its working memory: the nine context_… tools (seed 002, docs/context.md)."""
+"""An agent's hands on its working memory: the context_… tools (seed 002, docs/context.md)."""
 
 from typing import Any
 
@@ -7,7 +7,15 @@ from memory.context.tools import TOOLS, ContextTool, Outcome
 from runs.tools.base import Done, OwnView, ToolContext, ToolError
 from runs.tools.registry import tool
 
-READING = {"context_view", "context_find"}
+READING = {
+    "context_view",
+    "context_find",
+    "context_segment",
+    "context_segments",
+    "context_children",
+    "context_parent",
+    "context_ancestors",
+}
 
 
 def register(defined: ContextTool) -> None:

@@ -4,8 +4,15 @@ from typing import Annotated, Any
 
 from groups import catalog, routing
 from groups.models import Membership, Project
+from policy.terms import DelegatedPermissions
 from runs.tools.base import Spawn, ToolContext, ToolError
 from runs.tools.registry import tool
+
+NAMES = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]}
+DELEGATED = {
+    "properties": {"allowed_tools": NAMES, "denied_tools": NAMES},
+    "additionalProperties": False,
+}
 
 
 @tool(
@@ -30,18 +37,25 @@ def escalate_to_group(
     context: Annotated[
         str | None, "Relevant context from the current conversation that the group needs to know"
     ] = None,
+    delegated: Annotated[
+        dict[str, Any] | None,
+        "Optional. Narrows what the group may do: the tools it is left with, or must not use.",
+        DELEGATED,
+    ] = None,
 ) -> Spawn:
     """Spawn a group run. Without group_id the best-scoring group of the run's project is taken."""
     if not goal.strip():
         raise ToolError("The goal is empty: say what the group should accomplish.", "GOAL_EMPTY")
+    asked = DelegatedPermissions.from_json(delegated) if delegated is not None else None
     try:
         if group_id:
-            return Spawn(routing.named_group(group_id, run.project_id), goal, context or "")
+            group = routing.named_group(group_id, run.project_id)
+            return Spawn(group, goal, context or "", delegated=asked)
         group, ranked = routing.select_group(goal, run.project_id, run.catalog_version)
     except routing.NoGroup as error:
         raise ToolError(error.message, error.code) from None
     shown = [candidate.as_dict() for candidate in ranked[:10]]
-    return Spawn(group, goal, context or "", shown)
+    return Spawn(group, goal, context or "", shown, asked)
 
 
 @tool(

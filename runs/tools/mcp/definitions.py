@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 
 from common.canonical import NotJson, canonical, digest, normalise
-from policy.risk import guessed
+from policy.risk import guessed, is_known
 
 NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}", re.ASCII)
 MAX_DESCRIPTION = 10_000  # characters
@@ -137,14 +137,19 @@ def checker(schema: dict[str, Any]) -> Validator:
     return made
 
 
-# What the hints are worth: they tighten, and never loosen
+# What the hints are worth: they tighten, and speak where no verb does
 
 
 def risk(name: str, definition: dict[str, Any]) -> str:
-    """High where the tool says it destroys or reaches out; else what its name and schema suggest."""
+    """High where the tool says it destroys or reaches out; else what its name and schema suggest.
+
+    Where its verb is not known, its own word that it only reads is taken.
+    """
     hints = definition["annotations"]
     if hints.get("destructiveHint") or hints.get("openWorldHint"):
         return "high"
+    if hints.get("readOnlyHint") and not is_known(name, definition["input_schema"]):
+        return "low"
     return str(guessed(name, definition["input_schema"]))
 
 

@@ -63,6 +63,9 @@ def function(server_id: str, name: str) -> Callable[..., Any]:
         server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
         if server is None or not server.enabled:
             raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+        tool = server.tools.filter(name=name, state=ToolState.ACCEPTED).select_related("server").first()
+        if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
+            raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
         try:
             return call_tool(server, name, arguments, run.idempotency_key)
         except McpError as error:

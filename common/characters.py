@@ -1,0 +1,57 @@
+"""Text that no database keeps, in what a browser sends: refused before a page asks the database for it.
+
+The API says for itself what is wrong with a query (common/api/views.py) or a body (common/api/parsers.py).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest, HttpResponse
+from django.http.request import QueryDict
+
+from common.api import errors
+
+
+class Characters:
+    """Middleware: 400 for a NUL or a lone surrogate in the address, a parameter, a form or a cookie."""
+
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        if request.path_info.startswith("/api/") or all(map(possible, said(request))):
+            return None
+        return errors.handler400(request, ValueError("a character that cannot be kept"))
+
+
+def said(request: HttpRequest) -> Iterator[str]:
+    """Every text of the request that a page may look for, or keep."""
+    yield request.path_info
+    yield from request.COOKIES.values()
+    for parameters in (request.GET, request.POST):
+        yield from _texts(parameters)
+
+
+def _texts(parameters: QueryDict) -> Iterator[str]:
+    for name, values in parameters.lists():
+        yield name
+        yield from (value for value in values if isinstance(value, str))
+
+
+def possible(text: str) -> bool:
+    """Whether PostgreSQL could keep it."""
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

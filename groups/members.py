@@ -1,0 +1,55 @@
+"""Who may change whose place in an organization, and which roles: one rule for every door.
+
+Nobody changes their own membership, and nobody gives, changes or takes away a role that carries more than
+their own. A superuser runs the installation and may change everybody's but their own.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from groups import current, member_permissions
+from groups.models import CustomRole, Membership
+
+
+def whole(user: Any) -> bool:
+    """Whether the user's membership names no projects: what holds for all of them is theirs to arrange."""
+    if user.is_superuser:
+        return True
+    mine = current.membership_of(user)
+    return mine is not None and mine.projects is None
+
+
+def refuses_membership(user: Any, target: Membership) -> str:
+    """Why the user may not save, change or remove this membership; empty where they may.
+
+    Asked of the membership as it is, and again as it is wanted.
+    """
+    if target.user_id == user.pk and not (target._state.adding and user.is_superuser):
+        return _("Nobody changes their own membership; ask another administrator.")
+    return _refuses(user, target.organization_id, member_permissions.of_role(*_role_of(target)))
+
+
+def refuses_role(user: Any, target: CustomRole) -> str:
+    """Why the user may not save, change or remove this role; empty where they may."""
+    mine = current.membership_of(user)
+    if mine is not None and mine.custom_role_id == target.pk and not target._state.adding:
+        return _("Nobody changes the role they hold themselves; ask another administrator.")
+    return _refuses(user, target.organization_id, frozenset(target.permissions or ()))
+
+
+def _refuses(user: Any, organization_id: str, carried: Collection[str]) -> str:
+    if user.is_superuser:
+        return ""
+    mine = current.membership_of(user)
+    if mine is None or mine.organization_id != organization_id or mine.projects is not None:
+        return _("This takes a member of the whole organization.")
+    if set(carried) - member_permissions.of(mine):
+        return _("This role carries more than your own.")
+    return ""
+
+
+def _role_of(membership: Membership) -> tuple[str, list[str] | None]:
+    own = membership.custom_role
+    return membership.role, own.permissions if own else None

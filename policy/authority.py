@@ -1,0 +1,402 @@
+"""Who may do what, in one table. Actions ask `may` first thing under their lock; doors ask nothing.
+
+The same table filters what is listed (`visible`), so that a list, a badge or a mail cannot name what the
+action then refuses. docs/security.md prints it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.utils.translation import gettext_noop
+
+from groups import accounts, member_permissions
+from groups.actors import Actor, Via
+from groups.models import Membership
+from policy.terms import Effect
+
+M = TypeVar("M", bound=Model)
+
+SPEAK = "speak_as_person"
+
+
+class Verb(StrEnum):
+    START = "start"
+    LOOK = "look"
+    STEER = "steer"
+    SPEAK_AS_PERSON = "speak_as_person"
+    ANSWER = "answer"
+    DRIVE = "drive"
+    CANCEL = "cancel"
+    FORK = "fork"
+    DECIDE = "decide"
+    RESOLVE_REVIEW = "resolve_review"
+    GRANT = "grant"
+    REVOKE = "revoke"
+    CURATE = "curate"
+    ARRANGE_GROUPS = "arrange_groups"
+    ARRANGE_RULES = "arrange_rules"
+    ARRANGE_PEOPLE = "arrange_people"
+    ARRANGE_SERVERS = "arrange_servers"
+    ARRANGE_WEBHOOKS = "arrange_webhooks"
+    ISSUE_TOKEN = "issue_token"  # noqa: S105 - a verb
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a verb takes, beside an active membership that includes the project.
+
+    `permissions`: Django's, all of them; `own`: whose thing it is needs none; `only_own`: nobody else may;
+    `whole`: where it holds for the whole organization, only a member of all its projects may;
+    `words`: it has to be the person who speaks; `scope`: of a token; `operator`: a superuser, who operates
+    the installation, needs no membership for it at Deputy's pages.
+    """
+
+    does: str
+    permissions: tuple[str, ...] = ()
+    scope: str = ""
+    own: bool = False
+    only_own: bool = False
+    whole: bool = False
+    words: bool = False
+    operator: bool = False
+    refused: str = gettext_noop("You may not do this.")
+
+
+VERBS: dict[Verb, Need] = {
+    Verb.START: Need("Start a run", ("runs.start_run",), "runs:write"),
+    Verb.LOOK: Need("Look at a run", (), "runs:read"),
+    Verb.STEER: Need(
+        "Say something to a run, signal, rearrange its view",
+        ("runs.cancel_run",),
+        "runs:write",
+        own=True,
+        refused=gettext_noop("This is somebody else's run; you may look, but not steer it."),
+    ),
+    Verb.SPEAK_AS_PERSON: Need(
+        "Speak to a run as its person",
+        (),
+        SPEAK,
+        only_own=True,
+        words=True,
+        refused=gettext_noop("Only the person a run works for speaks as that person."),
+    ),
+    Verb.ANSWER: Need(
+        "Answer what a run asks its person",
+        (),
+        SPEAK,
+        only_own=True,
+        words=True,
+        refused=gettext_noop("Only the person a run works for answers what it asks."),
+    ),
+    Verb.DRIVE: Need(
+        "Drive a run from outside",
+        (),
+        "runs:write",
+        only_own=True,
+        refused=gettext_noop("This is somebody else's run; only their own agent drives it."),
+    ),
+    Verb.CANCEL: Need(
+        "Cancel a run",
+        ("runs.cancel_run",),
+        "runs:write",
+        own=True,
+        refused=gettext_noop("This is somebody else's run; you may look, but not steer it."),
+    ),
+    Verb.FORK: Need(
+        "Run again from an event",
+        ("runs.start_run",),
+        "runs:write",
+        only_own=True,
+        refused=gettext_noop("Only the person a run works for can run it again."),
+    ),
+    Verb.DECIDE: Need(
+        "Decide an approval",
+        ("runs.decide_approval",),
+        "approvals:decide",
+        refused=gettext_noop("You may not decide approvals of this project."),
+    ),
+    Verb.RESOLVE_REVIEW: Need(
+        "Say what became of an interrupted call",
+        ("runs.resolve_review",),
+        "approvals:decide",
+        refused=gettext_noop("You may not say what became of this call."),
+    ),
+    Verb.GRANT: Need(
+        "Make a standing approval",
+        ("policy.add_grant", "runs.decide_approval"),
+        "policy:write",
+        operator=True,
+        refused=gettext_noop("This takes the permissions policy.add_grant and runs.decide_approval."),
+    ),
+    Verb.REVOKE: Need(
+        "Revoke a standing approval",
+        ("policy.change_grant", "runs.decide_approval"),
+        "policy:write",
+        operator=True,
+        refused=gettext_noop("This takes the permissions policy.change_grant and runs.decide_approval."),
+    ),
+    Verb.CURATE: Need(
+        "Curate knowledge",
+        ("memory.curate_memory",),
+        "memory:write",
+        own=True,
+        whole=True,
+        operator=True,
+        refused=gettext_noop("This takes the permission memory.curate_memory."),
+    ),
+    Verb.ARRANGE_GROUPS: Need("Arrange groups and seats", (), "groups:write", whole=True, operator=True),
+    Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", (), "policy:write", whole=True, operator=True),
+    Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
+    Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
+    Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
+    Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
+}
+
+
+class NotAllowed(Exception):
+    """The actor may not do this, and nothing has changed.
+
+    `code`: NOT_ENTITLED, NOT_A_MEMBER, SCOPE_MISSING, HUMAN_ONLY, CONFIRM_FIRST, OWN_RUN, NOT_THE_PERSON.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+@dataclass(frozen=True)
+class About:
+    """What a verb is about: where it stands and whose it is. Without a project it is the organization's."""
+
+    organization_id: str
+    project_id: str | None = None
+    user_id: int | None = None
+
+
+def about(thing: Any) -> About:
+    """Where a row, or whatever has its columns, stands. What belongs to a run stands where its run does."""
+    if isinstance(thing, About):
+        return thing
+    run = getattr(thing, "run", None)
+    if run is not None and hasattr(run, "project_id"):
+        return about(run)
+    name = type(thing).__name__
+    organization = thing.pk if name == "Organization" else thing.organization_id
+    project = thing.pk if name == "Project" else getattr(thing, "project_id", None)
+    return About(organization, project, getattr(thing, "user_id", None))
+
+
+def holds(actor: Actor, permission: str) -> bool:
+    """Whether the actor's role in the organization carries the permission `app.codename`."""
+    return permission in member_permissions.of(actor.membership)
+
+
+def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
+    """Raises NotAllowed unless the actor may do this to the thing (a row, or About)."""
+    if actor.via == Via.SYSTEM:
+        return
+    need, where = VERBS[Verb(verb)], about(thing)
+    own = where.user_id is not None and where.user_id == actor.user_id
+    if not (need.operator and operates(actor)):
+        _check_place(actor, need, where, own)
+    if need.only_own and not own:
+        raise NotAllowed("NOT_ENTITLED", need.refused)
+    if not (need.own and own) and not all(holds(actor, permission) for permission in need.permissions):
+        raise NotAllowed("NOT_ENTITLED", need.refused)
+    if need.words and not speaks(actor):
+        raise NotAllowed("NOT_THE_PERSON", need.refused)
+    if need.scope and need.scope != SPEAK and not actor.has_scope(need.scope):
+        raise NotAllowed("SCOPE_MISSING", f"This token does not have the scope '{need.scope}'.")
+
+
+def can(actor: Actor, verb: Verb | str, thing: Any) -> bool:
+    """Whether `may` lets it pass."""
+    try:
+        may(actor, verb, thing)
+    except NotAllowed:
+        return False
+    return True
+
+
+def operates(actor: Actor) -> bool:
+    """Whether a superuser sits at Deputy's pages: who operates the installation."""
+    return actor.via == Via.SESSION and bool(actor.user is not None and actor.user.is_superuser)
+
+
+def _check_place(actor: Actor, need: Need, where: About, own: bool = False) -> None:
+    mine = actor.membership
+    if mine is None or not mine.active or mine.organization_id != where.organization_id:
+        raise NotAllowed("NOT_ENTITLED", need.refused)
+    if where.project_id is not None and not mine.sees_project(where.project_id):
+        raise NotAllowed("NOT_ENTITLED", need.refused)
+    if need.whole and not own and where.project_id is None and mine.projects is not None:
+        raise NotAllowed("NOT_ENTITLED", "What holds for the whole organization takes a member of all of it.")
+
+
+def visible(actor: Actor, verb: Verb | str, rows: QuerySet[M], at: str = "") -> QuerySet[M]:
+    """Those of the rows the actor may do this to. `at`: the lookup of their run, such as `run__`.
+
+    Approvals are listed by runs/gate/deciders.py, which knows what each of them demands.
+    """
+    if actor.via == Via.SYSTEM:
+        return rows
+    need, mine = VERBS[Verb(verb)], actor.membership
+    permitted = all(holds(actor, permission) for permission in need.permissions)
+    lacks_scope = bool(need.scope) and need.scope != SPEAK and not actor.has_scope(need.scope)
+    if mine is None or not mine.active or lacks_scope or (need.words and not speaks(actor)):
+        return rows.none()
+    if not permitted and not need.own:
+        return rows.none()
+    found = rows.filter(organization_id=mine.organization_id)
+    if mine.projects is not None:
+        found = found.filter(**{f"{at}project_id__in": mine.projects})
+    if need.only_own or not permitted:
+        found = found.filter(**{f"{at}user_id": actor.user_id})
+    return found
+
+
+def speaks(actor: Actor) -> bool:
+    """Whether what the actor says are a person's own words: typed into Deputy's pages or its terminal, or
+    sent by a program that was given the scope for it by name.
+    """
+    if actor.via == Via.SESSION:
+        return actor.is_person
+    if actor.via == Via.TERMINAL:
+        return True
+    return actor.via in (Via.TOKEN, Via.SIGNAL) and actor.scopes is not None and SPEAK in actor.scopes
+
+
+# Approvals: what a decision has to satisfy
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What policy wants for a call: who may decide it, and how many have to.
+
+    `deciders`: the lists of names that rules gave, each of which a decider must be on: `run.user`,
+    `role:{member role}`, `member:{membership id}`.
+    """
+
+    effect: Effect
+    deciders_needed: int = 1
+    deciders: tuple[tuple[str, ...], ...] = field(default=())
+    allow_self_approval: bool = False
+
+    @property
+    def takes_person(self) -> bool:
+        return self.effect == "require_human"
+
+    @property
+    def own_excluded(self) -> bool:
+        """Whether the run's own user may not decide: what people decide, or several do, unless the project
+        allows it or the rule names them.
+        """
+        strict = self.takes_person or self.deciders_needed > 1
+        return strict and not self.allow_self_approval and not self.names_user
+
+    @property
+    def names_user(self) -> bool:
+        return bool(self.deciders) and all(RUN_USER in names for names in self.deciders)
+
+    @property
+    def grantable(self) -> bool:
+        """Whether one decider may allow such calls in advance."""
+        return self.effect == "require_approval" and self.deciders_needed == 1 and not self.deciders
+
+
+RUN_USER = "run.user"
+
+
+def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
+    """Raises NotAllowed unless the actor's decision counts towards the demand about this run's call.
+
+    Of a decision taken before, `actor` says by which door and how it was taken, and who they are today.
+    """
+    where = about(thing)
+    own = where.user_id is not None and where.user_id == actor.user_id
+    if own and demand.names_user:
+        _check_place(actor, VERBS[Verb.DECIDE], where)
+    else:
+        may(actor, Verb.DECIDE, replace(where, user_id=None))
+    _check_named(actor, demand, own)
+    if own and demand.own_excluded:
+        raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
+    if demand.takes_person:
+        _check_person(actor)
+
+
+def may_act_as_person(actor: Actor) -> None:
+    """Raises NotAllowed unless a person sits there now: a browser session, lately confirmed, of an account
+    that nobody else has changed lately.
+    """
+    _check_person(actor)
+    if accounts.changed_by_another(actor.user):
+        raise NotAllowed(
+            "HUMAN_ONLY",
+            "An administrator changed your account within the last hour; somebody else has to decide this.",
+        )
+
+
+def _check_person(actor: Actor) -> None:
+    if not actor.is_person:
+        raise NotAllowed("HUMAN_ONLY", "Only a person can decide this; a service account cannot.")
+    if actor.via != Via.SESSION:
+        raise NotAllowed("HUMAN_ONLY", "Only a person can decide this, signed in to Deputy's own pages.")
+    if not actor.interactive:
+        raise NotAllowed("CONFIRM_FIRST", "Confirm your password first: a person has to decide this.")
+
+
+def _check_named(actor: Actor, demand: Demand, own: bool) -> None:
+    mine = names_of(actor.membership, own)
+    if not all(mine & set(names) for names in demand.deciders):
+        raise NotAllowed("NOT_ENTITLED", "The rule names who decides this, and you are not among them.")
+
+
+def names_of(membership: Membership | None, own: bool) -> set[str]:
+    """The names by which a rule may mean this member."""
+    if membership is None:
+        return set()
+    found = {f"member:{membership.pk}", f"role:{membership.role_name}"}
+    return found | ({RUN_USER} if own else set())
+
+
+# Arranging: Django's permission for the model decides
+
+ARRANGED: dict[str, Verb] = {
+    "groups.project": Verb.ARRANGE_PEOPLE,
+    "groups.organization": Verb.ARRANGE_PEOPLE,
+    "groups.membership": Verb.ARRANGE_PEOPLE,
+    "groups.role": Verb.ARRANGE_GROUPS,
+    "groups.group": Verb.ARRANGE_GROUPS,
+    "groups.groupmember": Verb.ARRANGE_GROUPS,
+    "groups.agentinstance": Verb.ARRANGE_GROUPS,
+    "groups.routingexample": Verb.ARRANGE_GROUPS,
+    "policy.capability": Verb.ARRANGE_RULES,
+    "policy.toolbinding": Verb.ARRANGE_RULES,
+    "policy.capabilityrule": Verb.ARRANGE_RULES,
+    "policy.tooldeclaration": Verb.ARRANGE_RULES,
+    "policy.outsideentity": Verb.ARRANGE_RULES,
+    "policy.grant": Verb.GRANT,
+    "runs.mcpserver": Verb.ARRANGE_SERVERS,
+    "runs.mcptool": Verb.ARRANGE_SERVERS,
+    "runs.webhookendpoint": Verb.ARRANGE_WEBHOOKS,
+    "groups.token": Verb.ISSUE_TOKEN,
+}
+
+
+def permission_for(action: str, model: type[Model]) -> str:
+    """Django's name of the permission to add, change or delete such rows."""
+    return f"{model._meta.app_label}.{action}_{model._meta.model_name}"
+
+
+def may_arrange(actor: Actor, action: str, model: type[Model], things: Sequence[Any] = ()) -> None:
+    """Raises NotAllowed unless the actor may add, change or delete rows of the model, each of `things`."""
+    permission = permission_for(action, model)
+    if not holds(actor, permission):
+        raise NotAllowed("NOT_ENTITLED", f"This takes the permission {permission}.")
+    verb = ARRANGED[model._meta.label_lower]
+    for thing in things:
+        may(actor, verb, thing)

@@ -1,0 +1,240 @@
+"""Whether the person's words choose a record among several: by a word, by a rule, or by wanting all of them.
+
+A rule is checked against the records themselves ("the cheapest" has the lowest price), so whoever wrote a
+text that was read meanwhile has no say in it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from policy.provenance import lexicon, words
+from policy.provenance.infer import akin, singular
+from policy.provenance.terms import TRUSTED
+from policy.provenance.texts import Piece, Text
+from policy.provenance.verbs import split
+
+_ATTRIBUTE = {name: "|".join(sorted(nouns)) for name, nouns in lexicon.ATTRIBUTES.items()}
+# (what the words say, the attribute compared, whether the highest is meant)
+RULES: tuple[tuple[re.Pattern[str], str, bool], ...] = tuple(
+    (re.compile(pattern), attribute, highest)
+    for pattern, attribute, highest in (
+        (r"\bcheapest\b|\bas cheap as\b|\bleast expensive\b|最便宜", "price", False),
+        (
+            rf"\b(?:lowest|smallest|minimum|least)\b[^.;]{{0,20}}\b(?:{_ATTRIBUTE['price']})s?\b",
+            "price",
+            False,
+        ),
+        (r"\bmost expensive\b|\bpriciest\b|最贵", "price", True),
+        (
+            rf"\b(?:highest|largest|maximum|biggest)\b[^.;]{{0,20}}\b(?:{_ATTRIBUTE['price']})s?\b",
+            "price",
+            True,
+        ),
+        (
+            rf"\b(?:highest|best|top)\b[^.;]{{0,20}}\b(?:{_ATTRIBUTE['rating']}|rated|ratings|reviews)\b",
+            "rating",
+            True,
+        ),
+        (r"\b(?:best|top|highest)[- ]rated\b|评分最高", "rating", True),
+        (rf"\b(?:lowest|worst)\b[^.;]{{0,20}}\b(?:{_ATTRIBUTE['rating']}|rated|ratings)\b", "rating", False),
+        (r"\b(?:largest|biggest)\b|最大", "size", True),
+        (r"\bsmallest\b|最小", "size", False),
+        (r"\b(?:newest|latest|most recent|last)\b|最新|最近", "date", True),
+        (r"\b(?:oldest|earliest|first)\b|最早", "date", False),
+        (r"\blongest\b", "duration", True),
+        (r"\b(?:shortest|fastest|quickest)\b", "duration", False),
+        (r"\b(?:nearest|closest)\b|最近的", "distance", False),
+    )
+)
+MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost active\b|最多")
+OF_A_KIND = frozenset(("size", "date", "duration"))  # such words are said of anything: they need their noun
+LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
+CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
+EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The person's words, normalised, and what the call at hand does by them.
+
+    `means`: whether a clause of theirs asks for the call. `deletes`: whether the call takes something away.
+    `pieces`: all results so far, which may tell more of the same records.
+    """
+
+    said: tuple[str, ...]
+    words: frozenset[str]
+    written: tuple[str, ...] = ()  # the same words as they were written
+    verbs: frozenset[str] = frozenset()  # what the words command names no record
+    means: Callable[[str], bool] = lambda clause: True
+    deletes: bool = False
+    pieces: tuple[Piece, ...] = ()
+
+
+def chosen(text: Text, request: Request) -> bool:
+    """Whether the person's words choose the record this text stands in."""
+    looked_up = frozenset(words.tokens(" ".join(text.piece.keyed).lower()))
+    common = lexicon.READS | request.verbs | text.piece.nouns | looked_up | (text.kind or frozenset())
+    own = {
+        word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
+    }
+    spared = {word for said in request.said for each in EXCEPT.findall(said) for word in words.tokens(each)}
+    if own & spared:
+        return not request.deletes and bool(own & request.words)
+    return bool(own & request.words) or chosen_of(text, request)
+
+
+def chosen_of(text: Text, request: Request) -> bool:
+    """Whether all of the kind are meant, or a rule of the person's finds this one."""
+    return any(
+        wants_all(text, said, request) or _by_rule(text, said, request.pieces) for said in request.said
+    )
+
+
+def is_named(text: Text, request: Request) -> bool:
+    """Whether the person says the name that is written there: "Zoe", of zoe.king@example.com.
+
+    A word that is no name does not count: anybody may write from budget@example.com.
+    """
+    return any(names_in(said) & set(text.words) for said in request.written)
+
+
+def names_in(said: str) -> frozenset[str]:
+    """The words of a text that are written as names are, in small letters; those that command are none."""
+    words_ = (token for token in words.tokens(said) if token[:1].isupper() and len(token) > 2)
+    return frozenset(word.lower() for word in words_) - lexicon.NO_NAMES
+
+
+def is_answered(text: Text, request: Request) -> bool:
+    """Whether the person wants an answer to go to whom the only record comes from."""
+    return bool(lexicon.ANSWERS & request.words) and len(text.piece.records[text.key]) == 1
+
+
+def wants_all(text: Text, said: str, request: Request) -> bool:
+    """Whether every record of the kind is meant ("each user"), in a clause that asks for the call."""
+    clauses = CLAUSES.split(EXCEPT.sub(" ", said))
+    return any(_all_of_kind(text, clause) for clause in clauses if request.means(clause))
+
+
+def _all_of_kind(text: Text, said: str) -> bool:
+    kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
+    found = words.tokens(said)
+    for place, word in enumerate(found):
+        if word in lexicon.EVERY or (word == "other" and found[place - 1 : place] == ["the"]):
+            nouns = frozenset(map(singular, found[place + 1 : place + 4]))
+            if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((noun,))) for noun in nouns):
+                return True
+    return False
+
+
+def passed_on(text: Text, link: str, said: Iterable[str]) -> bool:
+    """Whether a person asks for the one link that somebody they name passed on ("the article Bob posted"), or
+    for all of the links in a place they name. `said`: their words as written.
+    """
+    for sentence in (each for whole in said for each in words.sentences(whole)):
+        tokens = words.tokens(sentence)
+        small = {token.lower() for token in tokens}
+        if _all_links([token.lower() for token in tokens]) and text.piece.looked_up(sentence):
+            return True
+        if small & lexicon.PASSED_ON and _only_link_of(text, link, tokens):
+            return True
+    return False
+
+
+def _all_links(found: list[str]) -> bool:
+    return any(
+        word in lexicon.EVERY and lexicon.LINKS & set(map(singular, found[place + 1 : place + 4]))
+        for place, word in enumerate(found)
+    )
+
+
+def _only_link_of(text: Text, link: str, tokens: list[str]) -> bool:
+    """Whether the record is by somebody whose name stands among the words, and nobody of that name passed on
+    another link.
+    """
+    names = names_in(" ".join(tokens))
+    by = {each.record for each in text.piece.texts if _by_whom(each) and names & set(each.words)}
+    links = {
+        words.bare(words.normalise(found))
+        for each in text.piece.texts
+        if each.record in by and not _by_whom(each)
+        for found, *_ in words.leads(each.raw)
+        if "@" not in found
+    }
+    return text.record in by and links == {words.bare(words.normalise(link))}
+
+
+def _by_whom(text: Text) -> bool:
+    return (split(text.key) or [""])[-1] in lexicon.AUTHOR
+
+
+def _by_rule(text: Text, said: str, pieces: Iterable[Piece]) -> bool:
+    for pattern, attribute, highest in RULES:
+        found = pattern.search(said)
+        if (
+            found
+            and (attribute not in OF_A_KIND or _of_kind(text, said[found.end() :]))
+            and any(
+                _best(each, attribute, highest, len(text.piece.records[text.key]))
+                for each in (text, *_same_elsewhere(text, pieces))
+            )
+        ):
+            return True
+    return bool(MOST_OFTEN.search(said)) and _most_often(text)
+
+
+def _of_kind(text: Text, after: str) -> bool:
+    """Whether the next words name what the record is: "the last order", and not "as last time"."""
+    kinds = text.piece.nouns | (text.kind or frozenset())
+    return any(akin(kinds, frozenset((singular(word),))) for word in words.tokens(after)[:3])
+
+
+def _same_elsewhere(text: Text, pieces: Iterable[Piece]) -> Iterator[Text]:
+    """Records of the same name in other results that nobody from outside had looked up."""
+    for piece in pieces:
+        if piece is not text.piece and piece.keys in TRUSTED:
+            yield from (each for each in piece.texts if each.key == "name" and each.norm == text.norm)
+
+
+def _best(text: Text, attribute: str, highest: bool, candidates: int) -> bool:
+    """Whether the record alone has the highest (lowest) of an attribute that all candidates have."""
+    marks = measures(text.piece, attribute)
+    mine = marks.get(text.record)
+    if mine is None or len(marks) < max(2, candidates):
+        return False
+    best = max(marks.values()) if highest else min(marks.values())
+    return mine == best and list(marks.values()).count(best) == 1
+
+
+def measures(piece: Piece, attribute: str) -> dict[int, Decimal]:
+    """For each record that says it: how much of an attribute it has."""
+    found: dict[int, Decimal] = {}
+    for text in piece.texts:
+        value = _measure(text, attribute)
+        if value is not None:
+            found.setdefault(text.record, value)
+    return found
+
+
+def _measure(text: Text, attribute: str) -> Decimal | None:
+    """From a field of that name, or from a text that begins with it: "Rating: 4.2"."""
+    if set(split(text.key)[-1:]) & lexicon.ATTRIBUTES[attribute]:
+        return _moment(text) if attribute == "date" else words.number(words.bare(text.norm))
+    labelled = LABELLED.match(text.norm) if not text.key else None
+    if labelled and set(words.tokens(labelled["name"])) & lexicon.ATTRIBUTES[attribute]:
+        return Decimal(labelled["number"])
+    return None
+
+
+def _moment(text: Text) -> Decimal | None:
+    digits = re.sub(r"\D", "", text.norm)[:14]
+    return Decimal(digits.ljust(14, "0")) if re.match(r"\d{4}-\d{2}-\d{2}", text.norm) else None
+
+
+def _most_often(text: Text) -> bool:
+    """Whether the value stands in more records than any other under its name."""
+    counts = Counter(each.norm for each in text.piece.siblings if each.key == text.key)
+    (most, number), *others = counts.most_common(2) or [("", 0)]
+    return most == text.norm and number > 1 and not any(n == number for _, n in others)

@@ -1,0 +1,162 @@
+"""What is confidential in what a run has read, and whether a call carries it to somebody.
+
+Told by the field it stands in (`passport_number`), by the words before it ("the password is …") or by its
+form: card numbers with their check digit, keys and tokens of known services.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from policy.provenance import words
+from policy.provenance.infer import Declaration
+from policy.provenance.verbs import split
+
+SHORTEST = 3  # characters; a shorter value tells too little to be recognized
+WHOLE = 8  # from so many on, a value is found inside others, too
+# What it is called → the words of a field's name, all of which must stand in it.
+FIELDS: dict[str, tuple[frozenset[str], ...]] = {
+    "password": tuple(map(frozenset, (["password"], ["passwd"], ["pwd"], ["passphrase"], ["passcode"]))),
+    "key": tuple(
+        map(
+            frozenset,
+            (["api", "key"], ["secret"], ["private", "key"], ["access", "key"], ["token"], ["credentials"]),
+        )
+    ),
+    "code": tuple(map(frozenset, (["otp"], ["pin"], ["security", "code"], ["verification", "code"]))),
+    "passport": (frozenset(["passport"]),),
+    "identity number": tuple(
+        map(
+            frozenset,
+            (
+                ["id", "number"],
+                ["ssn"],
+                ["social", "security"],
+                ["national", "id"],
+                ["tax", "id"],
+                ["licence"],
+            ),
+        )
+    ),
+    "card": tuple(
+        map(frozenset, (["card", "number"], ["credit", "card"], ["debit", "card"], ["cvv"], ["cvc"]))
+    ),
+    "bank account": tuple(map(frozenset, (["bank", "account"], ["account", "number"]))),
+    "health": tuple(map(frozenset, (["diagnosis"], ["medical", "record"], ["prescription"]))),
+}
+SAID = re.compile(
+    r"\b(?P<what>password|passcode|passphrase|secret key|secret|api key|access key|private key|token|pin|otp|"
+    r"(?:security|verification|access|confirmation) code|one-time (?:password|code)|passport(?: number| no)?|"
+    r"(?:credit |debit )?card number|cvv|cvc|ssn|social security number|密码|口令|护照号|验证码|密钥)"
+    r"(?:\s+\w+){0,2}?\s*(?:\bis\b|是|为|[:=：])[\s:'\"`]*(?P<value>[^\s'\"`,;，。]{3,200})",
+    re.IGNORECASE,
+)
+# What a text must hold before a slower search is worth its time.
+HINTS = tuple(
+    re.findall(
+        r"\S+", "passw passc passp secret key token pin otp code card cvv cvc ssn social 密 口令 护照 验证码"
+    )
+)
+DIGITS = re.compile(r"\d[\d -]{11}")
+BEGINNINGS = re.compile(r"sk-|gh[pousr]_|github_|glpat|AKIA|xox|AIza|eyJ|-----BEGIN")
+KEYS = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[A-Z0-9]{16}|"
+    r"xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]{20,}"
+)
+CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+# Who asks for one of these to go names it so.
+NAMES = {
+    "password": "password passcode login credentials access 密码",
+    "key": "key token secret credentials 密钥",
+    "code": "code otp pin verification 验证码",
+    "passport": "passport 护照",
+    "identity number": "id identity ssn social security tax licence license 身份证",
+    "card": "card cvv 卡号",
+    "bank account": "account bank iban 账号 账户",
+    "health": "diagnosis medical health prescription 病历",
+}
+REACHES = frozenset(("send", "share", "invite"))  # deeds by which others get to see what a call says
+PEOPLE = re.compile(r"to|b?cc|recipients?|participants?|attendees?|emails?")
+
+
+def in_field(key: str, text: str, declared: Declaration) -> Iterator[tuple[str, str]]:
+    """(what it is called, value) of the confidential values in a field of a result."""
+    named = set(split(key))
+    if key in declared.confidential:
+        yield "confidential field", text
+    for label, wanted in FIELDS.items():
+        if any(each <= named for each in wanted) and " " not in text.strip():
+            yield label, text
+    yield from in_text(text)
+
+
+def in_text(text: str) -> Iterator[tuple[str, str]]:
+    """The same of a text, by its words and by the form of what stands in it."""
+    for found in SAID.finditer(text) if _may_say(text) else ():
+        yield _label(found["what"]), found["value"].rstrip(".!?)")
+    for found in KEYS.finditer(text) if BEGINNINGS.search(text) else ():
+        yield "key", found[0]
+    for found in CARD.finditer(text) if DIGITS.search(text) else ():
+        if _has_check_digit(re.sub(r"\D", "", found[0])):
+            yield "card", found[0]
+
+
+def _may_say(text: str) -> bool:
+    small = text.lower()
+    return any(hint in small for hint in HINTS)
+
+
+def carried(
+    declared: Declaration, values: Iterable[tuple[str, str]], known: Mapping[str, str], asked: Iterable[str]
+) -> tuple[str, ...]:
+    """What confidential values a call takes to others that the person neither wrote nor asked to be sent.
+
+    `values`: (argument, text) of the call. `known`: compact value → what it is called. `asked`: the words of
+    the person's request.
+    """
+    values = list(values)
+    if not known or not reaches_others(declared, (argument for argument, _ in values)):
+        return ()
+    said = set(asked)
+    wanted = {label for label, names in NAMES.items() if said & set(names.split())}
+    texts = [text for _, value in values for text in (value, *(said for _, said in words.decodings(value)))]
+    found = {label for text in texts for label in _labels_in(text, known)}
+    return tuple(sorted(found - wanted))
+
+
+def reaches_others(declared: Declaration, arguments: Iterable[str]) -> bool:
+    """Whether somebody else gets to see what the call says."""
+    if not declared.effect and not declared.network:
+        return False
+    named = any(PEOPLE.fullmatch(word) for argument in arguments for word in split(argument))
+    return bool(declared.deeds & REACHES) or declared.network or (named and "login" not in declared.deeds)
+
+
+def compact(value: str) -> str:
+    """Letters and digits alone: the spelling is no disguise."""
+    return re.sub(r"[\W_]+", "", words.normalise(value))
+
+
+def _labels_in(text: str, known: Mapping[str, str]) -> Iterator[str]:
+    tokens = {compact(token) for token in re.split(r"[\s,;:'\"()<>=|]+", text)}
+    whole = compact(text)
+    for value, label in known.items():
+        if value in tokens or (len(value) >= WHOLE and value in whole):
+            yield label
+
+
+def _label(what: str) -> str:
+    found = words.normalise(what)
+    for label, names in NAMES.items():
+        if any(name in found for name in names.split()):
+            return label
+    return "key"
+
+
+def _has_check_digit(digits: str) -> bool:
+    """Luhn's formula, as payment cards use it (ISO/IEC 7812-1)."""
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        doubled = int(digit) * (1 + place % 2)
+        total += doubled - 9 * (doubled > 9)
+    return total % 10 == 0 and len(set(digits)) > 1

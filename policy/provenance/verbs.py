@@ -1,0 +1,76 @@
+"""Which verb a tool's name carries, wherever it stands: `github_create_issue`, `cart_add`, `getUser`."""
+
+import re
+
+from policy.provenance import lexicon
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_COMPOUNDS = {
+    ("log", "in"),
+    ("sign", "in"),
+    ("sign", "up"),
+    ("sign", "out"),
+    ("log", "out"),
+    ("check", "in"),
+    ("check", "out"),
+    ("set", "up"),
+    ("turn", "on"),
+    ("turn", "off"),
+    ("opt", "out"),
+    ("opt", "in"),
+}
+_KNOWN = lexicon.READS.union(*lexicon.MEANS.values())
+
+
+def split(name: str) -> list[str]:
+    """The words of a name, small: `getUserInfo`, `get_user_info` and `GET /users/{id}` alike."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    joined: list[str] = []
+    while words:
+        pair = len(words) > 1 and (words[0], words[1]) in _COMPOUNDS
+        joined.append("".join(words[:2]) if pair else words[0])
+        del words[: 2 if pair else 1]
+    return joined
+
+
+def verb_of(words: list[str], description: str = "") -> str:
+    """The verb among the words of a name, or else the description's first word; empty where neither has one.
+
+    A word that may be a noun (`email_search`, `order_cancel`) yields to one that may not. Where a reading
+    and an acting verb are both in doubt, the acting one is taken.
+    """
+    first = words[0] if words and words[0] in _KNOWN else ""
+    if first and first not in lexicon.NOUNS_TOO:
+        return first
+    plain = [word for word in words if word in _KNOWN and word not in lexicon.NOUNS_TOO]
+    if first in lexicon.READS:
+        follows = words[1:2] if words[1:2] != ["and"] else words[2:3]
+        return follows[0] if follows and follows[0] in plain and follows[0] not in lexicon.READS else first
+    acting = [word for word in plain if word not in lexicon.READS]
+    if plain:
+        return (acting or plain)[0]
+    said = _first_word(description)
+    doubtful = [word for word in words if word in _KNOWN]
+    if not first and said in _KNOWN:
+        return said
+    if first and len(doubtful) > 1 and words[-1] in lexicon.READS and said in lexicon.READS:
+        return words[-1]
+    return doubtful[0] if doubtful else said
+
+
+def own_verb(words: list[str], description: str) -> str:
+    """The word a request would use for a tool whose verb the lexicon does not know: `star`, `refuel`."""
+    said = _first_word(description, known=False)
+    return said if said in words else ""
+
+
+def _first_word(description: str, known: bool = True) -> str:
+    """The verb a description begins with, in its base form: `Creates a …`, `Search for …`."""
+    found = re.match(r"\s*([A-Za-z]{2,})", description)
+    if not found:
+        return ""
+    word = found[1].lower()
+    for base in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y"):
+        if base in _KNOWN:
+            return base
+    return "" if known else word.removesuffix("s")

@@ -1,0 +1,62 @@
+"""Who follows a stream, and whether they still may: asked again and again while the stream is open."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from runs.api.feed import Feed
+from runs.models import Run
+
+# A person who is active and a member who sees the project (or operates the installation), whose token, or
+# session, has neither ended nor been taken away.
+STILL = """
+SELECT EXISTS (
+    SELECT FROM auth_user u WHERE u.id = %s AND u.is_active AND (u.is_superuser AND %s OR EXISTS (
+        SELECT FROM groups_membership m WHERE m.user_id = u.id AND m.organization_id = %s AND m.active
+            AND (m.projects IS NULL OR %s = ANY (m.projects))))
+) AND (%s::text IS NULL OR EXISTS (
+    SELECT FROM groups_token t WHERE t.id = %s AND t.revoked_at IS NULL
+        AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
+) AND (%s::text IS NULL OR EXISTS (
+    SELECT FROM django_session s WHERE s.session_key = %s AND s.expire_date > clock_timestamp()))
+"""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody who reads a run: by a token, or in a browser's session. `operator`: superusers see all."""
+
+    user_id: int
+    organization_id: str
+    project_id: str
+    token_id: str | None = None
+    session_key: str | None = None
+    operator: bool = False
+
+    @classmethod
+    def of_api(cls, request: Any, run: Run) -> "Reader":
+        token = request.auth
+        session = None if token is not None else request.session.session_key
+        place = (run.organization_id, run.project_id)
+        return cls(request.user.pk, *place, token.pk if token is not None else None, session)
+
+    @classmethod
+    def of_session(cls, request: HttpRequest, run: Run) -> "Reader":
+        """Somebody on their own pages."""
+        place = (run.organization_id, run.project_id)
+        user: Any = request.user
+        return cls(user.pk, *place, None, request.session.session_key)
+
+    @classmethod
+    def of_admin(cls, request: HttpRequest, run: Run) -> "Reader":
+        place = (run.organization_id, run.project_id)
+        user: Any = request.user
+        return cls(user.pk, *place, None, request.session.session_key, operator=True)
+
+    async def may_still(self, source: Feed) -> bool:
+        """Whether the stream may go on."""
+        token, session = (self.token_id,) * 2, (self.session_key,) * 2
+        place = (self.operator, self.organization_id, self.project_id)
+        ((still,),) = await source.read(STILL, [self.user_id, *place, *token, *session])
+        return bool(still)

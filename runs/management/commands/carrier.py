@@ -1,0 +1,19 @@
+"""`manage.py carrier`: one more carrier of outbound calls."""
+
+import logging
+import os
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from runs.workers import carriers
+
+
+class Command(BaseCommand):
+    help = "Carry outbound calls: questions to models and tools that leave the database. SIGTERM stops it."
+    requires_system_checks = ()  # they take a second, and web has made them
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        carriers.run()
+        logging.shutdown()
+        os._exit(0)  # without waiting for threads of tools: what they are at is nobody's by now

@@ -1,0 +1,93 @@
+"""What of a run's log, calls and view a reader is shown. Every door that shows them asks here.
+
+Secrets in it are masked for everybody (common/redact.py). What a person's agent looked up in that person's
+memory, wrote there, or keeps in its working memory is for that person alone: colleagues and programs of
+others see that it happened. The log itself keeps what was said, and its digests are of that.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+from common import redact
+from memory.context import Tree, layers
+from memory.context.copies import PageCopy, segment_of
+from runs.models.choices import EventType
+
+PRIVATE = "[private]"
+TOOLS = ("memory_", "context_")  # tools of these names handle what is the person's own
+PERSON = "usr"  # the segment of a view that is about the person
+RESULT_OF = "Result of "  # how the page of a kept result begins (memory/context/layers.py)
+SAYS_WHAT = ("arguments", "result", "preview")
+WORDS = ("name", "description", "detail", "details", "pages")  # of a change of working memory
+
+
+def payload(type: str, said: dict[str, Any], own: bool) -> dict[str, Any]:
+    """An event's payload; `own`: for the person the run works for."""
+    return dict(redact.masked(said if own else _without_private(type, said)))
+
+
+def call(tool: str, value: Any, own: bool) -> Any:
+    """Arguments, result or error of a call."""
+    return redact.masked(value) if own or not is_private(tool) else hidden(value)
+
+
+def is_private(tool: str) -> bool:
+    return tool.startswith(TOOLS)
+
+
+def hidden(value: Any) -> Any:
+    """The value's outline: its fields, and nothing of what they say."""
+    if isinstance(value, dict):
+        return dict.fromkeys(value, PRIVATE)
+    return value if value is None else PRIVATE
+
+
+def view(tree: Tree, own: bool) -> Tree:
+    """A copy of a view without secrets, its pages empty where they are the person's, or of their memory."""
+    found = deepcopy(tree)
+    for page in found.pages.values():
+        private = not own and _is_persons(found, page)
+        for name in ("name", "description", "detail"):
+            words = getattr(page, name)
+            setattr(page, name, PRIVATE if private and words and name != "name" else redact.shown(words))
+    return found
+
+
+def _is_persons(tree: Tree, page: PageCopy) -> bool:
+    """Whether the page, or one that it stands in, is the person's."""
+    line = [page]
+    while line[-1].parent is not None:
+        line.append(tree.pages[line[-1].parent])
+    if segment_of(page.index) == PERSON:
+        return page.parent is not None and page.name != layers.PERSON
+    passed_on = any(one.name == layers.FROM_PARENT for one in line)
+    if passed_on and any(one.name == layers.USER for one in line[1:]):
+        return page.name != layers.PERSON
+    return any(
+        one.name.startswith(RESULT_OF) and is_private(one.name.removeprefix(RESULT_OF)) for one in line
+    )
+
+
+def _without_private(type: str, said: dict[str, Any]) -> dict[str, Any]:
+    if type == EventType.CONTEXT_CHANGED:
+        return {**said, "changes": [_emptied(change) for change in said.get("changes", ())]}
+    if type == EventType.MESSAGE_CREATED:
+        return (
+            {**said, "tool_calls": [_request(one) for one in said["tool_calls"]]}
+            if "tool_calls" in said
+            else said
+        )
+    if type == EventType.RUN_CREATED and "inherited" in said:
+        persons = [page for page in said["inherited"] if segment_of(page["index"]) == PERSON]
+        return {**said, "inherited": [_emptied(one) if one in persons else one for one in said["inherited"]]}
+    if is_private(str(said.get("tool", ""))):
+        return {**said, **{name: hidden(said[name]) for name in SAYS_WHAT if said.get(name) is not None}}
+    return said
+
+
+def _emptied(change: dict[str, Any]) -> dict[str, Any]:
+    return {name: PRIVATE if name in WORDS and value else value for name, value in change.items()}
+
+
+def _request(one: dict[str, Any]) -> dict[str, Any]:
+    return {**one, "arguments": hidden(one["arguments"])} if is_private(one["name"]) else one

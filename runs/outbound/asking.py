@@ -1,0 +1,112 @@
+"""One outbound call, in a carrier: a model is awaited, what is not asynchronous gets a thread."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.db import connections
+
+from common import crash
+from common.current import working_for
+from common.failures import FAILURES
+from common.tracing import Span
+from policy.terms import Decision
+from runs.observe import tracing
+from runs.outbound import packing
+from runs.outbound.table import Taken
+from runs.providers import asking, loop, registry
+from runs.providers.base import ModelSettings, ProviderError, Reply, Words
+from runs.tools import toolbox
+from runs.tools.base import Answer, Failed
+from runs.tools.call import Admitted, perform
+
+logger = logging.getLogger(__name__)
+
+
+async def ask(call: Taken, pool: Executor, words: Words | None) -> dict[str, Any]:
+    """What came of it, as `packing` writes it. Never raises for what the other side does."""
+    try:
+        async with asyncio.timeout(call.limit):
+            return await (of_model(call, pool, words) if call.of_model else of_tool(call, pool))
+    except TimeoutError:
+        return packing.LATE if call.left is not None and call.left <= call.seconds else _too_slow(call)
+    except FAILURES as error:
+        if isinstance(error, asyncio.CancelledError) and loop.cancelled():
+            raise
+        logger.exception("the call of %s for %s failed", call.target, call.run_id)
+        return _broken(call, f"failed: {type(error).__name__}")
+
+
+async def of_model(call: Taken, pool: Executor, words: Words | None) -> dict[str, Any]:
+    messages, tools, facts = packing.read_model_request(call.request)
+
+    def settings(name: str) -> ModelSettings:
+        return ModelSettings(model=name, timeout=call.seconds, facts=facts)
+
+    with working_for(call.run_id, call.root_id, call.organization_id), _span(call) as span:
+        try:
+            crash.point("before_slow")
+            if registry.awaitable(call.target):
+                reply = await asking.answer(call.target, messages, tools, settings, words)
+            else:
+                asked: Callable[[], Reply] = lambda: asking.ask(call.target, messages, tools, settings)  # noqa: E731
+                reply = await in_thread(pool, asked)
+            crash.point("after_slow")
+        except ProviderError as error:
+            span.fail(error.code)
+            return packing.reply(error)
+        span.tell(tracing.usage(reply.model, reply.usage.input_tokens, reply.usage.output_tokens))
+    return packing.reply(reply)
+
+
+def _span(call: Taken) -> AbstractContextManager[Span]:
+    receipt = json.loads(call.receipt)
+    return tracing.of_model(call.target, receipt["agent"], receipt["role"], call.root_id)
+
+
+async def of_tool(call: Taken, pool: Executor) -> dict[str, Any]:
+    return packing.result(await in_thread(pool, lambda: _performed(call)))
+
+
+def _performed(call: Taken) -> Answer:
+    """Run the tool. Its call was admitted in the step that wrote it; policy is not asked again here."""
+    tool = toolbox.find(call.organization_id, call.target)
+    if tool is None or tool.suspended:
+        return Failed("UNKNOWN_TOOL", f"'{call.target}' is gone, or suspended, since the call was admitted.")
+    arguments, context = packing.read_tool_request(call.request)
+    crash.point("before_slow")
+    answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
+    crash.point("after_slow")
+    return answer
+
+
+ADMITTED = Decision("allow", "ADMITTED", "Admitted in the step that wrote the call.", ())
+
+
+async def in_thread(pool: Executor, work: Callable[[], Any]) -> Any:
+    """`work` in a thread of its own, without a connection to the database left behind."""
+
+    def alone() -> Any:
+        try:
+            return work()
+        finally:
+            connections.close_all()
+
+    return await asyncio.get_running_loop().run_in_executor(pool, alone)
+
+
+def _too_slow(call: Taken) -> dict[str, Any]:
+    said = f"'{call.target}' gave no answer within {call.seconds:g} seconds."
+    if call.of_model:
+        return packing.reply(ProviderError("MODEL_TIMEOUT", said, retryable=True))
+    return packing.LOST
+
+
+def _broken(call: Taken, what: str) -> dict[str, Any]:
+    if call.of_model:
+        return packing.reply(asking.broken(call.target, what))
+    return packing.LOST

@@ -1,0 +1,85 @@
+"""What the sweep does for outbound calls: brings back what a dead carrier held, and what nobody woke.
+
+It re-queues and marks by the clock; what a run does next is the run's own business.
+"""
+
+from django.conf import settings
+
+from common import notifications
+from common.db import execute, row, rows
+from runs.outbound import packing
+from runs.outbound.calls import CHANNEL
+from runs.queue import put
+
+HOLDER_GONE = """
+    c.holder <> '' AND c.answered_at IS NULL AND NOT EXISTS (
+        SELECT FROM runs_carrier k WHERE k.name = c.holder AND k.lease_expires_at > now())
+"""
+# A question to a model is asked again; the call of a tool may have had its effect.
+ASK_AGAIN = f"""
+UPDATE runs_outboundcall c SET holder = '', begun_at = NULL WHERE id = ANY(ARRAY(
+    SELECT id FROM runs_outboundcall c WHERE kind = 'model' AND {HOLDER_GONE} FOR UPDATE SKIP LOCKED))
+"""  # noqa: S608 - the text above
+MARK = """
+UPDATE runs_outboundcall SET answer = %s, answered_at = clock_timestamp() WHERE id = ANY(ARRAY(
+    SELECT id FROM runs_outboundcall c WHERE {which} FOR UPDATE SKIP LOCKED))
+RETURNING run_id
+"""
+TOOL_LOST = f"kind = 'tool' AND {HOLDER_GONE}"
+TIME_OVER = "c.holder = '' AND c.answered_at IS NULL AND c.expires_at < now()"
+NO_MESSAGE = "NOT EXISTS (SELECT FROM runs_queuemessage m WHERE m.run_id = {run} AND m.due_at <= now())"
+# Answered, and not taken up since: the worker that was woken has died.
+UNHEARD = f"""
+SELECT DISTINCT c.run_id FROM runs_outboundcall c
+WHERE c.answered_at < now() - %s * interval '1 second' AND {NO_MESSAGE.format(run="c.run_id")}
+    AND NOT EXISTS (SELECT FROM runs_outboundcall o WHERE o.run_id = c.run_id AND o.answered_at IS NULL)
+LIMIT %s
+"""  # noqa: S608
+# In nobody's hands, with nothing to wait for: a question was taken back, and its message is lost.
+IN_NO_HANDS = f"""
+SELECT r.id FROM runs_run r
+WHERE r.status = 'running' AND r.driver = 'internal' AND r.lease_expires_at IS NULL
+    AND NOT EXISTS (SELECT FROM runs_outboundcall c WHERE c.run_id = r.id)
+    AND {NO_MESSAGE.format(run="r.id")}
+LIMIT %s
+"""  # noqa: S608
+# Its run has ended, or has been claimed again: nothing will take the answer.
+ORPHANS = """
+DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
+    SELECT FROM runs_run r WHERE r.id = c.run_id AND r.status = 'running' AND r.attempt = c.attempt)
+"""
+FORGET = "DELETE FROM runs_carrier WHERE lease_expires_at < now() - interval '1 hour'"
+FORGET_FOLLOWERS = "DELETE FROM runs_follower WHERE until < now() - interval '1 minute'"
+ANYTHING = f"""
+SELECT EXISTS (SELECT FROM runs_outboundcall c WHERE {HOLDER_GONE})
+    OR EXISTS (SELECT FROM runs_outboundcall c WHERE {TIME_OVER})
+    OR EXISTS ({UNHEARD}) OR EXISTS ({IN_NO_HANDS})
+"""  # noqa: S608
+
+
+def anything() -> bool:
+    """Whether `sweep` would find something."""
+    return bool(row(ANYTHING, [settings.LEASE_SECONDS, 1, 1])[0])
+
+
+def sweep(most: int) -> int:
+    """One round, in the caller's transaction; returns how many calls or runs it touched."""
+    again = execute(ASK_AGAIN)
+    if again:
+        notifications.after_commit(CHANNEL)
+    woken = {
+        run_id
+        for which, answer in ((TOOL_LOST, packing.LOST), (TIME_OVER, packing.LATE))
+        for (run_id,) in rows(MARK.format(which=which), [packing.text(answer)])
+    }
+    woken.update(run_id for (run_id,) in rows(UNHEARD, [settings.LEASE_SECONDS, most]))
+    woken.update(run_id for (run_id,) in rows(IN_NO_HANDS, [most]))
+    for run_id in sorted(woken):
+        put.resume(run_id)
+    return again + len(woken)
+
+
+def forget() -> None:
+    """Drop what nobody asks for any more: calls of runs that went on, carriers long gone, followers."""
+    for statement in (ORPHANS, FORGET, FORGET_FOLLOWERS):
+        execute(statement)

@@ -1,0 +1,83 @@
+"""What models say while they say it: gathered, and told to who follows.
+
+Nothing of it is stored, and where nobody follows a tree of runs nothing is sent.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+
+from runs.outbound import packing
+from runs.outbound.following import CHANNEL
+from runs.outbound.table import Table, Taken
+
+EVERY_SECONDS = 0.1
+MOST_BYTES = 6000  # of words in one notification
+
+
+class Words:
+    """The words of all calls of a carrier."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, Taken] = {}  # that are streamed
+        self.followed: set[str] = set()  # roots
+        self.told_until = 0.0
+        self.pending: dict[int, list[str]] = {}
+        self.some = asyncio.Event()
+
+    def of(self, call: Taken) -> Callable[[str], None] | None:
+        """What is to be told the call's words; None where it need not be streamed."""
+        if not call.of_model or (call.rank and call.root_id not in self.followed):
+            return None
+        self.calls[call.id] = call
+
+        def told(text: str) -> None:
+            if call.root_id in self.followed:
+                self.pending.setdefault(call.id, []).append(text)
+                self.some.set()
+
+        return told
+
+    def ended(self, call: Taken) -> None:
+        """Its finished message follows: what is left need not be told."""
+        self.calls.pop(call.id, None)
+        self.pending.pop(call.id, None)
+
+    def follow(self, root_id: str) -> None:
+        self.followed.add(root_id)
+
+    async def look(self, table: Table) -> None:
+        """Which of the trees at hand are followed still; a lost notification is made up for."""
+        if time.monotonic() > self.told_until:
+            self.told_until = time.monotonic() + 1
+            self.followed = await table.followed({call.root_id for call in self.calls.values()})
+
+    async def due(self) -> list[tuple[str, str]]:
+        """Hints with the words of the last moment, once there are any."""
+        while True:
+            await self.some.wait()
+            await asyncio.sleep(EVERY_SECONDS)
+            self.some.clear()
+            pending, self.pending = self.pending, {}
+            hints = [
+                (CHANNEL, delta(call, part))
+                for number, texts in pending.items()
+                if (call := self.calls.get(number))
+                for part in parts("".join(texts))
+            ]
+            if hints:
+                return hints
+
+
+def parts(text: str) -> list[str]:
+    """The text in pieces that fit a notification: a character takes four bytes at most, and an escape six."""
+    size = MOST_BYTES // 6
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def delta(call: Taken, text: str) -> str:
+    """The notification: root, run, the last seq its model had seen, the agent, and the words."""
+    receipt = json.loads(call.receipt)
+    told = [call.root_id, call.run_id, receipt["saw"], receipt["agent"], text]
+    return packing.text(told)

@@ -1,0 +1,158 @@
+"""Who asks, in which organization, and what is theirs: every view of these pages starts here."""
+
+import zoneinfo
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+
+from groups import current as standing
+from groups.actors import Actor
+from groups.api import access as organization
+from groups.models import Membership, Project
+from memory.models import Memory, MemoryStatus
+from runs.api import access
+from runs.gate.deciders import decidable
+from runs.models import Approval, Run, Wait
+from runs.models.choices import ApprovalStatus, WaitKind
+
+View = Callable[..., HttpResponseBase]
+
+ORGANIZATION = "organization"  # in the session: where somebody with several memberships is
+TIME_ZONE = "time_zone"  # the cookie
+MOST_ASKED = 50  # pending approvals of which it is asked whether this person may decide them
+
+
+class MemberRequest(HttpRequest):
+    """A request of somebody who has a membership."""
+
+    user: Any  # Django's, signed in
+    membership: Membership
+    memberships: list[Membership]
+    actor: Actor  # in the organization at hand
+
+
+def member(view: View) -> View:
+    """A view for members: after sign-in, in one organization, in the reader's time zone, never cached."""
+
+    @wraps(view)
+    def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        request.memberships = memberships(request.user)
+        if not request.memberships:
+            return render(request, "web/no_membership.html", status=403)
+        enter(request, current(request))
+        with timezone.override(time_zone(request)):
+            return view(request, *args, **kwargs)
+
+    signed_in = login_required(guarded)
+
+    @wraps(view)
+    def asked(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.headers.get("HX-Request") and not request.user.is_authenticated:
+            return HttpResponse(status=401)  # a script's request would put the door into the page
+        return signed_in(request, *args, **kwargs)
+
+    return never_cache(asked)
+
+
+def enter(request: Any, membership: Membership) -> None:
+    """From here on the request is in this organization."""
+    request.membership = membership
+    standing.stand(request.user, membership)  # what the role there permits, and no other
+    request.actor = Actor.of_session(request, request.user, membership)
+
+
+def memberships(user: Any) -> list[Membership]:
+    """The user's active memberships, by organization."""
+    found = Membership.objects.filter(user=user, active=True).select_related("organization")
+    return list(found.order_by("organization__name", "id"))
+
+
+def current(request: MemberRequest) -> Membership:
+    """The membership the person chose last, or the first."""
+    chosen = request.session.get(ORGANIZATION)
+    return next((one for one in request.memberships if one.organization_id == chosen), request.memberships[0])
+
+
+def time_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
+    """The reader's, from their cookie; None for the installation's."""
+    name = request.COOKIES.get(TIME_ZONE, "")
+    return zoneinfo.ZoneInfo(name) if name in zones() else None
+
+
+def zones() -> set[str]:
+    return zoneinfo.available_timezones()
+
+
+def projects(request: MemberRequest) -> QuerySet[Project]:
+    return organization.projects(request.membership).order_by("name", "id")
+
+
+def own_runs(request: MemberRequest) -> QuerySet[Run]:
+    """The runs that work for this person in the projects they see, those of their groups included."""
+    return access.runs(request.membership).filter(user=request.user)
+
+
+def own_root(request: MemberRequest, run_id: str) -> Run:
+    """One of the person's conversations' turns. Raises Http404, also for somebody else's."""
+    run = own_runs(request).select_related("project", "rating").filter(pk=run_id, depth=0).first()
+    if run is None:
+        raise Http404
+    return run
+
+
+def own_waits(request: MemberRequest) -> QuerySet[Wait]:
+    """The open questions of the person's runs, the oldest first."""
+    waits = Wait.objects.filter(
+        organization_id=request.membership.organization_id,
+        run__in=own_runs(request),
+        kind=WaitKind.INPUT,
+        resolved_at=None,
+    )
+    return waits.select_related("run__root").order_by("id")
+
+
+def memories(request: MemberRequest) -> QuerySet[Memory]:
+    """What counts of the organization's and the projects' memories, and of the person's own."""
+    whole = Memory.objects.filter(organization_id=request.membership.organization_id)
+    shown = whole.filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
+    mine = shown.filter(Q(user=None) | Q(user=request.user.pk))
+    if request.membership.projects is None:
+        return mine
+    return mine.filter(Q(project=None) | Q(project__in=request.membership.projects))
+
+
+def approvals(request: MemberRequest) -> QuerySet[Approval]:
+    """Those of one's own runs, and for deciders those of their projects."""
+    found = access.approvals(request.actor)
+    return found.select_related("tool_call", "run__user", "run__project", "run__group", "run__root")
+
+
+def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
+    """The approval; its page is also reached by links, so it opens in whichever organization it is."""
+    here = request.membership
+    for membership in (here, *(one for one in request.memberships if one != here)):
+        enter(request, membership)
+        found = approvals(request).filter(pk=approval_id).first()
+        if found is not None:
+            request.session[ORGANIZATION] = membership.organization_id
+            return found
+    raise Http404
+
+
+def to_decide(request: MemberRequest) -> list[Approval]:
+    """The pending approvals that wait for this person, the oldest first."""
+    return list(decidable(request.actor, approvals(request)).order_by("id")[:MOST_ASKED])
+
+
+def own_pending(request: MemberRequest) -> list[Approval]:
+    """The pending approvals of the person's own runs, the oldest first."""
+    mine = approvals(request).filter(status=ApprovalStatus.PENDING, run__user=request.user)
+    return list(mine.order_by("id")[:MOST_ASKED])

@@ -1,0 +1,143 @@
+"""What waits for decisions: those to decide, and those of one's own runs to follow."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from runs.admin import deciding, edit, words
+from runs.admin.approvals import fate
+from runs.gate import demands
+from runs.gate.deciders import who_may_decide
+from runs.models import Approval
+from runs.models.choices import ApprovalStatus
+from runs.tools import toolbox
+from runs.web import access, doing, pages
+from runs.web.access import MemberRequest, member
+
+SHOWN_NAMES = 3
+DECIDED = 20  # of the latest that are listed
+
+
+@dataclass(frozen=True)
+class Followed:
+    """An approval of one's own run: with whom it is, and how often they were written to."""
+
+    approval: Approval
+    lines: list[words.Line]
+    deciders: str
+    notices: int
+
+
+@require_safe
+@member
+def waiting(request: MemberRequest) -> HttpResponse:
+    """Everything that waits for this person, and what they wait for."""
+    mine = access.own_pending(request)
+    decided = access.approvals(request).exclude(status=ApprovalStatus.PENDING).order_by("-id")
+    context = {
+        "to_decide": deciding.shown(access.to_decide(request)),
+        "questions": _questions(request),
+        "followed": [followed(approval) for approval in mine],
+        "decided": [(approval, fate(approval)) for approval in decided[:DECIDED]],
+        "here": "waiting",
+    }
+    return pages.page(request, "web/waiting.html", context)
+
+
+def _questions(request: MemberRequest) -> list[dict[str, Any]]:
+    """The open questions of one's runs, with their words."""
+    found = []
+    for wait in access.own_waits(request)[:50]:
+        asked = wait.run.events.filter(type="tool.waits", payload__correlation_key=wait.correlation_key)
+        payload = asked.values_list("payload", flat=True).first() or {}
+        found.append({"wait": wait, "root": wait.run.root, "text": payload.get("question", "")})
+    return found
+
+
+def followed(approval: Approval) -> Followed:
+    run = approval.run
+    demand = demands.of_approval(approval, run.project.allow_self_approval)
+    people = who_may_decide(run.project, run.user_id, demand)
+    names = ", ".join(str(person) for person in people[:SHOWN_NAMES])
+    more = len(people) - SHOWN_NAMES
+    if more > 0:
+        names = _("{names} and {count} more").format(names=names, count=more)
+    notices = approval.notices.exclude(sent_at=None).count()
+    return Followed(approval, words.readable(deciding.arguments_of(approval))[:4], names, notices)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member
+def approval(request: MemberRequest, approval_id: str) -> HttpResponse:
+    """Exactly what would run, why, and for those who may: the decision."""
+    found = access.approval_or_404(request, approval_id)
+    if request.method == "POST":
+        return _decide(request, found)
+    return _page(request, found)
+
+
+def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpResponse:
+    tool = toolbox.find(found.organization_id, found.tool_call.tool)
+    queue = [one for one in access.to_decide(request) if one.pk != found.pk]
+    code, refused = deciding.refusal(found, request.actor)
+    said = deciding.asking(found)
+    code, refused = deciding.refusal(found, request.actor)
+    context = {
+        "approval": found,
+        "shown": deciding.shown([found], compare=True)[0],
+        "refused": refused,
+        "confirm_first": code == "CONFIRM_FIRST",
+        "fate": fate(found),
+        "mine": found.run.user_id == request.user.pk,
+        "followed": followed(found),
+        "said": words.visible(str(said.get("content", ""))),
+        "origins": deciding.where_from(found, request.user),
+        "decisions": list(found.decisions.select_related("user").order_by("id")),
+        "fields": edit.fields(deciding.arguments_of(found), tool.parameters if tool else None),
+        "posted": request.POST if request.method == "POST" else {},
+        "reason": request.POST.get("reason", ""),
+        "next": queue[0] if queue else None,
+        "queue": len(queue),
+        "here": "waiting",
+    }
+    return pages.page(request, "web/approval.html", context, status)
+
+
+def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
+    """Decide what was shown; what is refused stays on the page, as it was written."""
+    decision = request.POST.get("decision", "")
+    try:
+        if decision not in ("approve", "approve_fields", "reject"):
+            raise doing.Refused(_("Say whether to approve or to reject."))
+        arguments = _changed(request, found) if decision == "approve_fields" else None
+        approve = decision != "reject"
+        digest, reason = request.POST.get("arguments_digest", ""), request.POST.get("reason", "")
+        decided = doing.decide_one(request, found, approve, digest, reason, arguments)
+    except doing.Refused as refused:
+        messages.error(request, str(refused))
+        found.refresh_from_db()
+        return _page(request, found, 422)
+    messages.success(request, _outcome(decided, approve))
+    return redirect("web:approval", found.pk)
+
+
+def _changed(request: MemberRequest, found: Approval) -> dict[str, Any] | None:
+    """The arguments as the form has them; None where nothing was changed. Raises Refused."""
+    before = deciding.arguments_of(found)
+    try:
+        arguments = edit.read(before, request.POST)
+    except edit.NotReadable as unreadable:
+        raise doing.Refused(str(unreadable)) from None
+    return None if arguments == before else arguments
+
+
+def _outcome(decided: Approval, approve: bool) -> str:
+    if decided.status == ApprovalStatus.PENDING:
+        said = _("Your approval counts; {count} people have to approve.")
+        return said.format(count=decided.deciders_needed)
+    return _("Approved; the call runs now.") if approve else _("Rejected; the agent is told why.")

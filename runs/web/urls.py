@@ -1,0 +1,42 @@
+"""The addresses of people's own pages."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from runs.web import approval_views, confirm, group_views, memory_views, settings_views, talk_views
+
+app_name = "web"
+
+urlpatterns = [
+    path("", talk_views.home, name="home"),
+    path("sign-in/", confirm.SignIn.as_view(), name="sign_in"),
+    path("confirm/", confirm.confirm, name="confirm"),
+    path("sign-out/", LogoutView.as_view(), name="sign_out"),
+    path("ask/", talk_views.ask, name="ask"),
+    path("conversations/", talk_views.search, name="conversations"),
+    path("talk/<str:run_id>/", talk_views.conversation, name="conversation"),
+    path("talk/<str:run_id>/send/", talk_views.send, name="send"),
+    path("talk/<str:run_id>/turn/", talk_views.turn, name="turn"),
+    path("talk/<str:run_id>/stream/", talk_views.follow, name="stream"),
+    path("talk/<str:run_id>/answer/", talk_views.answer, name="answer"),
+    path("talk/<str:run_id>/stop/", talk_views.stop, name="stop"),
+    path("talk/<str:run_id>/again/", talk_views.again, name="again"),
+    path("talk/<str:run_id>/go-on/", talk_views.go_on, name="go_on"),
+    path("talk/<str:run_id>/rate/", talk_views.rate, name="rate"),
+    path("talk/<str:run_id>/rename/", talk_views.rename, name="rename"),
+    path("waiting/", approval_views.waiting, name="waiting"),
+    path("waiting/count/", talk_views.count, name="count"),
+    path("approvals/<str:approval_id>/", approval_views.approval, name="approval"),
+    path("known/", memory_views.known, name="known"),
+    path("known/export/", memory_views.export, name="export"),
+    path("known/forget-all/", memory_views.forget_all, name="forget_all"),
+    path("known/<str:memory_id>/correct/", memory_views.correct, name="correct"),
+    path("known/<str:memory_id>/forget/", memory_views.forget, name="forget"),
+    path("sources/<str:memory_id>/", memory_views.source, name="source"),
+    path("groups/", group_views.groups, name="groups"),
+    path("groups/new/", group_views.new, name="new_group"),
+    path("settings/", settings_views.settings, name="settings"),
+    path("settings/choose/", settings_views.choose, name="choose"),
+    path("settings/tokens/", settings_views.issue, name="issue"),
+    path("settings/tokens/<str:token_id>/revoke/", settings_views.revoke, name="revoke"),
+]

@@ -1,0 +1,670 @@
+"""Every action × every door × every kind of actor, against what each of them may do.
+
+What was done is read from the database, never from an answer. An action, an address, a page or a list action
+that no row here knows fails.
+"""
+
+import inspect
+import json
+import pkgutil
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import transaction
+from django.test import Client
+from django.urls import URLResolver, get_resolver, reverse
+
+import memory.curate
+import runs.actions
+from groups.actors import CONFIRMED_AT, Actor, Via
+from groups.models import Token
+from groups.scopes import SCOPES
+from memory.models import Memory
+from memory.scope import Scope
+from memory.write import memory_write
+from policy.authority import VERBS, Verb
+from policy.models import CapabilityRule, Grant
+from runs.gate import deciders
+from runs.mcp import offer
+from runs.mcp.session import McpSession
+from runs.models import Approval, ApprovalDecision, Run, RunEvent, ToolCall, Wait
+from tests.admin_pages import PAGES
+from tests.admin_world import person, superuser, tenant, url
+from tests.factories import MembershipFactory, ProjectFactory, permit
+
+pytestmark = pytest.mark.django_db
+
+DECIDER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
+CLERK = ("runs.view_run", "runs.view_approval")
+OPERATOR = (*CLERK, "runs.start_run", "runs.cancel_run", "runs.resolve_review", "memory.view_memory",
+            "memory.curate_memory")  # fmt: skip
+
+
+@dataclass
+class Who:
+    """Somebody at a door: in a browser session, or by a token."""
+
+    name: str
+    user: Any
+    client: Client | None = None
+    secret: str = ""
+
+    def post(self, made, path, body=None):
+        """Over the API."""
+        headers = {"Authorization": f"Token {self.secret}"} if self.secret else {}
+        headers["X-Organization"] = made.organization.slug
+        client = self.client or Client()
+        return client.post(
+            f"/api/{path}", json.dumps(body or {}), content_type="application/json", headers=headers
+        )
+
+
+def at_the_pages(name, user, confirmed=True):
+    user.is_staff = True
+    user.save()
+    client = Client()
+    client.force_login(user)
+    if not confirmed:
+        session = client.session
+        session[CONFIRMED_AT] = 0
+        session.save()
+    return Who(name, user, client)
+
+
+def by_token(made, name, user, *scopes):
+    """With these scopes, or all but speaking as the person."""
+    reach = list(scopes) or sorted(set(SCOPES) - {"speak_as_person"})
+    return Who(name, user, secret=Token.objects.issue(made.organization, user, scopes=reach)[1])
+
+
+@pytest.fixture
+def made():
+    return tenant()
+
+
+@pytest.fixture
+def everybody(made):
+    """Each kind of actor there is, by name."""
+    owner = made.user
+    permit(owner, *CLERK, "runs.start_run")
+    decider = person(made, "ada", *DECIDER, "policy.add_grant", "policy.change_grant", "policy.view_grant")
+    clerk = person(made, "carl", *CLERK)
+    operator = person(made, "olga", *OPERATOR)
+    robot, elsewhere, limited, left = (person(None, name) for name in ("robot", "ed", "lim", "leo"))
+    MembershipFactory(organization=made.organization, user=robot, kind="service")
+    MembershipFactory(organization=ProjectFactory().organization, user=elsewhere)
+    MembershipFactory(organization=made.organization, user=limited, projects=["prj_other"])
+    MembershipFactory(organization=made.organization, user=left, active=False)
+    for user in (robot, elsewhere, limited, left):
+        permit(user, *OPERATOR, "runs.decide_approval")
+    found = [
+        at_the_pages("owner", owner),
+        by_token(made, "owner's token", owner),
+        by_token(made, "owner's voice", owner, *SCOPES),
+        at_the_pages("decider", decider),
+        at_the_pages("decider, long ago", decider, confirmed=False),
+        by_token(made, "decider's token", decider, *SCOPES),
+        by_token(made, "decider's reader", decider, "runs:read", "approvals:read"),
+        at_the_pages("clerk", clerk),
+        at_the_pages("operator", operator),
+        by_token(made, "operator's token", operator, *SCOPES),
+        by_token(made, "robot", robot, *SCOPES),
+        at_the_pages("robot at the pages", robot),
+        at_the_pages("of another organization", elsewhere),
+        at_the_pages("of another project", limited),
+        by_token(made, "who has left", left, *SCOPES),
+        at_the_pages("superuser", superuser()),
+    ]
+    return {who.name: who for who in found}
+
+
+OWNER = {"owner", "owner's token", "owner's voice"}
+MAY_DECIDE = {"decider", "decider, long ago", "decider's token", "robot", "robot at the pages"}
+STARTING = {"owner's token", "owner's voice", "operator's token", "robot"}  # programs
+MAY_STEER = OWNER | {"operator", "operator's token", "robot", "robot at the pages"}
+MAY_GRANT = {"decider", "decider, long ago", "decider's token"}
+MAY_CURATE = {"operator", "operator's token", "robot", "robot at the pages"}
+THE_PERSON = {"owner", "owner's voice"}
+NOBODY: set[str] = set()
+
+
+# The doors. Each tries one thing; what it did is looked up afterwards.
+
+
+def api_approve(who, made):
+    digest = made.approval.arguments_digest
+    who.post(made, f"approvals/{made.approval.pk}/approve/", {"arguments_digest": digest})
+
+
+def api_reject(who, made):
+    body = {"arguments_digest": made.approval.arguments_digest, "reason": "No."}
+    who.post(made, f"approvals/{made.approval.pk}/reject/", body)
+
+
+def api_edit(who, made):
+    body = {"arguments_digest": made.approval.arguments_digest, "arguments": EDITED}
+    who.post(made, f"approvals/{made.approval.pk}/approve/", body)
+
+
+def signalled(who, made, path="runs", **more):
+    payload = {"approved": True, "arguments_digest": made.approval.arguments_digest, **more}
+    body = {"correlation_key": made.approval.correlation_key, "payload": payload}
+    who.post(made, f"{path}/{made.run.pk}/signal/", body)
+
+
+def signal(who, made):
+    signalled(who, made)
+
+
+def job_signal(who, made):
+    signalled(who, made, "jobs")
+
+
+def page(decision, **fields):
+    def door(who, made):
+        data = {"decision": decision, "digest": made.approval.arguments_digest, **fields}
+        return who.client and who.client.post(url("runs_approval_change", made.approval.pk), data)
+
+    return door
+
+
+def list_action(decision):
+    def door(who, made):
+        data = {
+            "action": f"{decision}_selected",
+            "_selected_action": [made.approval.pk],
+            "confirmed": "yes",
+            "reason": "No.",
+            f"digest-{made.approval.pk}": made.approval.arguments_digest,
+        }
+        return who.client and who.client.post(url("runs_approval_changelist"), data)
+
+    return door
+
+
+def api_say(who, made):
+    who.post(made, f"runs/{made.asking.pk}/message/", {"content": "2026, they say"})
+
+
+def page_say(who, made):
+    if who.client:
+        who.client.post(url("runs_run_say", made.asking.pk), {"content": "2026, they say"})
+
+
+def answer_by_signal(who, made):
+    key = Wait.objects.get(run=made.asking, resolved_at=None).correlation_key
+    body = {"correlation_key": key, "payload": {"answer": "2026, they say"}}
+    who.post(made, f"runs/{made.asking.pk}/signal/", body)
+
+
+def answer_by_early_signal(who, made):
+    body = {"correlation_key": "input-99.0", "payload": {"answer": "2026, they say"}}
+    who.post(made, f"runs/{made.asking.pk}/signal/", body)
+
+
+def plain_signal(who, made):
+    body = {"correlation_key": "invoice-417", "payload": {"paid": True}}
+    who.post(made, f"runs/{made.asking.pk}/signal/", body)
+
+
+def api_cancel(who, made):
+    who.post(made, f"runs/{made.run.pk}/cancel/")
+
+
+def page_cancel(who, made):
+    if who.client:
+        who.client.post(url("runs_run_cancel", made.run.pk))
+
+
+def api_start(who, made):
+    who.post(made, "runs/", {"project": made.project.pk, "goal": "Count the chairs"})
+
+
+def page_start(who, made):
+    if who.client:
+        who.client.post(url("runs_run_ask"), {"project": made.project.pk, "goal": "Count the chairs"})
+
+
+def api_fork(who, made):
+    who.post(made, f"runs/{made.run.pk}/fork/", {"seq": 2, "content": "Count the chairs"})
+
+
+def page_fork(who, made):
+    if who.client:
+        who.client.post(url("runs_run_fork", made.run.pk, 2), {"content": "Count the chairs"})
+
+
+def api_resolve(who, made):
+    body = {"outcome": "failed", "message": "It was not sent."}
+    who.post(made, f"runs/{made.run.pk}/tool-calls/{made.call.call_id}/resolve/", body)
+
+
+def page_resolve(who, made):
+    if who.client:
+        body = {"call_id": made.call.call_id, "outcome": "failed", "message": "It was not sent."}
+        who.client.post(url("runs_run_resolve", made.run.pk), body)
+
+
+def api_drive(who, made):
+    Run.objects.filter(pk=made.asking.pk).update(driver="external")
+    body = {"call_id": "x", "name": "list_available_groups", "arguments": {}}
+    who.post(made, f"runs/{made.asking.pk}/tool-calls/", body)
+
+
+def api_complete(who, made):
+    Run.objects.filter(pk=made.asking.pk).update(driver="external")
+    who.post(made, f"runs/{made.asking.pk}/fail/", {"message": "No."})
+
+
+def rearrange(who, made):
+    body = {"operation": "createDetailPage", "arguments": {"parent": "task-0", "name": "n", "detail": "d"}}
+    who.post(made, f"runs/{made.asking.pk}/context/", body)
+
+
+def mcp_start(who, made):
+    if not who.secret:
+        return
+    token = Token.objects.live(who.secret)
+    membership = made.organization.memberships.filter(user=who.user, active=True).first()
+    actor = Actor.of_token(token, membership, Via.MCP)
+    try:
+        offer.started(
+            McpSession(who.user, membership, token, actor, made.project), {"goal": "Count the chairs"}
+        )
+    except offer.Refused:
+        return
+
+
+def api_grant(who, made):
+    body = {"project": made.project.pk, "tool": "send_email", "any_arguments": True, "max_uses": 3}
+    who.post(made, "policy/grants/", {**body, "reason": "tried"})
+
+
+def page_grant(who, made):
+    if who.client:
+        body = {"organization": made.organization.pk, "project": made.project.pk, "tool": "send_email"}
+        more = {"arguments": "{}", "any_arguments": "on", "max_uses": "3", "reason": "tried"}
+        who.client.post(url("policy_grant_add"), {**body, **more})
+
+
+def api_revoke(who, made):
+    who.post(made, f"policy/grants/{made.grant.pk}/revoke/")
+
+
+def list_revoke(who, made):
+    if who.client:
+        data = {"action": "revoke", "_selected_action": [made.grant.pk]}
+        who.client.post(url("policy_grant_changelist"), data)
+
+
+def knowledge(made):
+    return Memory.objects.get(organization=made.organization, content="Ada likes tea.")
+
+
+def api_retract(who, made):
+    who.post(made, f"memories/{knowledge(made).pk}/retract/")
+
+
+def list_retract(who, made):
+    if who.client:
+        data = {"action": "retract", "_selected_action": [knowledge(made).pk]}
+        who.client.post(url("memory_depositedknowledge_changelist"), data)
+
+
+EDITED = {"to": ["mallory@evil.example"], "subject": "x", "body": "y"}
+HUMAN = {"effect": "require_human"}
+TWO = {"deciders_needed": 2}
+
+
+# What is seen to have been done.
+
+
+def concluded(made):
+    return Approval.objects.filter(run=made.run, status="approved").exists()
+
+
+def rejected(made):
+    return Approval.objects.get(pk=made.approval.pk).status == "rejected"
+
+
+def voted(made):
+    mine = ApprovalDecision.objects.filter(approval__run=made.run, approved=True)
+    return mine.exclude(arguments_digest="of others").exists()
+
+
+def replaced(made):
+    return Approval.objects.get(pk=made.approval.pk).status == "superseded"
+
+
+def edit_voted(made):
+    new = Approval.objects.filter(replaces=made.approval).first()
+    return new is not None and new.decisions.exists()
+
+
+def answered(made):
+    wait = Wait.objects.get(run=made.asking, kind="input")
+    return wait.resolved_at is not None
+
+
+def early_kept(made):
+    return Wait.objects.filter(run=made.asking, correlation_key="input-99.0").exists()
+
+
+def said(made):
+    return RunEvent.objects.filter(run=made.asking, payload__content="2026, they say").exists()
+
+
+def said_as_person(made):
+    found = RunEvent.objects.filter(run=made.asking, payload__content="2026, they say")
+    return any(not event.payload.get("outside") for event in found)
+
+
+def kept(made):
+    return Wait.objects.filter(run=made.asking, correlation_key="invoice-417").exists()
+
+
+def cancelled(made):
+    return Run.objects.get(pk=made.run.pk).status == "cancelled"
+
+
+def started(made):
+    return RunEvent.objects.filter(seq=2, payload__content="Count the chairs").exists()
+
+
+def started_as_person(made):
+    found = RunEvent.objects.filter(seq=2, payload__content="Count the chairs")
+    return any(not event.payload.get("outside") for event in found)
+
+
+def forked(made):
+    return (
+        Run.objects.filter(goal=made.run.goal)
+        .exclude(pk=made.run.pk)
+        .filter(events__payload__content="Count the chairs")
+        .exists()
+    )
+
+
+def forked_as_person(made):
+    found = RunEvent.objects.filter(payload__content="Count the chairs")
+    return any(not event.payload.get("outside") for event in found)
+
+
+def resolved(made):
+    return Wait.objects.filter(run=made.run, kind="review", resolved_at__isnull=False).exists()
+
+
+def driven(made):
+    return ToolCall.objects.filter(run=made.asking, call_id="x").exists()
+
+
+def failed(made):
+    return Run.objects.get(pk=made.asking.pk).status == "failed"
+
+
+def rearranged(made):
+    return RunEvent.objects.filter(run=made.asking, type="context.changed").exists()
+
+
+def granted(made):
+    return Grant.objects.filter(reason="tried").exists()
+
+
+def revoked(made):
+    return Grant.objects.get(pk=made.grant.pk).revoked_at is not None
+
+
+def retracted(made):
+    return knowledge(made).status == "retracted"
+
+
+SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
+            "of another organization", "of another project", "superuser"}  # fmt: skip
+MEMBERS = (OWNER | MAY_DECIDE | MAY_STEER | {"decider's reader", "clerk"}) - NOBODY
+
+# (door, what the rule demands, what is looked for, who gets it done)
+ROWS = {
+    "approve over the API": (api_approve, {}, concluded, MAY_DECIDE),
+    "approve by a signal": (signal, {}, concluded, MAY_DECIDE),
+    "approve by a job's signal": (job_signal, {}, concluded, MAY_DECIDE),
+    "approve on the page": (page("approve"), {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve in the list": (list_action("approve"), {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve for a person in the list": (list_action("approve"), HUMAN, concluded, NOBODY),  # on its own page
+    "reject over the API": (api_reject, {}, rejected, MAY_DECIDE),
+    "reject on the page": (page("reject", reason="No."), {}, rejected, MAY_DECIDE & SESSIONS),
+    "reject in the list": (list_action("reject"), {}, rejected, MAY_DECIDE & SESSIONS),
+    "approve for a person over the API": (api_approve, HUMAN, concluded, {"decider"}),
+    "approve for a person by a signal": (signal, HUMAN, concluded, NOBODY),
+    "approve for a person on the page": (page("approve"), HUMAN, concluded, {"decider"}),
+    "reject for a person over the API": (api_reject, HUMAN, rejected, {"decider"}),
+    "approve alone where two have to, over the API": (api_approve, TWO, concluded, NOBODY),
+    "approve alone where two have to, on the page": (page("approve"), TWO, concluded, NOBODY),
+    "be the first of two over the API": (api_approve, TWO, voted, MAY_DECIDE),
+    "allow such calls for ever where two have to": (
+        page("approve_always", **{"remember-any_arguments": "on", "remember-uses": "3"}), TWO, voted, NOBODY
+    ),
+    "edit over the API": (api_edit, {}, edit_voted, MAY_DECIDE),
+    "edit on the page": (
+        page("approve_edited", arguments=json.dumps(EDITED)), {}, edit_voted, MAY_DECIDE & SESSIONS
+    ),
+    "edit where a person has to decide": (api_edit, HUMAN, replaced, {"decider"}),
+    "edit alone where two have to": (api_edit, TWO, concluded, NOBODY),
+    "answer over the API": (api_say, {}, answered, THE_PERSON),
+    "answer on the page": (page_say, {}, answered, {"owner"}),
+    "answer by a signal": (answer_by_signal, {}, answered, THE_PERSON),
+    "answer by a signal that comes early": (answer_by_early_signal, {}, early_kept, THE_PERSON),
+    "say something over the API": (api_say, {}, said, MAY_STEER),
+    "say something on the page": (page_say, {}, said, MAY_STEER & SESSIONS),
+    "be heard as the person over the API": (api_say, {}, said_as_person, THE_PERSON),
+    "be heard as the person on the page": (page_say, {}, said_as_person, {"owner"}),
+    "signal": (plain_signal, {}, kept, MAY_STEER),
+    "cancel over the API": (api_cancel, {}, cancelled, MAY_STEER),
+    "cancel on the page": (page_cancel, {}, cancelled, MAY_STEER & SESSIONS),
+    "start over the API": (
+        api_start, {}, started, STARTING | {"owner", "operator", "robot at the pages"}
+    ),
+    "start on the page": (page_start, {}, started, {"owner", "operator", "robot at the pages"}),
+    "start as the person over the API": (
+        api_start, {}, started_as_person,
+        {"owner", "owner's voice", "operator", "operator's token", "robot"},
+    ),
+    "start by MCP": (mcp_start, {}, started, STARTING),
+    "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
+    "run again over the API": (api_fork, {}, forked, OWNER),
+    "run again on the page": (page_fork, {}, forked, {"owner"}),
+    "run again with the person's words": (api_fork, {}, forked_as_person, THE_PERSON),
+    "say what became of a call over the API": (
+        api_resolve, {}, resolved, {"operator", "operator's token", "robot", "robot at the pages"}
+    ),
+    "say what became of a call on the page": (
+        page_resolve, {}, resolved, {"operator", "robot at the pages"}
+    ),
+    "drive from outside": (api_drive, {}, driven, OWNER),
+    "end from outside": (api_complete, {}, failed, OWNER),
+    "make a standing approval over the API": (api_grant, {}, granted, MAY_GRANT),
+    "make a standing approval on the page": (page_grant, {}, granted, MAY_GRANT & SESSIONS | {"superuser"}),
+    "revoke a standing approval over the API": (api_revoke, {}, revoked, MAY_GRANT),
+    "revoke a standing approval in the list": (
+        list_revoke, {}, revoked, MAY_GRANT & SESSIONS | {"superuser"}
+    ),
+    "retract knowledge over the API": (api_retract, {}, retracted, MAY_CURATE),
+    "retract knowledge in the list": (
+        list_retract, {}, retracted, MAY_CURATE & SESSIONS | {"superuser"}
+    ),
+    "rearrange the view": (rearrange, {}, rearranged, MAY_STEER),
+}  # fmt: skip
+
+
+class Undone(Exception):
+    """Takes back what a try has done."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_exactly_those_who_may_get_it_done(name, made, everybody):
+    door, demand, seen, may = ROWS[name]
+    if "resolve" in door.__name__:
+        interrupted(made)
+    CapabilityRule.objects.filter(pk=made.rule.pk).update(**demand)
+    Approval.objects.filter(pk=made.approval.pk).update(**demand)
+    ApprovalDecision.objects.all().delete()
+    made.approval.refresh_from_db()
+    scope = Scope(made.organization.pk, project_id=made.project.pk)
+    memory_write("Ada likes tea.", scope, type="archival")
+    did = set()
+    for who in everybody.values():
+        try:
+            with transaction.atomic():
+                door(who, made)
+                if seen(made):
+                    did.add(who.name)
+                raise Undone
+        except Undone:
+            continue
+    assert did == may, (did - may, may - did)
+
+
+def interrupted(made):
+    ToolCall.objects.filter(pk=made.call.pk).update(status="unknown")
+    key = f"review-{made.call.call_id}"
+    Wait.objects.create(
+        organization=made.organization, run=made.run, kind="review", correlation_key=key, tool_call=made.call
+    )
+    RunEvent.objects.filter(run=made.run, type="tool.requires_approval").update(type="tool.outcome_unknown")
+
+
+def test_lists_badges_and_mails_name_exactly_those_whose_decision_would_count(made, everybody):
+    for demand in ({}, HUMAN, TWO):
+        CapabilityRule.objects.filter(pk=made.rule.pk).update(effect="require_approval", deciders_needed=1)
+        CapabilityRule.objects.filter(pk=made.rule.pk).update(**demand)
+        Approval.objects.filter(pk=made.approval.pk).update(effect="require_approval", deciders_needed=1)
+        Approval.objects.filter(pk=made.approval.pk).update(**demand)
+        ApprovalDecision.objects.all().delete()
+        for who in everybody.values():
+            if who.client is None:
+                continue
+            listed = who.client.get(url("runs_approval_next")).headers.get("Location", "")
+            counted = False
+            try:
+                with transaction.atomic():
+                    who.client.get(reverse("web:confirm"))
+                    session = who.client.session
+                    session[CONFIRMED_AT] = 2**31
+                    api_approve(who, made)
+                    counted = voted(made)
+                    raise Undone
+            except Undone:
+                pass
+            may = counted or (who.name == "decider, long ago" and demand == HUMAN)
+            assert (made.approval.pk in listed) == may, (who.name, demand)
+        mailed = {one.username for one in deciders.addressed(Approval.objects.get(pk=made.approval.pk))}
+        assert mailed == {"ada"}
+
+
+# Nothing without a row
+
+
+def actions():
+    """The public functions that take an actor, by module and name."""
+    modules = [
+        import_module(f"runs.actions.{one.name}") for one in pkgutil.iter_modules(runs.actions.__path__)
+    ]
+    return {
+        f"{module.__name__}.{name}"
+        for module in [*modules, memory.curate]
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and any("Actor" in str(p.annotation) for p in inspect.signature(function).parameters.values())
+    }
+
+
+KNOWN_ACTIONS = {
+    "runs.actions.cancel.cancel",
+    "runs.actions.decide.approve",
+    "runs.actions.decide.reject",
+    "runs.actions.decide.check_entitled",
+    "runs.actions.fork.fork",
+    "runs.actions.fork.point",
+    "runs.actions.message.message",
+    "runs.actions.message.said",
+    "runs.actions.resolve.resolve",
+    "runs.actions.signal.signal",
+    "runs.actions.start.start",
+    *(f"memory.curate.{name}" for name in (
+        "approve", "retract", "restore", "edit", "supersede", "promote", "merge"
+    )),
+}  # fmt: skip
+
+
+def test_every_action_is_known_and_takes_an_actor():
+    assert actions() == KNOWN_ACTIONS
+
+
+def unsafe_addresses(patterns, prefix=""):
+    """(address, method) of everything below /api/ that changes something."""
+    for pattern in patterns:
+        address = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from unsafe_addresses(pattern.url_patterns, address)
+            continue
+        methods = getattr(pattern.callback, "actions", None) or {}
+        yield from (f"{pattern.name}.{method}" for method in methods if method not in ("get", "head"))
+
+
+# What arranges things takes Django's permission for the model: test_api_arranging, test_api_rules.
+THINGS = ("group", "member", "role", "rule", "capability", "binding", "webhook")
+ENDS = ("list.post", "detail.patch", "detail.delete")
+ARRANGE = {
+    *(f"api-{thing}-{end}" for thing in THINGS for end in ENDS),
+    "api-example-list.post", "api-example-detail.delete", "api-project-list.post", "api-project-detail.patch",
+    "api-token-list.post", "api-token-revoke.post", "api-webhook-ping.post", "api-webhook-rotate.post",
+    "api-delivery-redeliver.post",
+}  # fmt: skip
+VERBS_OF_CURATORS = ("approve", "retract", "restore", "promote", "merge", "supersede")
+CURATE = {
+    "api-memory-list.post",
+    "api-memory-detail.patch",
+    *(f"api-memory-{verb}.post" for verb in VERBS_OF_CURATORS),
+}
+DECIDED_HERE = {
+    "api-run-list.post", "api-run-cancel.post", "api-run-fork.post", "api-run-message.post",
+    "api-run-signal.post", "api-job-signal.post", "api-run-context.post", "api-run-complete.post",
+    "api-run-fail.post", "api-run-calls.post", "api-call-resolve.post", "api-approval-approve.post",
+    "api-approval-reject.post", "api-grant-list.post", "api-grant-revoke.post",
+}  # fmt: skip
+ASK_ONLY = {"api-policy-evaluate.post", "api-group-route.post"}
+
+
+def test_every_address_that_changes_something_has_a_row():
+    found = {one for one in unsafe_addresses(get_resolver().url_patterns) if one.startswith("api-")}
+    assert found == ARRANGE | CURATE | DECIDED_HERE | ASK_ONLY
+
+
+DECIDE_IN_LISTS = {"approve_selected", "reject_selected", "revoke"}
+CURATE_IN_LISTS = {"approve", "promote", "merge", "retract", "restore"}
+ARRANGE_IN_LISTS = {"accept_selected", "refresh", "ping", "redeliver", "rotate"}  # test_admin_mcp, _webhooks
+
+
+def test_every_list_action_of_the_admin_is_known():
+    found = {
+        getattr(action, "__name__", action)
+        for model_admin in admin.site._registry.values()
+        for action in (model_admin.actions or ())
+    }
+    assert found == DECIDE_IN_LISTS | CURATE_IN_LISTS | ARRANGE_IN_LISTS
+
+
+def test_the_admins_own_pages_are_known_to_the_matrix():
+    assert "runs_run_say" in PAGES
+
+
+def test_an_mcp_client_can_start_complete_and_look_and_nothing_else():
+    assert set(offer.OWN) == {"deputy_start_run", "deputy_call_result", "deputy_complete_run"}
+
+
+def test_every_verb_says_what_it_takes():
+    assert set(VERBS) == set(Verb)
+    assert all(need.does and need.refused for need in VERBS.values())

@@ -1,0 +1,167 @@
+"""The record of changes: what it was, what it is, who changed it, and by which door."""
+
+import json
+
+import pytest
+
+from groups import changes
+from groups.models import Change, Door, Membership, Role, Token
+from policy.models import CapabilityRule, Grant
+from runs.actions import mcp
+from tests.admin_world import client_of, person, superuser, tenant, url
+from tests.factories import permit_all
+from tests.integration.api_client import Api, problem
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def made():
+    return tenant()
+
+
+@pytest.fixture
+def manager(made):
+    user = permit_all(person(made, "manager", is_staff=True))
+    Change.objects.all().delete()
+    return user
+
+
+@pytest.fixture
+def api(manager, made):
+    found = Api(manager, made.organization)
+    Change.objects.all().delete()
+    return found
+
+
+def patched(api, path, body):
+    raw = {"data": json.dumps(body), "content_type": "application/json"}
+    return api.client.patch(f"/api/{path}", headers=api.headers, **raw)
+
+
+def test_a_change_over_the_api_names_the_token_and_both_values(made, api, manager):
+    patched(api, f"policy/rules/{made.rule.pk}/", {"effect": "allow", "active": False})
+
+    (change,) = Change.objects.all()
+    assert (change.before, change.after) == (
+        {"effect": "require_approval", "active": True},
+        {"effect": "allow", "active": False},
+    )
+    assert (change.user, change.by, change.via, change.token) == (manager, "manager", "api", api.token.pk)
+    assert (change.model, change.object_id, change.action) == (
+        "policy.capabilityrule",
+        made.rule.pk,
+        "changed",
+    )
+    assert change.organization == made.organization
+
+
+def test_a_change_on_deputys_pages_names_its_door(made, manager):
+    fields = {"organization": made.organization.pk, "name": "payment", "description": "Moves money"}
+    client_of(manager).post(url("policy_capability_change", made.capability.pk), fields)
+
+    (change,) = Change.objects.all()
+    assert (change.by, change.via, change.token) == ("manager", "admin", "")
+    assert change.after == {"description": "Moves money"}
+    assert change.before == {"description": "Compare prices"}
+
+
+def test_what_is_removed_is_kept_whole_also_in_bulk(made, manager):
+    fields = {"organization": made.organization, "tool": "x", "effect": "deny"}
+    others = [CapabilityRule.objects.create(**fields) for _ in "ab"]
+    Change.objects.all().delete()
+    chosen = {"action": "delete_selected", "_selected_action": [rule.pk for rule in others], "post": "yes"}
+    client_of(manager).post(url("policy_capabilityrule_changelist"), chosen)
+
+    found = Change.objects.filter(action="removed", model="policy.capabilityrule")
+    assert {change.object_id for change in found} == {rule.pk for rule in others}
+    assert all(change.before["effect"] == "deny" and change.by == "manager" for change in found)
+
+
+def test_a_role_a_boundary_and_a_token_leave_their_marks(made, manager):
+    browser = client_of(manager)
+    fields = {
+        "organization": made.organization.pk, "kind": "human", "role": "decider", "active": "on",
+        "projects_open": "on", "allowed_tools_list": "send_email", "denied_tools": "",
+    }  # fmt: skip
+    browser.post(url("groups_membership_change", made.member.pk), fields)
+    browser.post(url("groups_token_changelist"), {"action": "revoke", "_selected_action": [made.token.pk]})
+
+    role, token = Change.objects.order_by("id")
+    assert role.before == {"role": "member", "allowed_tools": None}
+    assert role.after == {"role": "decider", "allowed_tools": ["send_email"]}
+    assert (token.model, list(token.after)) == ("groups.token", ["revoked_at"])
+
+
+def test_a_revoked_grant_and_accepted_tools_are_recorded(made, api, manager):
+    Grant.objects.filter(pk=made.grant.pk).update(granted_by=manager)
+    api.post(f"policy/grants/{made.grant.pk}/revoke/")
+    with changes.acting(manager, Door.ADMIN):
+        mcp.accept([made.tool], manager)
+
+    grant, tool = Change.objects.order_by("id")
+    assert (grant.model, list(grant.after)) == ("policy.grant", ["revoked_at"])
+    assert (tool.model, tool.after["state"], tool.before["state"]) == ("runs.mcptool", "accepted", "new")
+
+
+def test_no_secret_is_in_the_record(made):
+    Change.objects.all().delete()
+    _, secret = Token.objects.issue(made.organization, made.user, scopes=["runs:read"])
+    made.server.keep_headers({"Authorization": "Bearer hush-hush"})
+    made.server.save()
+    made.user.set_password("correct horse battery")
+    made.user.save()
+
+    told = json.dumps(list(Change.objects.values("before", "after")))
+    assert len(Change.objects.all()) == 3
+    token = Token.objects.latest("id")
+    for word in (secret, token.secret_hash, made.server.sealed_headers, made.user.password):
+        assert word not in told
+    password = Change.objects.get(model="auth.user")
+    assert password.after == {"password": "(another secret)"}
+
+
+def test_looking_signing_in_and_the_use_of_a_token_change_nothing(made, manager, api):
+    Change.objects.all().delete()
+    api.get("runs/")
+    client_of(manager).get(url("index"))
+
+    assert not Change.objects.exists()
+
+
+def test_what_deputy_itself_changes_is_nobodys(made):
+    Role.objects.create(organization=made.organization, name="Later")
+
+    change = Change.objects.latest("id")
+    assert (change.user, change.by, change.via) == (None, "", "system")
+
+
+def test_an_account_is_recorded_where_its_user_belongs(made):
+    word = "correct horse battery"
+    fields = {"password1": word, "password2": word, "usable_password": "true"}
+    client_of(superuser()).post(url("auth_user_password_change", made.user.pk), fields)
+    change = Change.objects.get(model="auth.user", object_id=made.user.pk, action="changed")
+
+    assert (change.organization, change.by) == (made.organization, "root")
+
+
+def test_the_record_is_read_by_administrators_of_the_whole_organization(made, api, manager):
+    other = tenant("Elsewhere", "elsewhere")
+    patched(api, f"policy/rules/{made.rule.pk}/", {"active": False})
+
+    (told,) = [change for change in api.get("audit/changes/", model="policy.capabilityrule").json()["results"]
+               if change["action"] == "changed"]  # fmt: skip
+    assert (told["before"], told["after"], told["via"]) == ({"active": True}, {"active": False}, "api")
+    assert api.get(f"audit/changes/{told['id']}/").json() == told
+    foreign = Change.objects.filter(organization=other.organization).first()
+    assert problem(api.get(f"audit/changes/{foreign.pk}/")) == (404, "NOT_FOUND")
+    viewer = Api(other.user, other.organization)
+    assert problem(viewer.get("audit/changes/")) == (403, "NOT_ENTITLED")
+
+    browser = client_of(manager)
+    page = browser.get(url("groups_change_change", told["id"])).content.decode()
+    assert "&quot;active&quot;: true" in page and "&quot;active&quot;: false" in page
+    assert browser.get(url("groups_change_change", foreign.pk)).status_code == 404
+    assert browser.post(url("groups_change_delete", told["id"]), {"post": "yes"}).status_code == 403
+    Membership.objects.filter(user=manager).update(projects=[made.project.pk])
+    assert browser.get(url("groups_change_changelist")).status_code == 403
