@@ -50,6 +50,7 @@ class Listener:
     ended: bool = False
     connected: int = 0
     last: str = ""
+    refused: str = ""  # the web server's line, where it takes no more streams
 
     async def follow(self) -> None:
         """Until the stream says that it has ended."""
@@ -65,6 +66,7 @@ class Listener:
         try:
             writer.write(self._request(where.netloc))
             status = await reader.readline()
+            self.refused = status.decode().strip() if status.split(b" ")[1:2] == [b"429"] else ""
             self.ended = b" 204 " in status
             while await reader.readline() not in (b"\r\n", b""):
                 pass
@@ -132,6 +134,8 @@ def worker_of(pid: int) -> int:
 async def all_open(listeners: list[Listener], count: int = 1) -> None:
     """When each has been connected so often and has heard what there was."""
     while any(each.connected < count or not each.heard for each in listeners):
+        if refused := {each.refused for each in listeners if each.refused}:
+            raise RuntimeError(f"Streams were refused: {', '.join(refused)}")
         await asyncio.sleep(0.02)
 
 
@@ -145,6 +149,7 @@ def main(streams: int = 500, events: int = 20) -> dict[str, Any]:
         "DEPUTY_HOME": str(home),
         "SECRET_KEY": "only-for-benchmarks-" + "0123456789" * 4,
         "DJANGO_SETTINGS_MODULE": "config.settings",
+        "STREAMS": str(streams),
     }
     manage = [sys.executable, "manage.py"]
     subprocess.run([*manage, "migrate", "--verbosity", "0"], cwd=PROJECT, check=True)

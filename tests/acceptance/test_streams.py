@@ -20,7 +20,7 @@ THREADS = 4  # that web lends to requests
 
 @pytest.fixture
 def web(house):
-    served = Web(house, WEB_THREADS=str(THREADS))
+    served = Web(house, WEB_THREADS=str(THREADS), STREAMS=str(STREAMS + 1))
     served.wait()
     yield served
     served.end()
