@@ -6,7 +6,7 @@ No model is asked: replies come from a script, so what is measured is what Deput
 have the same five steps, and commit each before the next begins (LangGraph with `durability="sync"`): the
 least that survives a crash as Deputy's runs do. All keep what the group found, and what became of the task,
 where later tasks look for it: LangGraph in its store, the others in a table. Deputy alone also asks policy,
-searches what is known, ranks the groups, writes prompts and a ledger, and chains its log by digests.
+searches what is known, ranks the groups, writes prompts, records its calls, and chains its log by digests.
 """
 
 import argparse

@@ -104,7 +104,7 @@ ALL_RULES = f"WITH {NARROWED} " + " UNION ALL ".join(
     f"SELECT '{rule.replace(chr(39), chr(39) * 2)}', of.id FROM ({sql}) of(id)" for rule, sql in RULES.items()
 )
 
-# What the ledger may say of a call that has come so far, while its run lives.
+# What the record may say of a call that has come so far, while its run lives.
 LEDGER = {
     phases.ASKED: {None, CallStatus.REQUESTED, CallStatus.WAITING},
     phases.CALLED: {CallStatus.RUNNING},
@@ -176,7 +176,7 @@ def audit_run(run: Run) -> list[str]:
 
 def _ledger(run: Run, state: State) -> list[str]:
     said: dict[str, Any] = dict(ToolCall.objects.filter(run=run).values_list("call_id", "status"))
-    found = [f"call {call_id} stands in the ledger only" for call_id in said.keys() - state.calls.keys()]
+    found = [f"call {call_id} stands in its record only" for call_id in said.keys() - state.calls.keys()]
     for call in state.calls.values():
         allowed = LEDGER[call.phase]
         if run.status in TERMINAL and call.phase != phases.ENDED:
@@ -195,7 +195,7 @@ def unrest(organization_id: str) -> list[str]:
 def audit_effects(
     organization_id: str, effects: Iterable[tuple[str, str, str]], repeatable: set[str]
 ) -> list[str]:
-    """What happened outside, (name, run, key) each, against the log and the ledger.
+    """What happened outside, (name, run, key) each, against the log and the records of calls.
 
     An effect of a `repeatable` tool may have happened again under its key: whoever is outside does
     it once. Every other happened once, or its call says that nobody knows.

@@ -189,7 +189,7 @@ def _said(by: Any, content: str) -> dict[str, Any]:
 
 
 def _copy_calls(old: str, new: str, state: State) -> None:
-    """The ledger of what has been done, for its results. The keys are the new run's: no effect follows."""
+    """The records of calls that were made, for their results. Under the new run's keys: nothing is called."""
     call_ids: Iterable[str] = list(state.calls)
     keys = [digest("forked", new, call_id) for call_id in call_ids]
     execute(COPY_CALLS, [new, [ids.call_id() for _ in keys], list(call_ids), keys, old])

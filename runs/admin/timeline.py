@@ -185,7 +185,7 @@ def _lanes(events: list[RunEvent], created: dict[str, dict[str, Any]]) -> Lanes:
 
 
 def _calls(events: list[RunEvent]) -> dict[Call, ToolCall]:
-    """The ledger's rows of the calls these events speak of."""
+    """The records of the calls that these events are about."""
     keys = {(event.run_id, event.payload["call_id"]) for event in events if "call_id" in event.payload}
     found = ToolCall.objects.filter(run_id__in={key[0] for key in keys}, call_id__in={key[1] for key in keys})
     return {(call.run_id, call.call_id): call for call in found}

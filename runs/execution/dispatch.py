@@ -169,7 +169,7 @@ def record_answer(
     agent: AgentContext | None = None,
     row_id: str = "",
 ) -> Child | None:
-    """Put a tool's answer into the log and the ledger."""
+    """Write a tool's answer to the log and to the record of its call."""
     call = claimed.state.calls[ready.call_id]
     if isinstance(answer, Done):
         succeed(claimed, call, answer)

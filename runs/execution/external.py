@@ -1,6 +1,6 @@
 """Carry the calls of an outside agent: what the executor is to a run that Deputy drives.
 
-The run itself has no lease and nobody claims it. A call goes through the same gate, log and ledger;
+The run itself has no lease and nobody claims it. A call goes through the same gate, log and record of calls;
 one that leaves this database is claimed by a queue worker, with an attempt and a lease of its own.
 """
 

@@ -1,4 +1,4 @@
-"""The ledger of tool calls."""
+"""The record of tool calls."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,6 +1,6 @@
 """One group of workers: django-q2's cluster, and beside it the sweep every few seconds.
 
-The watchdog (runs/workers/watchdog.py) starts it as a session of its own and watches its board.
+The watchdog (runs/workers/watchdog.py) starts it as a session of its own and watches its worker status.
 """
 
 import logging

@@ -254,10 +254,10 @@ def test_edited_arguments_replace_the_old_ones_wholly(waiting, approver):
     resumed(run)
 
     assert [m.to for m in mail.outbox] == [["b@example.com"]]
-    ledger = ToolCall.objects.get(run=run)
-    assert (ledger.arguments, ledger.effective_arguments) == (TO, edited)
+    record = ToolCall.objects.get(run=run)
+    assert (record.arguments, record.effective_arguments) == (TO, edited)
     assert payload(run, "tool.called")["arguments"] == edited
-    assert payload(run, "tool.called")["idempotency_key"] == ledger.idempotency_key
+    assert payload(run, "tool.called")["idempotency_key"] == record.idempotency_key
 
 
 def test_an_edit_that_fails_the_schema_is_refused_and_leaves_it_pending(waiting, approver):
