@@ -14,7 +14,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,18 +25,12 @@ from typing import Any
 
 from benchmarks import harness, peers
 from benchmarks.capacity_peer import memory_kb
-from benchmarks.start import HIDDEN, reached
+from benchmarks.start import HIDDEN, free_port, reached
 from launch.home import PROJECT
 
 CALLS = {"single": 1, "escalation": 3}  # of the model, a run
 PATIENCE = 1800  # seconds
 TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -99,10 +99,7 @@ def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 async def send(writer: asyncio.StreamWriter, value: Any) -> None:
-    body = json.dumps(value).encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
-    await writer.drain()
+    await respond(writer, "application/json", json.dumps(value))
 
 
 async def stream(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
@@ -118,8 +115,12 @@ async def stream(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
         {**about, "choices": [], "usage": told["usage"]},
     ]
     events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-    body = events.encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    await respond(writer, "text/event-stream", events)
+
+
+async def respond(writer: asyncio.StreamWriter, content_type: str, text: str) -> None:
+    body = text.encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     await writer.drain()
 

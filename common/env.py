@@ -42,10 +42,13 @@ def flag(name: str, default: bool) -> bool:
     return value in TRUE
 
 
+def _entries(name: str, default: Sequence[str] = ()) -> list[str]:
+    return [entry for entry in map(str.strip, text(name, ",".join(default)).split(",")) if entry]
+
+
 def names(name: str, default: Sequence[str]) -> list[str]:
     """A comma-separated list without empty entries. Raises BadSetting for a list of nothing."""
-    value = text(name, ",".join(default))
-    entries = [entry.strip() for entry in value.split(",") if entry.strip()]
+    entries = _entries(name, default)
     if default and not entries:
         raise BadSetting(f"{name} names nothing; it takes names separated by commas.")
     if any(any(mark in entry for mark in " /'\"") for entry in entries):
@@ -56,7 +59,7 @@ def names(name: str, default: Sequence[str]) -> list[str]:
 def paths(name: str) -> dict[str, str]:
     """{name: path} of `name=package.module:object, …`; a path alone is its own name. Raises BadSetting."""
     found: dict[str, str] = {}
-    for entry in filter(None, (entry.strip() for entry in text(name, "").split(","))):
+    for entry in _entries(name):
         own, equals, path = (part.strip() for part in entry.partition("="))
         path = path if equals else own
         if not own or not all(part.isidentifier() for part in path.replace(":", ".", 1).split(".")):
@@ -69,9 +72,8 @@ def paths(name: str) -> dict[str, str]:
 
 def networks(name: str) -> list[IPv4Network | IPv6Network]:
     """A comma-separated list of addresses and networks (`10.0.0.0/8`). Raises BadSetting."""
-    entries = [entry.strip() for entry in text(name, "").split(",") if entry.strip()]
     try:
-        return [ip_network(entry) for entry in entries]
+        return [ip_network(entry) for entry in _entries(name)]
     except ValueError:
         raise BadSetting(f"{name} has an entry that is no network; it takes 10.0.0.0/8 and commas.") from None
 
@@ -86,7 +88,7 @@ def choice(name: str, default: str, accepted: Sequence[str]) -> str:
 
 def origins(name: str) -> list[str]:
     """A comma-separated list of origins (`https://host`). Raises BadSetting."""
-    entries = [entry.strip() for entry in text(name, "").split(",") if entry.strip()]
+    entries = _entries(name)
     for entry in entries:
         parts = urlsplit(entry)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):

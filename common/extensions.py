@@ -46,4 +46,4 @@ def brought(kind: str) -> Iterator[Extension]:
 def named(setting: str, paths: Mapping[str, str]) -> Iterator[Extension]:
     """What a setting names: {name: 'package.module' or 'package.module:object'}."""
     for name, path in paths.items():
-        yield Extension(name, setting, path.strip())
+        yield Extension(name, setting, path)

@@ -41,7 +41,7 @@ def model_problem(model: str) -> str:
 def check_model() -> None:
     """A model nobody answers for, or whose key is missing, is said at start and not by the first run.
 
-    Raises config.env.BadSetting, naming the variable.
+    Raises common.env.BadSetting, naming the variable.
     """
     from common.env import BadSetting
     from runs.providers import registry
@@ -54,7 +54,7 @@ def check_model() -> None:
 
 
 def check_tracing() -> None:
-    """Spans that are wanted and cannot be made are said at start. Raises config.env.BadSetting."""
+    """Spans that are wanted and cannot be made are said at start. Raises common.env.BadSetting."""
     from common import tracing
     from common.env import BadSetting
 

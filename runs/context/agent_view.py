@@ -187,13 +187,13 @@ def _runs_of_view(run_id: str) -> list[str]:
     run = Run.objects.get(pk=run_id)
     if run.kind != RunKind.PERSONAL or not run.session_key:
         return [run_id]
-    claimed = Run.objects.filter(
+    of_session = Run.objects.filter(
         organization_id=run.organization_id,
         user_id=run.user_id,
         project_id=run.project_id,
         session_key=run.session_key,
     )
-    return list(claimed.values_list("id", flat=True))
+    return list(of_session.values_list("id", flat=True))
 
 
 def _kept_texts(packed: Sequence[tuple[str, Change]]) -> dict[tuple[str, str], str]:

@@ -204,11 +204,11 @@ class Kept:
     """Runs that this process has lately let go of, so that it need not read and fold them again.
 
     A log only grows: what was folded of it stays true, and `writing` reads what has come since. Facts and
-    memories may be as old as KEPT_SECONDS. Sessions with a key are read again: another run may share them.
+    memories may be as old as KEPT_SECONDS. Runs of a session are read again: others share it.
     """
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, tuple[float, ClaimedRun]] = OrderedDict()
+        self._runs: OrderedDict[str, tuple[float, ClaimedRun]] = OrderedDict()
         self._lock = threading.Lock()
 
     def keep(self, claimed: ClaimedRun) -> None:
@@ -219,7 +219,7 @@ class Kept:
     def take(self, log: RunLog) -> ClaimedRun | None:
         """The run as it was kept, for its new attempt, if it is here and young."""
         with self._lock:
-            at, claimed = self._sessions.pop(log.id, (0.0, None))
+            at, claimed = self._runs.pop(log.id, (0.0, None))
         if claimed is None or time.monotonic() - at > KEPT_SECONDS or claimed.state.seq > log.stored_seq:
             return None
         claimed.attempt = log.attempt
@@ -230,9 +230,9 @@ class Kept:
         for name in ("prompt", "sleep"):
             claimed.cache.pop(name, None)
         with self._lock:
-            self._sessions[claimed.run_id] = time.monotonic(), claimed
-            while len(self._sessions) > KEPT_RUNS:
-                self._sessions.popitem(last=False)
+            self._runs[claimed.run_id] = time.monotonic(), claimed
+            while len(self._runs) > KEPT_RUNS:
+                self._runs.popitem(last=False)
 
 
 kept = Kept()

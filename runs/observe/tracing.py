@@ -32,24 +32,18 @@ def usage(model: str, input_tokens: int, output_tokens: int) -> Attributes:
 
 def of_tool(name: str, call_id: str, agent_id: str) -> AbstractContextManager[Span]:
     """While a tool runs."""
-    attributes: Attributes = {
-        "gen_ai.tool.name": name,
-        "gen_ai.tool.call.id": call_id,
-        "gen_ai.agent.id": agent_id,
-    }
-    return tracing.span("execute_tool", name, attributes)
+    return tracing.span("execute_tool", name, _of_call(name, call_id, agent_id))
 
 
 def refused(tool: str, call_id: str, agent_id: str, code: str, effect: str) -> None:
     """A call that does not run leaves a span too: that is what people look for."""
-    attributes: Attributes = {
-        "gen_ai.tool.name": tool,
-        "gen_ai.tool.call.id": call_id,
-        "gen_ai.agent.id": agent_id,
-        "deputy.policy.effect": effect or None,
-    }
+    attributes = {**_of_call(tool, call_id, agent_id), "deputy.policy.effect": effect or None}
     with tracing.span("execute_tool", tool, attributes) as span:
         span.fail(code)
+
+
+def _of_call(tool: str, call_id: str, agent_id: str) -> Attributes:
+    return {"gen_ai.tool.name": tool, "gen_ai.tool.call.id": call_id, "gen_ai.agent.id": agent_id}
 
 
 def run_ended(

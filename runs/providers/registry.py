@@ -102,15 +102,15 @@ def _unknown(model: str, prefixes: list[str]) -> str:
 
 def _added() -> dict[str, Extension]:
     """What packages and the operator add, by prefix."""
-    brought = {one.name: one for one in _brought() if one.name not in {*BUILT_IN, "local"}}
-    return brought | {
-        one.name: one for one in extensions.named("DEPUTY_PROVIDERS", settings.DEPUTY_PROVIDERS)
-    }
+    named = extensions.named("DEPUTY_PROVIDERS", settings.DEPUTY_PROVIDERS)
+    return _brought() | {one.name: one for one in named}
 
 
 @cache
-def _brought() -> tuple[Extension, ...]:
-    return tuple(extensions.brought("providers"))
+def _brought() -> dict[str, Extension]:
+    """What packages add, by prefix; none of it replaces what Deputy brings."""
+    brought = extensions.brought("providers")
+    return {one.name: one for one in brought if one.name not in {*BUILT_IN, "local"}}
 
 
 def _made(extension: Extension) -> Provider:

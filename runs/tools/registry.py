@@ -51,8 +51,7 @@ def tool(
     """
 
     def register(subject: Any) -> Any:
-        made_of: Any = subject
-        function: Any = made_of() if inspect.isclass(subject) else subject
+        function: Any = subject() if inspect.isclass(subject) else subject
         schema = schema_of(function) if parameters is None else parameters
         if is_model(parameters):
             schema, function = parameters.model_json_schema(), called_with_model(function, parameters)
