@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
-from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import override_settings
 
@@ -106,7 +105,9 @@ def test_rows_that_somebody_else_holds_stop_no_worker(house, ask, ended):
 
 def test_rows_that_somebody_else_holds_stop_no_web_thread(house, world, ask):
     house.end_common()
-    _, secret = Token.objects.issue(world.project.organization, world.user)
+    _, secret = Token.objects.issue(
+        world.project.organization, world.user, scopes=["runs:read", "runs:write"]
+    )
     locked, other = [ask("asking"), ask("asking")], ask("brief")
     web, answers = Web(house), []
     try:
@@ -165,9 +166,8 @@ def test_an_approver_is_told_by_somebody_else_when_the_sender_was_killed(house, 
     capability.bindings.create(organization=organization, pattern="send_*")
     CapabilityRule.objects.create(organization=organization, capability=capability, effect="require_approval")
     addresses = ("a@example.org", "b@example.org")
-    people = [MembershipFactory(organization=organization, user__email=address) for address in addresses]
-    for person in people:
-        person.user.user_permissions.add(Permission.objects.get(codename="decide_approval"))
+    for address in addresses:
+        MembershipFactory(organization=organization, user__email=address, role="decider")
     mail = Stuck()
     cluster = house.cluster(DEPUTY_SMTP=mail.address)
     try:
@@ -190,18 +190,22 @@ def test_an_approver_is_told_by_somebody_else_when_the_sender_was_killed(house, 
 
 
 def test_what_a_whole_cluster_had_comes_back_to_another_within_seconds(house, ask, ended):
-    first = house.cluster()
-    busy = [ask("nap 60"), ask("nap 60")]
-    until(lambda: len(house.witness.count(busy)) > 0)
-    until(lambda: QueueMessage.objects.exclude(holder="").count() >= 2)
-    for pid in [first.process.pid, *children(first.process.pid)]:
-        first.inner()
-        first.kill(pid)
-    first.process.wait()
-    held_by = set(QueueMessage.objects.exclude(holder="").values_list("holder", flat=True))
+    house.end_common()
+    busy = [ask("brief"), ask("brief")]
+    with held(house, busy):  # so that the workers cannot be done before they die
+        first = house.cluster()
+        until(lambda: QueueMessage.objects.exclude(holder="").count() >= 2, said=first.said)
+        for pid in [first.process.pid, *children(first.process.pid)]:
+            first.inner()
+            first.kill(pid)
+        first.process.wait()
+        held_by = set(QueueMessage.objects.exclude(holder="").values_list("holder", flat=True))
     house.cluster()
 
+    assert held_by
     until(lambda: not QueueMessage.objects.filter(holder__in=held_by).exists(), seconds=30)
+    for run in busy:
+        assert ended(run) == "completed", house.report(run)
 
 
 # connections
