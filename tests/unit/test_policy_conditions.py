@@ -61,7 +61,7 @@ def test_a_condition_speaks_of_the_arguments(condition, arguments, truth):
         ('currency.matches("(")', {"currency": "x"}, "regular expression"),
         ("amount <=", {"amount": 1}, "line 1, column 10"),
         ("now() > 1", {}, "now"),
-        ('type == "x"', {"type": "x"}, "overload"),
+        ('type == "x"', {"type": "x"}, "does not go with"),
         ("", {}, "empty"),
     ],
 )
