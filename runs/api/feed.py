@@ -62,6 +62,7 @@ class Feed:
         self._reader: Any = None
         self._reading = asyncio.Lock()
         self._to_come: dict[tuple[str, str], asyncio.Task[list[Any]]] = {}  # reads that have not begun
+        self._recent: dict[tuple[str, str], tuple[float, list[Any]]] = {}  # what `recent` read, and when
         self._task: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -89,6 +90,17 @@ class Feed:
         if key not in self._to_come:
             self._to_come[key] = asyncio.create_task(self._read(key, parameters))
         return await asyncio.shield(self._to_come[key])
+
+    async def recent(self, sql: str, parameters: Any, seconds: float) -> list[Any]:
+        """All rows, as somebody has read them within the last `seconds`: not to be changed."""
+        key, now = (sql, repr(parameters)), time.monotonic()
+        at, rows = self._recent.get(key, (float("-inf"), []))
+        if now - at < seconds:
+            return rows
+        rows = await self.read(sql, parameters)
+        self._recent = {old: kept for old, kept in self._recent.items() if now - kept[0] < seconds}
+        self._recent[key] = now, rows
+        return rows
 
     async def _read(self, key: tuple[str, str], parameters: Any) -> list[Any]:
         async with self._reading:

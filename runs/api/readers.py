@@ -54,9 +54,9 @@ class Reader:
         user: Any = request.user
         return cls(user.pk, *place, None, request.session.session_key, operator=True)
 
-    async def may_still(self, source: Feed) -> bool:
-        """Whether the stream may go on."""
+    async def may_still(self, source: Feed, seconds: float) -> bool:
+        """Whether the stream may go on, as of at most `seconds` ago. A reader's streams share the look."""
         token, session = (self.token_id,) * 2, (self.session_key,) * 2
         place = (self.operator, self.organization_id, self.project_id)
-        ((still,),) = await source.read(STILL, [self.user_id, *place, *token, *session])
+        ((still,),) = await source.recent(STILL, [self.user_id, *place, *token, *session], seconds)
         return bool(still)

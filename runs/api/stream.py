@@ -23,7 +23,7 @@ from runs.outbound.following import Delta
 
 HEARTBEAT_SECONDS = 15.0  # a comment, so that proxies and clients see the line is alive
 RIGHTS_SECONDS = 5.0  # between two looks at whether the reader still may, where nothing happens
-FRESH_SECONDS = 1.0  # and where much does
+FRESH_SECONDS = 1.0  # and where much does; the streams of one reader share a look
 LONGEST_SECONDS = 600.0  # then the client connects again, and its rights are looked at again
 HELD_SECONDS = 0.05  # between two looks when an open transaction holds events back
 HOLD_SECONDS = 15  # no transaction holds events back for longer
@@ -194,7 +194,7 @@ async def events(
     try:
         let_go()
         yield b"retry: 2000\n"
-        async with aclosing(_told(cursor, last_event_id, Rights(reader), deltas)) as stream:
+        async with aclosing(_told(cursor, last_event_id, reader, deltas)) as stream:
             async for told in stream:
                 yield told
     finally:
@@ -202,11 +202,12 @@ async def events(
 
 
 async def _told(
-    cursor: RunCursor | TreeCursor, last_event_id: str, rights: "Rights", deltas: bool
+    cursor: RunCursor | TreeCursor, last_event_id: str, reader: Reader, deltas: bool
 ) -> AsyncGenerator[bytes, None]:
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
     heard = time.monotonic()
+    happened = True
     early: list[Delta] = []  # words whose question's own events have not been sent yet
     async with source.follow(cursor.root_id, words=deltas) as woken:
         if last_event_id and not await cursor.resume(source, parse_id(last_event_id)):
@@ -219,24 +220,25 @@ async def _told(
                 if delta not in early and cursor.sent_of(delta.run_id) is not None:
                     yield spoken(delta)
             try:
-                if not await rights.hold(source):
+                if not await reader.may_still(source, FRESH_SECONDS):
                     return
-                batch = await cursor.read(source)
+                batch = await cursor.read(source) if happened else Batch([])
             except psycopg.OperationalError:
                 await asyncio.sleep(1)
                 continue
             for row in batch.rows:
                 heard = time.monotonic()
-                yield written(row, own=cursor.user_id == rights.reader.user_id)
+                yield written(row, own=cursor.user_id == reader.user_id)
             if batch.ended:
                 yield b"event: end\ndata: {}\n\n"
                 return
             if deltas:
                 await source.announce(cursor.root_id)
+            happened = True
             if batch.held:
                 await asyncio.sleep(HELD_SECONDS)
             elif not batch.more:
-                await _woken(woken, min(RIGHTS_SECONDS, HEARTBEAT_SECONDS))
+                happened = await _woken(woken, min(RIGHTS_SECONDS, HEARTBEAT_SECONDS))
                 if time.monotonic() - heard >= HEARTBEAT_SECONDS:
                     heard = time.monotonic()
                     yield b": still here\n"
@@ -259,20 +261,6 @@ def spoken(delta: Delta) -> bytes:
     return b"event: delta\ndata: %s\n\n" % JSONRenderer().render(told)
 
 
-class Rights:
-    """A reader's, looked at again when the last look is older than FRESH_SECONDS."""
-
-    def __init__(self, reader: Reader) -> None:
-        self.reader, self.looked = reader, float("-inf")
-
-    async def hold(self, source: Feed) -> bool:
-        if time.monotonic() - self.looked < FRESH_SECONDS:
-            return True
-        held = await self.reader.may_still(source)
-        self.looked = time.monotonic()
-        return held
-
-
 def told_all(run: Run, whole_tree: bool, last_event_id: str) -> bool:
     """Whether a client that has heard up to this event has heard all there will ever be."""
     last = parse_id(last_event_id)
@@ -287,9 +275,11 @@ def told_all(run: Run, whole_tree: bool, last_event_id: str) -> bool:
     return bool(ends) and last == max(ends)[1:]
 
 
-async def _woken(woken: asyncio.Event, seconds: float) -> None:
+async def _woken(woken: asyncio.Event, seconds: float) -> bool:
+    """Whether something may have happened within so many seconds."""
     with suppress(TimeoutError):
         await asyncio.wait_for(woken.wait(), seconds)
+    return woken.is_set()
 
 
 def written(row: Row, own: bool) -> bytes:

@@ -40,7 +40,8 @@ class Waiting(threading.Thread):
         async with httpx2.AsyncClient(headers=self.headers, timeout=60) as http:
             streams = streamable_http_client(f"{self.url}/mcp", http_client=http)
             async with Client(streams, mode=self.mode) as client:
-                return await client.call_tool("send_email", MAIL, progress_callback=hear)
+                mail = MAIL | {"subject": self.mode}  # the same words again would be the same call
+                return await client.call_tool("send_email", mail, progress_callback=hear)
 
 
 def test_a_client_waits_for_a_decision_and_gets_the_result(house, world):
