@@ -64,6 +64,7 @@ class Feed:
         self._to_come: dict[tuple[str, str], asyncio.Task[list[Any]]] = {}  # reads that have not begun
         self._recent: dict[tuple[str, str], tuple[float, list[Any]]] = {}  # what `recent` read, and when
         self._task: asyncio.Task[None] | None = None
+        self._listening = False
 
     def __len__(self) -> int:
         return sum(map(len, self.followers.values()))
@@ -141,6 +142,7 @@ class Feed:
         try:
             await connection.execute(f"LISTEN {CHANNEL}")
             await connection.execute(f"LISTEN {DELTAS}")
+            self._listening = True
             for root_id in self.followers:
                 self._wake(root_id)
             seen: dict[str, int] = {}
@@ -149,6 +151,7 @@ class Feed:
                     self._hear(heard)
                 seen = await self._look(connection, seen)
         finally:
+            self._listening = False
             await connection.close()
 
     def _hear(self, heard: psycopg.Notify) -> None:
@@ -159,7 +162,11 @@ class Feed:
                 woken.hear(delta)
 
     async def announce(self, root_id: str) -> None:
-        """Let carriers know that somebody wants to hear the words of this tree's models."""
+        """Let carriers know that somebody wants to hear the words of this tree's models, once they can be
+        heard: followers are woken, and announced, when this process has begun to listen.
+        """
+        if not self._listening:
+            return
         if time.monotonic() - self.announced.get(root_id, -ANNOUNCE_SECONDS) >= ANNOUNCE_SECONDS:
             self.announced[root_id] = time.monotonic()
             await self.read(following.ANNOUNCE, [[root_id]])

@@ -237,7 +237,7 @@ async def _told(
             happened = True
             if batch.held:
                 await asyncio.sleep(HELD_SECONDS)
-            elif not batch.more:
+            elif not batch.more and not (batch.rows and early):  # which may be said by now
                 happened = await _woken(woken, min(RIGHTS_SECONDS, HEARTBEAT_SECONDS))
                 if time.monotonic() - heard >= HEARTBEAT_SECONDS:
                     heard = time.monotonic()

@@ -358,7 +358,8 @@ def test_a_token_has_so_many_streams_and_others_follow_all_the_same(ask, server,
     greedy, other = Api(world.user, world.organization), Api(colleague(world), world.organization)
     address = f"{server}/api/runs/{run.pk}/events/stream/"
     before = slots.count()
-    with ExitStack() as held, httpx.Client(timeout=20) as client:
+    as_many_as_asked = httpx.Limits(max_connections=None)
+    with ExitStack() as held, httpx.Client(timeout=20, limits=as_many_as_asked) as client:
         answers = [
             held.enter_context(client.stream("GET", address, headers=greedy.headers)) for _ in range(300)
         ]
