@@ -62,8 +62,8 @@ def evaluate(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision
         return listed
     profile = profile_says(context, tool, arguments)
     rules = capability_rules(context, tool, arguments)
-    default = None if rules is not None and rules.reason_code == ALLOWED_BY_RULE else risk_default(tool)
-    allowed = stricter(listed or profile or default or rules or NO_RULE, profile)
+    default = rules if rules is not None and rules.reason_code == ALLOWED_BY_RULE else risk_default(tool)
+    allowed = stricter(listed or profile or default, profile)
     return lift(stricter(allowed, rules), context, tool, arguments)
 
 

@@ -80,7 +80,7 @@ def operators() -> Iterator[tuple[str, Any]]:
 
 
 def meaning(source: str) -> str | None:
-    """The program without annotations and docstrings; None where it is no program."""
+    """The program without annotations, docstrings and `__all__`; None where it is no program."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -88,6 +88,8 @@ def meaning(source: str) -> str | None:
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            node.value = ast.Constant(None)
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
         elif isinstance(node, ast.FunctionDef):
@@ -253,6 +255,7 @@ def examine(path: Path, settings: dict[str, Any], survivors: bool) -> bool:
     """Prints the module's score. Returns whether it is as high as the settings ask."""
     own = settings["modules"][path.as_posix()]
     equivalent = {(each["before"], each["after"]) for each in own.get("equivalent", ())}
+    operators = {each["operator"] for each in settings["equivalent"]}
     trial = Trial(path, settings["seconds"], settings["jobs"])
     options = [
         "-o",
@@ -269,8 +272,9 @@ def examine(path: Path, settings: dict[str, Any], survivors: bool) -> bool:
     if not trial.results:
         raise SystemExit(f"no mutant of {path} was tried (pytest's status {status})")
     tried = [(mutant, status) for mutant, status in trial.results if status != INVALID]
-    left = [mutant for mutant, status in tried if status == SURVIVED and mutant.lines not in equivalent]
-    same = sum(1 for mutant, status in tried if status == SURVIVED and mutant.lines in equivalent)
+    survived = [mutant for mutant, status in tried if status == SURVIVED]
+    left = [one for one in survived if one.lines not in equivalent and one.operator not in operators]
+    same = len(survived) - len(left)
     score = 1 - len(left) / (len(tried) - same)
     print(
         f"{path}: {len(tried)} mutants, {same} equivalent, {len(tried) - same - len(left)} killed, "

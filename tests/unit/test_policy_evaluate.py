@@ -221,9 +221,11 @@ def test_a_grant_names_itself_where_it_lets_a_call_through():
     [
         (GrantView("gra", "send_email"), True),
         (GrantView("gra", "send_emai"), False),
+        (GrantView("gra", "send_emails"), False),
         (GrantView("gra", "send_*"), False),
         (GrantView("gra", "send_email", {"amount": 100}), True),
         (GrantView("gra", "send_email", {"amount": 99}), False),
+        (GrantView("gra", "send_email", {"amount": 101}), False),
         (GrantView("gra", "send_email", {}), False),
         (GrantView("gra", "send_email", {"amount": True}), False),
         (GrantView("gra", "send_email", condition="amount <= 100"), True),
@@ -231,6 +233,7 @@ def test_a_grant_names_itself_where_it_lets_a_call_through():
         (GrantView("gra", "send_email", condition="missing < 100"), False),
         (GrantView("gra", "send_email", organization="org_1", project="prj_1"), True),
         (GrantView("gra", "send_email", project="prj_2"), False),
+        (GrantView("gra", "send_email", project="prj_0"), False),
         (GrantView("gra", "send_email", role="rol_2"), False),
     ],
 )
@@ -256,6 +259,31 @@ def test_bindings_are_where_a_pattern_gives_a_tool_its_capabilities():
     )
     assert bind(ToolInfo("email_send"), bindings).capabilities == ("logged",)
     assert bind(ToolInfo("a"), [Binding("?", "x"), Binding("[a]", "x")]).capabilities == ()
+    assert bind(ToolInfo("a[1]?"), [Binding("a[1]?", "x")]).capabilities == ("x",)
+
+
+def test_what_a_list_denies_asks_no_rule_and_no_origin():
+    def trace(tool, arguments):
+        raise AssertionError("nobody asks where the values came from")
+
+    shadow = {"effect": "deny", "capability": "mail", "shadow": True}
+    denied = case(role_denied=("send_email",), rules=(shadow,))
+    assert decide(denied, profile="strict", trace=trace).shadowed == ()
+
+
+def test_an_answer_for_some_of_the_capabilities_keeps_its_reason_where_it_asks():
+    context, tool, arguments = asked(case(rules=(MAIL_NEEDS_APPROVAL,)))
+    decision = evaluate(context, replace(tool, capabilities=("mail", "other")), arguments)
+    assert (decision.effect, decision.reason_code) == ("require_approval", "rule_require_approval")
+
+
+def test_a_condition_that_cannot_be_evaluated_says_which_rule_and_why():
+    broken = {"effect": "allow", "capability": "mail", "condition": "broken", "name": "Small sums"}
+    decision = decide(case(rules=(broken,)))
+    assert decision.message.startswith(
+        "Tool 'send_email' is denied by policy: Small sums: its condition cannot be evaluated ("
+    )
+    assert decision.message.endswith(")")
 
 
 def test_a_rule_about_nothing_or_with_an_unknown_effect_is_refused():
