@@ -63,6 +63,7 @@ class Feed:
         self._reading = asyncio.Lock()
         self._to_come: dict[tuple[str, str], asyncio.Task[list[Any]]] = {}  # reads that have not begun
         self._task: asyncio.Task[None] | None = None
+        self._listener: Any = None  # the connection that listens, once it does
 
     def __len__(self) -> int:
         return sum(map(len, self.followers.values()))
@@ -129,6 +130,7 @@ class Feed:
         try:
             await connection.execute(f"LISTEN {CHANNEL}")
             await connection.execute(f"LISTEN {DELTAS}")
+            self._listener = connection
             for root_id in self.followers:
                 self._wake(root_id)
             seen: dict[str, int] = {}
@@ -137,6 +139,8 @@ class Feed:
                     self._hear(heard)
                 seen = await self._look(connection, seen)
         finally:
+            if self._listener is connection:  # and not the next one's
+                self._listener = None
             await connection.close()
 
     def _hear(self, heard: psycopg.Notify) -> None:
@@ -147,7 +151,13 @@ class Feed:
                 woken.hear(delta)
 
     async def announce(self, root_id: str) -> None:
-        """Let carriers know that somebody wants to hear the words of this tree's models."""
+        """Let carriers know that somebody wants to hear the words of this tree's models.
+
+        Not before this process listens: what a carrier then said would reach nobody. Followers are woken
+        when it does, and come again.
+        """
+        if self._listener is None:
+            return
         if time.monotonic() - self.announced.get(root_id, -ANNOUNCE_SECONDS) >= ANNOUNCE_SECONDS:
             self.announced[root_id] = time.monotonic()
             await self.read(following.ANNOUNCE, [[root_id]])
