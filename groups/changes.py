@@ -53,6 +53,18 @@ def made_by(by: Callable[[], By] | None) -> None:
 
 
 @contextmanager
+def one_request() -> Iterator[None]:
+    """Whoever is found out inside makes changes no longer than that. For doors in front of Django, which the
+    middleware (groups/current.py) does not end: what is served next in the same context is not theirs.
+    """
+    kept = _by.get()
+    try:
+        yield
+    finally:
+        _by.set(kept)
+
+
+@contextmanager
 def acting(user: Any, via: Door = Door.SYSTEM, token: str = "") -> Iterator[None]:
     """Inside, changes are the user's."""
     kept = _by.set(lambda: By(user, via, token))

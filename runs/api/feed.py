@@ -64,7 +64,7 @@ class Feed:
         self._to_come: dict[tuple[str, str], asyncio.Task[list[Any]]] = {}  # reads that have not begun
         self._recent: dict[tuple[str, str], tuple[float, list[Any]]] = {}  # what `recent` read, and when
         self._task: asyncio.Task[None] | None = None
-        self._listening = False
+        self._listener: Any = None  # the connection that listens, once it does
 
     def __len__(self) -> int:
         return sum(map(len, self.followers.values()))
@@ -142,7 +142,7 @@ class Feed:
         try:
             await connection.execute(f"LISTEN {CHANNEL}")
             await connection.execute(f"LISTEN {DELTAS}")
-            self._listening = True
+            self._listener = connection
             for root_id in self.followers:
                 self._wake(root_id)
             seen: dict[str, int] = {}
@@ -151,7 +151,8 @@ class Feed:
                     self._hear(heard)
                 seen = await self._look(connection, seen)
         finally:
-            self._listening = False
+            if self._listener is connection:  # and not the next one's
+                self._listener = None
             await connection.close()
 
     def _hear(self, heard: psycopg.Notify) -> None:
@@ -162,10 +163,12 @@ class Feed:
                 woken.hear(delta)
 
     async def announce(self, root_id: str) -> None:
-        """Let carriers know that somebody wants to hear the words of this tree's models, once they can be
-        heard: followers are woken, and announced, when this process has begun to listen.
+        """Let carriers know that somebody wants to hear the words of this tree's models.
+
+        Not before this process listens: what a carrier then said would reach nobody. Followers are woken
+        when it does, and come again.
         """
-        if not self._listening:
+        if self._listener is None:
             return
         if time.monotonic() - self.announced.get(root_id, -ANNOUNCE_SECONDS) >= ANNOUNCE_SECONDS:
             self.announced[root_id] = time.monotonic()

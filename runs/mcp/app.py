@@ -19,6 +19,7 @@ from django.db import OperationalError
 from rest_framework.exceptions import APIException
 
 from common.api.errors import CONTENT_TYPE, Problem, handler
+from groups import changes
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -44,13 +45,14 @@ async def enter(scope: Any, receive: Any, send: Any) -> None:
     """Let a request in, or say why not."""
     server = await sdk()
     http = ASGIRequest(scope, BytesIO())
-    try:
-        check(http)
-        session = await server.in_thread(_find, http)
-    except (APIException, OperationalError) as refused:
-        await refuse(refused, send)
-        return
-    await server.serve({**scope, "deputy": session}, receive, send)
+    with changes.one_request():
+        try:
+            check(http)
+            session = await server.in_thread(_find, http)
+        except (APIException, OperationalError) as refused:
+            await refuse(refused, send)
+            return
+        await server.serve({**scope, "deputy": session}, receive, send)
 
 
 async def sdk() -> Any:

@@ -211,5 +211,5 @@ def about(approval: Approval) -> str:
 
 
 def link(name: str, *arguments: str) -> str:
-    """The page on which anybody decides, staff or not."""
+    """The address of one of Deputy's pages, by its name."""
     return f"{settings.PUBLIC_URL}{reverse(name, args=arguments)}"

@@ -71,13 +71,16 @@ def make_roles(world, count):
 def make_groups(world, count):
     owned = {"organization": world.organization}
     role = Role.objects.create(**owned, name="seated")
-    agent = AgentInstance.objects.create(**owned, role=role)
+    agents = AgentInstance.objects.bulk_create(
+        AgentInstance(**owned, role=role, name=f"a{n}") for n in range(2)
+    )
     groups = Group.objects.bulk_create(
         Group(**owned, project=world.project, name=f"g{n}") for n in range(count)
     )
-    seat = {**owned, "role": role, "agent_instance": agent}
     GroupMember.objects.bulk_create(
-        GroupMember(**seat, group=group, ordinal=n) for group in groups for n in range(2)
+        GroupMember(**owned, role=role, agent_instance=agent, group=group, ordinal=n)
+        for group in groups
+        for n, agent in enumerate(agents)
     )
 
 

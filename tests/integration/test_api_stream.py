@@ -33,6 +33,7 @@ from tests.server import serving
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUESTION = call(("ask_user", {"question": "Which year?"}))
+EVERY_ONE = httpx.Limits(max_connections=None)  # httpx itself keeps to 100
 
 
 @pytest.fixture(scope="module")
@@ -358,8 +359,7 @@ def test_a_token_has_so_many_streams_and_others_follow_all_the_same(ask, server,
     greedy, other = Api(world.user, world.organization), Api(colleague(world), world.organization)
     address = f"{server}/api/runs/{run.pk}/events/stream/"
     before = slots.count()
-    as_many_as_asked = httpx.Limits(max_connections=None)
-    with ExitStack() as held, httpx.Client(timeout=20, limits=as_many_as_asked) as client:
+    with ExitStack() as held, httpx.Client(timeout=20, limits=EVERY_ONE) as client:
         answers = [
             held.enter_context(client.stream("GET", address, headers=greedy.headers)) for _ in range(300)
         ]

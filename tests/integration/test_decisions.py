@@ -12,7 +12,9 @@ from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
 from tests.acting import approve, cancel, reject, resolve
-from tests.factories import MembershipFactory, permit
+from tests.factories import MembershipFactory
+from tests.factories import permit as only
+from tests.integration.api_client import permit
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import chain_holds, payload, types
@@ -31,7 +33,7 @@ def decider(world, kind="human", name="approver", **fields):
         kind=kind,
         **fields,
     )
-    return permit(membership.user, "decide_approval", "resolve_review")
+    return only(membership.user, "decide_approval", "resolve_review")
 
 
 @pytest.fixture
@@ -188,7 +190,7 @@ def test_cancelling_the_run_withdraws_the_question(waiting, approver):
 def test_nobody_without_the_permission_decides(waiting, world):
     _, approval = waiting()
     outsider = MembershipFactory(user__username="outsider").user
-    permit(outsider, "decide_approval")
+    only(outsider, "decide_approval")
 
     for user in (world.user, outsider):
         with pytest.raises(DecisionRefused) as refused:

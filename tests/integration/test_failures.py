@@ -200,7 +200,8 @@ def test_a_cancelled_child_wakes_its_parent_which_is_told(parked_child):
 
 def test_a_failed_child_wakes_its_parent_which_is_told(parked_child):
     parent, child = parked_child
-    Run.objects.filter(pk=child.pk).update(status="running", waiting_reason=None, attempt=9, crashes=2)
+    held = {"attempt": 9, "lease_expires_at": timezone.now() + HOUR}  # by the worker that will have died
+    Run.objects.filter(pk=child.pk).update(status="running", waiting_reason=None, crashes=2, **held)
     worker_died(child.pk, 9, by_itself=True)
 
     assert error_of(parent)["error"] == "Group run failed: The run took its worker down 3 times."

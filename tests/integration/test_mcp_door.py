@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from groups.models import Membership, Token
+from groups.models import Change, Membership, Token
 from groups.scopes import SCOPES
 from policy.models import CapabilityRule
 from runs.execution.outside_agents import complete
@@ -238,6 +238,16 @@ def test_the_apis_allowance_holds_here_too(world, agent, settings):
     settings.API_PER_MINUTE = 1
     assert post(**bearer(agent)).status_code == 200
     assert post(**bearer(agent)).status_code == 429
+
+
+def test_what_is_changed_after_a_request_is_not_the_askers(world, agent):
+    """The next request may be served in this one's context: it is not recorded in the asker's name."""
+    assert post(**bearer(agent)).status_code == 200
+    world.group.description = "Somebody else's words"
+    world.group.save()
+
+    change = Change.objects.get(object_id=world.group.pk, action="changed")
+    assert (change.user, change.via, change.token) == (None, "system", "")
 
 
 @pytest.mark.parametrize(

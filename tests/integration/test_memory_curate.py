@@ -29,9 +29,8 @@ def here() -> Place:
 
 @pytest.fixture
 def curator(here):
-    user = permit(here.agent.user, "curate_memory")
-    MembershipFactory(organization=here.organization, user=user)
-    return at_the_pages(user, here.organization.id)
+    MembershipFactory(organization=here.organization, user=here.agent.user)
+    return at_the_pages(permit(here.agent.user, "curate_memory"), here.organization.id)
 
 
 def deposited(here: Place, run: str, *decisions: str, review: bool = False) -> list[Memory]:

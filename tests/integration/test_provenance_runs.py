@@ -181,7 +181,7 @@ def test_like_calls_of_one_run_are_one_question(ask, world, profile):
     ask(in_order(both, say("done")), "Email ann@example.com and bob@example.com")
     first, second = Approval.objects.order_by("pk")
     root = superuser()
-    MembershipFactory(organization=world.organization, user=root)
+    MembershipFactory(organization=world.organization, user=root, role="decider")
     client = client_of(root)
     page = client.get(reverse("admin:runs_approval_change", args=[first.pk])).content.decode()
     assert second.pk in page

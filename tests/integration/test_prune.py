@@ -43,7 +43,7 @@ def done(ask, world):
             ],
             researcher=[say(f"EVIDENCE: {CANARY}")],
             analyst=[call(("memory_search", {"query": CANARY})), say(f"PROPOSAL: {CANARY}")],
-            lead=[say(f"DECISION: {CANARY}")],
+            lead=[say(f"DECISION: {CANARY} for six euro a seat")],  # says something: it waits for no curator
         ),
         goal=CANARY,
         context=CANARY,

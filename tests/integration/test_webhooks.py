@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
@@ -367,7 +368,8 @@ def test_410_switches_it_off_with_a_notice(world, receiver, enqueued, mailoutbox
     assert ("notify_webhook_disabled", endpoint.pk, 0) in enqueued
     sending.told_who_manages(endpoint.pk)
     (mail,) = mailoutbox
-    assert mail.bcc == ["manager@example.org"] and endpoint.pk in mail.body
+    assert mail.bcc == ["manager@example.org"]
+    assert reverse("admin:runs_webhookendpoint_change", args=[endpoint.pk]) in mail.body
 
     assert sent(endpoint).problem == "The webhook is switched off." and len(receiver.got) == 1
 

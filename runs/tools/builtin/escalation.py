@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from groups import catalog, routing
 from groups.models import Membership, Project
+from policy.provenance.infer import Declaration
 from policy.terms import DelegatedPermissions
 from runs.tools.base import Spawn, ToolContext, ToolError
 from runs.tools.registry import tool
@@ -24,6 +25,8 @@ DELEGATED = {
     mutating=True,
     supports_parallel=False,
     transactional=True,
+    # A group's answer is what its agents wrote, however short: no record that a service keeps.
+    declared=Declaration(verb="escalate", nouns=frozenset({"group"}), effect=False, origin="declared"),
 )
 def escalate_to_group(
     run: ToolContext,
