@@ -220,9 +220,9 @@ async def _told(
                 if delta not in early and cursor.sent_of(delta.run_id) is not None:
                     yield spoken(delta)
             try:
-                if not await reader.may_still(source, FRESH_SECONDS):
-                    return
                 batch = await cursor.read(source) if happened else Batch([])
+                if not await reader.may_still(source, FRESH_SECONDS):  # after the read: of now
+                    return
             except psycopg.OperationalError:
                 await asyncio.sleep(1)
                 continue
