@@ -51,7 +51,8 @@ class Need:
     `permissions`: Django's, all of them; `own`: whose thing it is needs none; `only_own`: nobody else may;
     `whole`: where it holds for the whole organization, only a member of all its projects may;
     `words`: it has to be the person who speaks; `scope`: of a token; `operator`: a superuser, who operates
-    the installation, needs no membership for it at Deputy's pages.
+    the installation, needs neither them nor a membership for it at Deputy's pages. Deciding is not among
+    these, nor is deciding in advance.
     """
 
     does: str
@@ -128,7 +129,6 @@ VERBS: dict[Verb, Need] = {
         "Make a standing approval",
         ("policy.add_grant", "runs.decide_approval"),
         "policy:write",
-        operator=True,
         refused=gettext_noop("This takes the permissions policy.add_grant and runs.decide_approval."),
     ),
     Verb.REVOKE: Need(
@@ -200,11 +200,13 @@ def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
         return
     need, where = VERBS[Verb(verb)], about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
-    if not (need.operator and operates(actor)):
+    operator = need.operator and operates(actor)
+    if not operator:
         _check_place(actor, need, where, own)
     if need.only_own and not own:
         raise NotAllowed("NOT_ENTITLED", need.refused)
-    if not (need.own and own) and not all(holds(actor, permission) for permission in need.permissions):
+    permitted = operator or (need.own and own) or all(holds(actor, each) for each in need.permissions)
+    if not permitted:
         raise NotAllowed("NOT_ENTITLED", need.refused)
     if need.words and not speaks(actor):
         raise NotAllowed("NOT_THE_PERSON", need.refused)

@@ -194,8 +194,8 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.organization, made.project, made.member, made.own_role, made.token, made.role, made.seat,
         made.group,
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
-        made.declaration, made.use, made.version, made.run, made.approval, made.call, made.wait, made.event,
-        made.decision, made.record, made.notice, made.server, made.tool,
+        made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
+        made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.webhook, made.delivery, made.change,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest, FieldError
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -130,7 +131,7 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
         """The export page, for the filters of the list. Raises BadRequest for one that is none."""
         try:
             return super().export_action(request)
-        except FieldError as error:
+        except (FieldError, IncorrectLookupParameters) as error:
             raise BadRequest(str(error)) from None
 
     def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:

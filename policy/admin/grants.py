@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from groups import changes
-from groups.actors import Actor
+from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
-from policy.authority import NotAllowed, Verb, may
+from policy.authority import VERBS, NotAllowed, Verb, holds, may
 from policy.models import Grant, GrantUse
 
 
@@ -58,7 +58,9 @@ class GrantAdmin(TenantAdmin):
         return (*self.fields, "granted_by", "revoked_at") if obj else self.fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return super().has_add_permission(request) and request.user.has_perm("runs.decide_approval")
+        needed = VERBS[Verb.GRANT].permissions
+        entitled = (all(holds(actor, each) for each in needed) for actor in actors_of(request))
+        return super().has_add_permission(request) and any(entitled)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and request.user.has_perm("runs.decide_approval")

@@ -35,13 +35,13 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
     NO_SUCH_WAIT).
     """
     content = content.strip()
-    if not content:
-        raise SignalRefused("EMPTY", "The message is empty.")
-    if len(content) > MAX_CONTENT:
-        raise SignalRefused("TOO_LONG", f"The message is longer than {MAX_CONTENT} characters.")
     with transaction.atomic():
         log = RunLog.lock(run_id)
         may(actor, Verb.STEER, log)
+        if not content:
+            raise SignalRefused("EMPTY", "The message is empty.")
+        if len(content) > MAX_CONTENT:
+            raise SignalRefused("TOO_LONG", f"The message is longer than {MAX_CONTENT} characters.")
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
         answers = question(run_id, correlation_key)

@@ -22,13 +22,13 @@ def resolve(
 
     Raises NotAllowed, RunGone, SignalRefused: BAD_OUTCOME, NO_SUCH_WAIT, ALREADY_RESOLVED.
     """
-    if outcome not in OUTCOMES:
-        raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")
     key = f"review-{call_id}"
     payload = {"outcome": outcome, "result": result, "message": message, "by": str(actor)}
     with transaction.atomic():
         log = RunLog.lock(run_id)
         may(actor, Verb.RESOLVE_REVIEW, log)
+        if outcome not in OUTCOMES:
+            raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")
         wait = Wait.objects.filter(run_id=run_id, correlation_key=key, kind=WaitKind.REVIEW).first()
         if wait is None:
             raise SignalRefused("NO_SUCH_WAIT", f"Call {call_id} does not wait for a word on what happened.")

@@ -1,7 +1,6 @@
 """What an agent sees: its view at the end of a run's log, or right after any event of it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import Http404, HttpRequest
 
@@ -9,8 +8,7 @@ from memory.context.rendering import LEGEND
 from runs.admin import words
 from runs.context.agent_view import NoSuchAgent, view_at
 from runs.log.log import RunGone
-from runs.models import Run, RunEvent
-from runs.models.choices import EventType
+from runs.models import Run
 
 LATEST = "last"
 LONGEST = 9  # digits of an event's number
@@ -28,7 +26,7 @@ class Seen:
     version: int | None
     legend: str
     sections: list[str]
-    members: list[tuple[str, str]]
+    members: tuple[tuple[str, str], ...]
 
 
 def seen(request: HttpRequest, run: Run) -> Seen | None:
@@ -54,17 +52,5 @@ def seen(request: HttpRequest, run: Run) -> Seen | None:
         version=moment.version,
         legend=LEGEND,
         sections=[words.visible(part.text) for part in rendered.sections],
-        members=_members(run),
+        members=moment.members,
     )
-
-
-def _members(run: Run) -> list[tuple[str, str]]:
-    """Who speaks in the run, as its log says."""
-    created: dict[str, Any] = (
-        RunEvent.objects.filter(run=run, type=EventType.RUN_CREATED)
-        .values_list("payload", flat=True)
-        .order_by("seq")
-        .first()
-        or {}
-    )
-    return [(str(member["agent"]), str(member["role"])) for member in created.get("members", [])]

@@ -67,13 +67,17 @@ class NoSuchAgent(Exception):
 
 @dataclass(frozen=True)
 class Moment:
-    """A view as it was right after an event. `version` counts its changes; None: nothing had changed it."""
+    """A view as it was right after an event. `version` counts its changes; None: nothing had changed it.
+
+    `members`: (agent, role) of everybody who speaks in the run.
+    """
 
     run_id: str
     agent: str
     role: str
     seq: int
     tree: Tree
+    members: tuple[tuple[str, str], ...]
     version: int | None = None
 
     def shown(self, own: bool) -> "Moment":
@@ -138,10 +142,12 @@ def view_at(run_id: str, seq: int | None = None, agent: str | None = None) -> Mo
     member = member_named(state, agent)
     view, version = _last_known(events, member)
     if view is None:
-        claimed = ClaimedRun.in_state(run_id, state)
-        return Moment(run_id, member.agent, member.role, state.seq, working_memory.initial(claimed, member))
-    changes = changes_of(run_id, view, version)
-    return Moment(run_id, member.agent, member.role, state.seq, Tree.replay(changes), version)
+        tree = working_memory.initial(ClaimedRun.in_state(run_id, state), member)
+    else:
+        tree = Tree.replay(changes_of(run_id, view, version))
+    members = tuple((one.agent, one.role) for one in state.members)
+    at = None if view is None else version
+    return Moment(run_id, member.agent, member.role, state.seq, tree, members, at)
 
 
 def member_named(state: State, agent: str | None) -> Member:

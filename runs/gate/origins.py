@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from common import redact
+from memory.models import Memory
 from policy.provenance.terms import Facts, Source, Traced
 from runs.gate.admission import gate_of
 from runs.gate.provenance import Gathered, of_run
@@ -68,30 +69,36 @@ def origins(approval: Approval) -> Origins:
 
 def shown(found: Origins, own: bool) -> Origins:
     """The same for a reader; `own`: the person the run works for. Others are shown no words of that person's
-    memory beside a value, and nobody a secret. One query, for others.
+    memory beside a value, and nobody a secret. Two queries, for others.
     """
     passages = [passage for value in found.values for passage in value.passages]
-    private = set() if own else _of_memory(passages)
+    private = set() if own else _persons_own(passages)
     return replace(found, values=tuple(_shown(value, private) for value in found.values))
 
 
-def _shown(value: Origin, private: set[tuple[str, int]]) -> Origin:
+def _shown(value: Origin, private: set[Passage]) -> Origin:
     return replace(value, passages=tuple(_readable(one, private) for one in value.passages))
 
 
-def _readable(passage: Passage, private: set[tuple[str, int]]) -> Passage:
-    if (passage.run, passage.event) in private:
+def _readable(passage: Passage, private: set[Passage]) -> Passage:
+    if passage in private:
         return replace(passage, before="", marked=showing.PRIVATE, after="")
     before, marked, after = map(redact.shown, (passage.before, passage.marked, passage.after))
     return replace(passage, before=before, marked=marked, after=after)
 
 
-def _of_memory(passages: Sequence[Passage]) -> set[tuple[str, int]]:
-    """Those of the events behind the passages that brought what is the person's own."""
+def _persons_own(passages: Sequence[Passage]) -> set[Passage]:
+    """Those that quote the person's memory: what a tool brought from it, or what stood in the prompt.
+
+    A memory that is gone is nobody's to show.
+    """
     events = RunEvent.objects.filter(
         run_id__in={one.run for one in passages}, seq__in={one.event for one in passages}
     ).values_list("run_id", "seq", "payload__tool")
-    return {(run, seq) for run, seq, tool in events if showing.is_private(str(tool or ""))}
+    brought = {(run, seq) for run, seq, tool in events if showing.is_private(str(tool or ""))}
+    remembered = {one.field for one in passages if one.field.startswith(MEMORY)}
+    shared = set(Memory.objects.filter(pk__in=remembered, user=None).values_list("pk", flat=True))
+    return {one for one in passages if (one.run, one.event) in brought or one.field in remembered - shared}
 
 
 def asked_at(approval: Approval) -> int | None:

@@ -94,8 +94,8 @@ class Gathered:
         if self.personal:
             for run_id, goal, trust, said in earlier_turns(self.run_id):
                 self.material.recall(f"{run_id}:2", goal, trust)
-                for text in said:
-                    self.material.recall(f"{run_id}:2", text, "outside")
+                for seq, text in said:
+                    self.material.recall(f"{run_id}:{seq}", text, "outside")
 
     def _new(self) -> Iterator[tuple[int, Said | Call]]:
         for said in self.state.messages:
@@ -166,8 +166,11 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
         yield shown[memory.pk], memory.pk, memory.content, "organization" if curated else "outside"
 
 
-def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[str]]]:
-    """The session's earlier runs, as prompt and view carry them on: (run, goal, its trust, what was said)."""
+def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int, str]]]]:
+    """The session's earlier runs, as prompt and view carry them on: (run, goal, its trust, what was said).
+
+    What was said is (seq, text): by the event that brought it a reader is told whose words they are.
+    """
     run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
     if not run.session_key:
         return
@@ -178,8 +181,15 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[str]]]:
     for earlier in found.order_by("-id")[:MOST_EARLIER]:
         own = not goal_is_outside(earlier.pk)
         calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
-        results = [canonical(call.result) for call in calls]
-        yield earlier.pk, earlier.goal, "user" if own else "outside", [earlier.output or "", *results]
+        brought = events_of_results(earlier.pk)
+        results = [(brought.get(call.call_id, 2), canonical(call.result)) for call in calls]
+        yield earlier.pk, earlier.goal, "user" if own else "outside", [(2, earlier.output or ""), *results]
+
+
+def events_of_results(run_id: str) -> dict[str, int]:
+    """The event that brought each call's result, by call id."""
+    ended = RunEvent.objects.filter(run_id=run_id, type=EventType.TOOL_COMPLETED)
+    return dict(ended.values_list("payload__call_id", "seq"))
 
 
 def effective(call: Call) -> dict[str, Any]:

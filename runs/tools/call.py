@@ -6,7 +6,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django.db import transaction
@@ -207,8 +207,9 @@ class Gate:
         )
         return Beforehand(decision, depends and decision.effect != "deny")
 
+    @cached_property
     def granted_tools(self) -> frozenset[str]:
-        """The tools that a standing approval lets pass whatever their arguments. One query."""
+        """The tools that a standing approval lets pass whatever their arguments. One query, once a gate."""
         return policy_cache.granted_tools(self.organization_id, self.project_id)
 
     def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:

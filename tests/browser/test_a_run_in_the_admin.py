@@ -43,14 +43,16 @@ def test_from_the_question_to_knowledge_that_everybody_finds(open_page: Any) -> 
 
     page.click("text=Look and decide")
     assert "The group has decided. I write to Ada now." in page.locator(".dp-says").inner_text()
-    page.wait_for_load_state()  # keys work once the page's script has been loaded
+    page.wait_for_load_state()  # the keys are a deferred script's
     page.keyboard.press("e")
     page.keyboard.press("Escape")
     page.get_by_label("subject", exact=True).fill("Prices")
     assert mail.outbox == []
     page.click("text=Approve with these arguments")
     page.wait_for_selector("text=Approved; the call runs now.")
-    assert Approval.objects.get().edited_arguments["subject"] == "Prices"
+    edited = Approval.objects.exclude(replaces=None).get()  # changed arguments are another approval
+    assert (edited.status, edited.edited_arguments["subject"]) == ("approved", "Prices")
+    assert edited.replaces.status == "superseded"
 
     page.goto(f"/admin/runs/run/{run.pk}/change/")
     page.wait_for_selector(".dp-run[data-following=yes]")
@@ -61,7 +63,7 @@ def test_from_the_question_to_knowledge_that_everybody_finds(open_page: Any) -> 
     assert mail.outbox[0].body.startswith("Dear Ada,\n\nRival A")  # what was left alone is as it was
 
     page.goto("/admin/memory/depositedknowledge/?q=Charge")
-    row = page.locator("tbody tr", has_text="Group Run Result")
+    row = page.locator("tbody tr", has_text="Charge 6 euros a seat.")
     row.locator("input[type=checkbox]").first.check()
     page.select_option("select[name=action]", "promote")
     page.click("button:has-text('Run'), button[title*='Run']")

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from groups.member_permissions import standard
 from runs.execution import executor
 from runs.models import Approval, Run
 from tests.admin_world import PASSWORD, person
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, permit
 from tests.scripted import Scripted, by_role, call, say
 
 from .chromium import PHONE
@@ -23,12 +24,10 @@ DESK = (1440, 900)
 
 
 def somebody(made: Any, name: str, *rights: str) -> Any:
-    """A member who is not staff."""
-    user = person(None, name, *rights)
-    user.set_password(PASSWORD)
-    user.save()
+    """A member who is not staff; `rights` beside those every member has."""
+    user = person(None, name)
     MembershipFactory(organization=made.organization, user=user)
-    return user
+    return permit(user, *standard()["member"], *rights)
 
 
 def sign_in(page: Any, name: str) -> None:

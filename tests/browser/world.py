@@ -8,7 +8,7 @@ from runs.execution import executor
 from runs.models import Approval
 from tests.acting import start
 from tests.admin_world import PASSWORD, person
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.scripted import Scripted, by_role, call, say
 
 GOAL = "Find out what our competitors charge and write to Ada about it"
@@ -36,9 +36,9 @@ def acme() -> SimpleNamespace:
 
 def member(made: SimpleNamespace, name: str, *rights: str, **fields: Any) -> Any:
     """Somebody of the organization who may sign in to the admin."""
-    user = person(None, name, *rights, is_staff=True)
+    user = person(None, name, is_staff=True)
     MembershipFactory(organization=made.organization, user=user, **fields)
-    return user
+    return permit(user, *rights)
 
 
 def plays() -> Any:

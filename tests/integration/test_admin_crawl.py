@@ -255,6 +255,7 @@ def test_every_answer_names_where_scripts_may_come_from(root):
 def test_no_template_has_a_script_in_it():
     inline = re.compile(r"<script(?![^>]*\bsrc=)|\son[a-z]+=|javascript:", re.IGNORECASE)
     own = Path(__file__).resolve().parents[2] / "templates"
-    found = [path.name for path in own.rglob("*.html") if inline.search(path.read_text())]
+    tag = re.compile(r"{%.*?%}")  # Django's own; `with one=…` is no attribute
+    found = [path.name for path in own.rglob("*.html") if inline.search(tag.sub(" ", path.read_text()))]
 
     assert found == []

@@ -485,7 +485,7 @@ ROWS = {
     "drive from outside": (api_drive, {}, driven, OWNER),
     "end from outside": (api_complete, {}, failed, OWNER),
     "make a standing approval over the API": (api_grant, {}, granted, MAY_GRANT),
-    "make a standing approval on the page": (page_grant, {}, granted, MAY_GRANT & SESSIONS | {"superuser"}),
+    "make a standing approval on the page": (page_grant, {}, granted, MAY_GRANT & SESSIONS),
     "revoke a standing approval over the API": (api_revoke, {}, revoked, MAY_GRANT),
     "revoke a standing approval in the list": (
         list_revoke, {}, revoked, MAY_GRANT & SESSIONS | {"superuser"}

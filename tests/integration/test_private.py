@@ -174,6 +174,23 @@ def test_where_a_value_came_from_quotes_no_memory_to_a_decider(made):
         assert "walnuts" not in shown
 
 
+def test_nor_what_an_earlier_turn_of_the_session_found_there(made):
+    own = Scope(made.organization.pk, user_id=made.user.pk, project_id=made.project.pk)
+    memory_write("Write to zoe@private.example about walnuts", own, type="episodic")
+    found = [call(("memory_search", {"query": "walnuts"})), say("Found.")]
+    drive(made, "Look it up", by_role(Personal_agent=found), session_key="one")
+    Memory.objects.filter(user=made.user).delete()
+    letter = call(("send_email", {"to": ["zoe@private.example"], "subject": "s", "body": "b"}))
+    run = drive(made, "Write about it", by_role(Personal_agent=[letter]), session_key="one")
+    approval = Approval.objects.get(run=run)
+    lou = person(made, "lou", *RIGHTS, "runs.decide_approval", is_staff=True)
+    mine, theirs = Api(made.user, made.organization), Api(lou, made.organization)
+
+    assert "about walnuts" in told(mine.get(f"approvals/{approval.pk}/origins/"))
+    others = theirs.get(f"approvals/{approval.pk}/origins/")
+    assert "zoe@private.example" in told(others) and "walnuts" not in told(others)
+
+
 def test_the_memories_of_others_are_in_no_list_and_no_search(made, looked_up):
     stranger = Api(MembershipFactory(organization=made.organization).user, made.organization)
 

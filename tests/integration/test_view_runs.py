@@ -92,12 +92,15 @@ def test_the_preferences_kept_for_a_person_are_in_their_agents_view(ask, world):
     assert "      tone: dry" in prompt()
 
 
-def test_the_context_tools_are_the_nine_of_the_working_memory(db):
+READING = {"view", "find", "segment", "segments", "children", "parent", "ancestors"}
+
+
+def test_the_context_tools_are_those_of_the_working_memory(db):
     tools = registry.all_tools()
     for defined in TOOLS:
         made = tools[defined.name]
         assert (made.parameters, made.transactional, made.risk_level) == (defined.parameters, True, "low")
-        assert made.mutating == (defined.name not in ("context_view", "context_find"))
+        assert made.mutating == (defined.name.removeprefix("context_") not in READING)
 
 
 # what it costs

@@ -226,6 +226,7 @@ def test_a_grant_names_itself_where_it_lets_a_call_through():
         (GrantView("gra", "send_email", {"amount": 100}), True),
         (GrantView("gra", "send_email", {"amount": 99}), False),
         (GrantView("gra", "send_email", {"amount": 101}), False),
+        (GrantView("gra", "send_email", {"amount": 1000}), False),
         (GrantView("gra", "send_email", {}), False),
         (GrantView("gra", "send_email", {"amount": True}), False),
         (GrantView("gra", "send_email", condition="amount <= 100"), True),
