@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 OF_A_WORKER = 3  # its own; one that renews its lease; one that sends hints
 OF_A_GROUP = 6  # who takes messages; who acknowledges; duties; signs of life; hints; one for questions
+OF_A_CARRIER = 6  # calls; listening; its lease; errands; leases of outside calls; hints
 OF_A_WEB_PROCESS = 5  # beside its threads: events, listening to them; hints; two for requests of MCP
 SPARE = 20  # commands, psql, backups, and what PostgreSQL keeps for superusers
 LEAST = 100  # PostgreSQL's own default
@@ -26,9 +27,19 @@ FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_da
 """
 
 
-def of_cluster(workers: int) -> int:
-    """Connections of one `manage.py cluster`."""
+def of_cluster(workers: int, carriers: int, errands: int) -> int:
+    """Connections of one `manage.py cluster`, whose carriers do so many errands at once."""
+    return of_group(workers) + of_carriers(carriers, errands)
+
+
+def of_group(workers: int) -> int:
+    """Connections of a group of workers."""
     return OF_A_WORKER * workers + OF_A_GROUP
+
+
+def of_carriers(carriers: int, errands: int) -> int:
+    """Connections of so many carriers. An errand lets go of its own while it waits for the network."""
+    return carriers * (OF_A_CARRIER + errands)
 
 
 def of_web(threads: int) -> int:
@@ -36,11 +47,12 @@ def of_web(threads: int) -> int:
     return threads + OF_A_WEB_PROCESS
 
 
-def of_one_machine(workers: int, threads: int, web_processes: int) -> int:
+def of_one_machine(workers: int, carriers: int, errands: int, threads: int, web_processes: int) -> int:
     """What a server for all of `make run` should allow: while a group of workers is being replaced, the old
     one's finish what they are at.
     """
-    return max(LEAST, 2 * of_cluster(workers) + web_processes * of_web(threads) + SPARE)
+    needed = of_group(workers) + of_cluster(workers, carriers, errands) + web_processes * of_web(threads)
+    return max(LEAST, needed + SPARE)
 
 
 def check(connection: "psycopg.Connection[Any]", needed: int, what: str, embedded: bool) -> None:

@@ -79,6 +79,15 @@ class Times(Loader):
         return datetime.fromisoformat(bytes(data).decode()).astimezone(UTC)
 
 
+def let_go() -> None:
+    """Close this thread's connection before a long wait; the next statement opens another. In the middle of
+    a transaction it stays.
+    """
+    default = connections[DEFAULT_DB_ALIAS]
+    if not default.in_atomic_block:
+        default.close()
+
+
 LOCKED = "55P03"  # PostgreSQL's lock_not_available
 
 

@@ -23,7 +23,7 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 GATHER_SECONDS = 0.0005  # what comes within this time goes out together
 PAUSE_SECONDS = 0.05  # between two rounds; a person sees no difference, and it bounds the commits
 # The channels that workers and carriers sleep on: their hints wait for nothing.
-URGENT = frozenset({"deputy_queue", "deputy_outbound"})
+URGENT = frozenset({"deputy_queue", "deputy_outbound", "deputy_errands"})
 IDLE_SECONDS = 30  # after which the connection is closed
 LEAVE_SECONDS = 1.0  # that the end of a process waits for its last notifications
 

@@ -15,7 +15,7 @@ WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not publ
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
-WORKERS          processes that take runs' steps (2), CARRIERS those that await models and tools (1)
+WORKERS          processes that take runs' steps (2), CARRIERS those that await the network (1)
 LOG_FORMAT       plain or json
 METRICS_TOKEN    who has it reads /metrics and what /readyz found; so do the networks of METRICS_ALLOW
 
@@ -330,6 +330,9 @@ CARRIER_CALLS = env.whole_number("CARRIER_CALLS", 2000)  # that one carrier awai
 CARRIER_THREADS = env.whole_number(
     "CARRIER_THREADS", 64, most=500
 )  # for tools, whose code is not asynchronous
+CARRIER_ERRANDS = env.whole_number(
+    "CARRIER_ERRANDS", 8, least=4, most=200
+)  # threads for webhooks, mail, calls of outside agents and embeddings
 BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a wait without a worker
 ASKED_AGAIN_SECONDS = env.whole_number(
     "ASKED_AGAIN_SECONDS", 600

@@ -175,7 +175,9 @@ def _server_command(where: Place, bin_folder: Path, options: tuple[str, ...]) ->
 def _connections() -> int:
     """As many as all of Deputy on this machine needs. Raises BadSetting."""
     workers, threads = env.whole_number("WORKERS", 2, most=64), env.whole_number("WEB_THREADS", 12, most=64)
-    return connections.of_one_machine(workers, threads, WEB_PROCESSES)
+    carriers = env.whole_number("CARRIERS", 1, least=0, most=16)
+    errands = env.whole_number("CARRIER_ERRANDS", 8, least=4, most=200)
+    return connections.of_one_machine(workers, carriers, errands, threads, WEB_PROCESSES)
 
 
 def _initialise(where: Place, bin_folder: Path, *, durable: bool) -> None:

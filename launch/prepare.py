@@ -65,7 +65,8 @@ def check_connections() -> None:
     from django.conf import settings
 
     workers, threads = settings.WORKERS, settings.WEB_THREADS
-    needed = connections.of_cluster(workers) + WEB_PROCESSES * connections.of_web(threads)
+    cluster = connections.of_cluster(workers, settings.CARRIERS, settings.CARRIER_ERRANDS)
+    needed = cluster + WEB_PROCESSES * connections.of_web(threads)
     what = f"Deputy with WORKERS={workers} and WEB_THREADS={threads}"
     try:
         with connected() as connection:

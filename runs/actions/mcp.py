@@ -56,7 +56,7 @@ def accept(tools: Iterable[McpTool], by: Any) -> list[McpTool]:
 
 
 def refresh_due() -> int:
-    """Ask workers to look at the servers nobody has looked at for an hour; returns how many."""
+    """Ask carriers to look at the servers nobody has looked at for an hour; returns how many."""
     due = McpServer.objects.filter(enabled=True).filter(
         Q(checked_at=None) | Q(checked_at__lt=Now() - LOOK_AGAIN)
     )

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from common.db import row
 from runs.admin.dashboard import link_to
 from runs.models.choices import RunStatus
+from runs.models.queue import lanes
 from runs.observe import outbound
 
 NO_CARRIER = gettext_lazy("Start one with: python manage.py carrier")
@@ -18,8 +19,9 @@ LATE = 30  # seconds a message may be due before something is wrong
 # One look at everything; each part reads an index of its own.
 LOOK = """
 SELECT clock_timestamp(),
-  (SELECT count(*) FROM runs_queuemessage WHERE due_at <= clock_timestamp()),
-  (SELECT min(due_at) FROM runs_queuemessage WHERE due_at <= clock_timestamp() AND holder = ''),
+  (SELECT count(*) FROM runs_queuemessage WHERE due_at <= clock_timestamp() AND NOT queue = ANY(%(lanes)s)),
+  (SELECT min(due_at) FROM runs_queuemessage
+   WHERE due_at <= clock_timestamp() AND holder = '' AND NOT queue = ANY(%(lanes)s)),
   (SELECT count(*) FROM runs_queuemessage WHERE holder <> ''),
   (SELECT count(*) FROM runs_run WHERE status = 'pending'),
   (SELECT count(*) FROM runs_run WHERE status = 'running' AND driver = 'internal'),
@@ -45,7 +47,8 @@ class Health:
 
 def look() -> Health:
     """The queue, and what carriers are at, as they are now."""
-    now, due, oldest, held, pending, running, lost, calls, overdue, notices = row(LOOK)
+    found = row(LOOK, {"lanes": lanes()})
+    now, due, oldest, held, pending, running, lost, calls, overdue, notices = found
     late = oldest is not None and (now - oldest).total_seconds() > LATE
     runs = "runs_run_changelist"
     figures = [
@@ -61,7 +64,8 @@ def look() -> Health:
     calls, carriers = outbound.calls(), outbound.carriers()
     figures += _carried(calls, carriers)
     verdict = _verdict(late, lost, overdue)
-    if calls and not carriers and verdict[1] != "bad":
+    waiting = calls or any(count for _, count, _ in outbound.errands())
+    if waiting and not carriers and verdict[1] != "bad":
         verdict = _("Calls wait and nobody carries them."), "bad", str(NO_CARRIER)
     return Health(*verdict, oldest, figures, calls, outbound.troubled())
 

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from common import crash
 from common.db import execute as run_sql
-from common.db import row
+from common.db import from_json, let_go, row
 from runs.actions import park
 from runs.execution import dispatch
 from runs.execution.dispatch import GateOnDemand, Outcome, Ready
@@ -22,6 +22,7 @@ from runs.log.claimed import ClaimedRun
 from runs.log.log import Fenced, RunGone, RunLog
 from runs.log.state import Call
 from runs.models.choices import CallStatus, Driver, RunStatus
+from runs.outbound.calls import tool_host
 from runs.queue import lease, put
 from runs.tools.base import Answer, Failed
 from runs.tools.call import perform
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 MAX_CLAIMS = 3  # a call whose workers die this often is given up
 
+CALLED = "SELECT tool, arguments FROM runs_toolcall WHERE id = %s"
 FIND = "SELECT run_id, call_id FROM runs_toolcall WHERE id = %s"
 TAKE = """
 UPDATE runs_toolcall SET attempt = attempt + 1, lease_expires_at = %s, queued_at = NULL
@@ -99,6 +101,7 @@ def execute(tool_call_id: str) -> None:
             if ready is None:
                 return
             crash.point("before_slow")
+            let_go()
             with lease.held(tool_call_id, attempt):
                 done = ready, perform(ready.admitted, ready.context)
             crash.point("after_slow")
@@ -109,8 +112,14 @@ def execute(tool_call_id: str) -> None:
         dispatch.leave_evidence([done])
 
 
+def host_of(tool_call_id: str) -> str:
+    """Whom the call's tool asks; empty where there is no such call."""
+    found = row(CALLED, [tool_call_id])
+    return tool_host(found[0], from_json(found[1])) if found else ""
+
+
 def pass_on(tool_call_id: str, delay: float = 0) -> None:
-    """Leave the call to another worker, if need be after `delay` seconds."""
+    """Leave the call for later, if need be after `delay` seconds."""
     found = row(FIND, [tool_call_id])
     if found:
         put.enqueue_call(found[0], tool_call_id, delay)

@@ -33,6 +33,7 @@ class WebhookEndpoint(Created):
     """An address that is told of events, by the Standard Webhooks scheme.
 
     The secrets are encrypted; while `previous_until` lasts, messages carry a signature of the old one too.
+    `sender` alone sends messages there, until it lets go or `sending_until`.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.webhook_id, editable=False)
@@ -56,6 +57,8 @@ class WebhookEndpoint(Created):
     previous_until = models.DateTimeField(null=True, editable=False)
     failing_since = models.DateTimeField(null=True, editable=False)
     disabled_because = models.TextField(blank=True, editable=False)
+    sender = models.CharField(max_length=60, db_default="", default="", blank=True, editable=False)
+    sending_until = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         verbose_name = "webhook"

@@ -78,7 +78,7 @@ def outbound_now() -> Families:
     labels = ("target", "organization")
     under_way = [(call.target, call.organization, call.under_way) for call in calls]
     waiting = [(call.target, call.organization, call.waiting) for call in calls]
-    yield _gauge("deputy_carriers", "Carriers of outbound calls that live.", outbound.carriers())
+    yield _gauge("deputy_carriers", "Carriers that live.", outbound.carriers())
     yield _labelled("deputy_outbound_calls", "Calls of models and tools under way.", labels, under_way)
     yield _labelled("deputy_outbound_waiting", "Calls of models and tools that wait.", labels, waiting)
     yield _gauge(
@@ -91,6 +91,10 @@ def outbound_now() -> Families:
         "How long the oldest call that may go out has been waiting.",
         max((call.oldest_waiting for call in calls), default=0.0),
     )
+    errands = outbound.errands()
+    many, ages = [(kind, count) for kind, count, _ in errands], [(kind, age) for kind, _, age in errands]
+    yield _labelled("deputy_errands_waiting", "Errands that wait for a carrier.", ("kind",), many)
+    yield _labelled("deputy_errands_oldest_seconds", "How long the oldest has waited.", ("kind",), ages)
     open_ones = [(model.target, 1) for model in outbound.troubled() if model.open]
     yield _labelled("deputy_circuit_open", "Models that failed again and again.", ("model",), open_ones)
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from common.db import row, rows
 from runs.models.outbound import OPEN_AT
+from runs.models.queue import ErrandKind, lane, lanes
 
 CALLS = """
 SELECT c.target, o.slug, count(*) FILTER (WHERE c.holder <> ''), count(*) FILTER (WHERE c.holder = ''),
@@ -13,6 +14,10 @@ SELECT c.target, o.slug, count(*) FILTER (WHERE c.holder <> ''), count(*) FILTER
                 - min(c.due_at) FILTER (WHERE c.holder = '' AND c.due_at <= now())), 0)::float8
 FROM runs_outboundcall c JOIN groups_organization o ON o.id = c.organization_id
 WHERE c.answered_at IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC, 1, 2
+"""
+ERRANDS = """
+SELECT queue, count(*), EXTRACT(epoch FROM now() - min(due_at))::float8 FROM runs_queuemessage
+WHERE queue = ANY(%s) AND due_at <= now() GROUP BY queue
 """
 CARRIERS = "SELECT count(*) FROM runs_carrier WHERE seen_at > now() - interval '30 seconds'"
 TROUBLED = """
@@ -49,6 +54,12 @@ class Troubled:
 
 def calls() -> list[Calls]:
     return [Calls(*found) for found in rows(CALLS)]
+
+
+def errands() -> list[tuple[str, int, float]]:
+    """Of each kind of errand: how many wait to be taken, and for how many seconds the oldest has."""
+    found = {queue: (count, age) for queue, count, age in rows(ERRANDS, [lanes()])}
+    return [(kind.value, *found.get(lane(kind), (0, 0.0))) for kind in ErrandKind]
 
 
 def carriers() -> int:

@@ -1,4 +1,4 @@
-"""A carrier: one process that awaits thousands of outbound calls at once.
+"""A carrier: one process that awaits thousands of outbound calls at once, and does errands in threads.
 
 It takes calls from the table, asks, and writes the answers down, many in one commit, each with the message
 on which a worker takes the run's next step. It decides nothing: no policy, no log. What it holds is its own
@@ -20,11 +20,13 @@ from common.db import own_async_connection
 from runs.outbound import asking, packing
 from runs.outbound.calls import CHANNEL, DROPPED
 from runs.outbound.circuits import Circuits
+from runs.outbound.errands import Errands
 from runs.outbound.following import FOLLOW
 from runs.outbound.lease import Lease
 from runs.outbound.table import Table, Taken
 from runs.outbound.words import Words
 from runs.queue.broker import CHANNEL as QUEUE_CHANNEL
+from runs.queue.broker import ERRANDS
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class Carrier:
         self.words = Words()
         self.pool = ThreadPoolExecutor(settings.CARRIER_THREADS, thread_name_prefix="tool")
         self.lease = Lease(name)
+        self.errands = Errands(name, self.lease)
 
     async def run(self) -> None:
         """Until SIGTERM or SIGINT; then what is under way gets a moment, and the rest is given back."""
@@ -61,10 +64,8 @@ class Carrier:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stopping.set)
         self.lease.start()
-        duties = [
-            asyncio.create_task(self._always(duty))
-            for duty in (self._listen, self._take, self._write, self._look, self._publish)
-        ]
+        mine = (self._listen, self._take, self._write, self._look, self._publish, self.errands.attend)
+        duties = [asyncio.create_task(self._always(duty)) for duty in mine]
         await self.stopping.wait()
         await self._stop()
         for duty in duties:
@@ -74,8 +75,9 @@ class Carrier:
             await self.table.close()
 
     async def _stop(self) -> None:
+        self.errands.stop()
         deadline = time.monotonic() + STOP_SECONDS
-        while (self.flying or self.answers) and time.monotonic() < deadline:
+        while (self.flying or self.answers or self.errands.under_way) and time.monotonic() < deadline:
             await asyncio.sleep(0.05)
         questions = [number for number, (call, _) in self.flying.items() if call.of_model]
         with contextlib.suppress(psycopg.Error):
@@ -102,9 +104,10 @@ class Carrier:
     async def _listen(self) -> None:
         own = await own_async_connection()
         try:
-            for channel in (CHANNEL, DROPPED, FOLLOW):
+            for channel in (CHANNEL, DROPPED, FOLLOW, ERRANDS):
                 await own.execute(f"LISTEN {channel}")
             self.hinted.set()
+            self.errands.hinted.set()
             while True:
                 async for heard in own.notifies(timeout=LISTEN_SECONDS):
                     self._hear(heard)
@@ -115,6 +118,8 @@ class Carrier:
     def _hear(self, heard: psycopg.Notify) -> None:
         if heard.channel == CHANNEL:
             self.hinted.set()
+        elif heard.channel == ERRANDS:
+            self.errands.hinted.set()
         elif heard.channel == DROPPED:
             self._drop_of(heard.payload)
         else:
@@ -134,15 +139,18 @@ class Carrier:
             until_next: float | None = None
             if room > 0:
                 async with self.table_turn:
-                    taken, until_next = await self.table.take(room, threads, len(self.flying))
+                    taken, until_next = await self.table.take(room, threads, self._under_way())
                 for call in taken:
                     self._begin(call)
-                self.lease.tick(len(self.flying))
+                self.lease.tick(self._under_way())
             if len(taken) < room or not room:
                 wait = POLL_SECONDS if until_next is None else min(POLL_SECONDS, max(0.01, until_next))
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.hinted.wait(), wait)
         await asyncio.sleep(POLL_SECONDS)
+
+    def _under_way(self) -> int:
+        return len(self.flying) + len(self.errands.under_way)
 
     def _begin(self, call: Taken) -> None:
         self.threads_used += call.threaded
@@ -207,7 +215,7 @@ class Carrier:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            self.lease.tick(len(self.flying))
+            self.lease.tick(self._under_way())
             if self.flying:
                 await self._look_once()
 

@@ -1,4 +1,4 @@
-"""What the sweep does for outbound calls: brings back what a dead carrier held, and what nobody woke.
+"""What the sweep does for carriers' work: brings back what a dead carrier held, and what nobody woke.
 
 It re-queues and marks by the clock; what a run does next is the run's own business.
 """
@@ -7,6 +7,7 @@ from django.conf import settings
 
 from common import notifications
 from common.db import execute, row, rows
+from runs.models.queue import lanes
 from runs.outbound import packing
 from runs.outbound.calls import CHANNEL
 from runs.queue import put
@@ -50,16 +51,33 @@ DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
 """
 FORGET = "DELETE FROM runs_carrier WHERE lease_expires_at < now() - interval '1 hour'"
 FORGET_FOLLOWERS = "DELETE FROM runs_follower WHERE until < now() - interval '1 minute'"
+# Those that had errands: nobody else takes from these lanes.
+DEAD = """
+SELECT DISTINCT holder FROM runs_queuemessage m
+WHERE queue = ANY(%s) AND holder <> '' AND NOT EXISTS (
+    SELECT FROM runs_carrier k WHERE k.name = m.holder AND k.lease_expires_at > now())
+"""
+LEASE_OVER = "UPDATE runs_carrier SET lease_expires_at = now() WHERE name = %s AND lease_expires_at > now()"
 ANYTHING = f"""
 SELECT EXISTS (SELECT FROM runs_outboundcall c WHERE {HOLDER_GONE})
     OR EXISTS (SELECT FROM runs_outboundcall c WHERE {TIME_OVER})
-    OR EXISTS ({UNHEARD}) OR EXISTS ({IN_NO_HANDS})
+    OR EXISTS ({UNHEARD}) OR EXISTS ({IN_NO_HANDS}) OR EXISTS ({DEAD})
 """  # noqa: S608
 
 
 def anything() -> bool:
     """Whether `sweep` would find something."""
-    return bool(row(ANYTHING, [settings.LEASE_SECONDS, 1, 1])[0])
+    return bool(row(ANYTHING, [settings.LEASE_SECONDS, 1, 1, lanes()])[0])
+
+
+def dead_carriers() -> list[str]:
+    """The names of those that died in the middle of errands."""
+    return [name for (name,) in rows(DEAD, [lanes()])]
+
+
+def end_lease(carrier: str) -> None:
+    """This carrier has died: what it held is nobody's at once."""
+    execute(LEASE_OVER, [carrier])
 
 
 def sweep(most: int) -> int:

@@ -18,10 +18,11 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from common.db import execute, row, rows
+from common.db import execute, let_go, row, rows
 from runs.gate import deciders
 from runs.models import Approval, ApprovalNotice
 from runs.models.choices import ApprovalStatus
+from runs.models.queue import ErrandKind
 from runs.queue import broker, put
 
 logger = logging.getLogger(__name__)
@@ -129,8 +130,10 @@ def deliver(organization_id: str, user_id: int) -> None:
     done(user_id, sorted({*claimed} - {*wanted}), "obsolete")
     if not approvals:
         return
+    mail = mail_about(approvals, person.email)
+    let_go()
     try:
-        mail_about(approvals, person.email).send()
+        mail.send()
     except OSError as error:  # of the mail server, or the way to it
         logger.warning("could not write to %s about approvals: %s", person.pk, type(error).__name__)
         done(user_id, wanted, "pending", RETRY_SECONDS)
@@ -170,7 +173,9 @@ def give_back(group: str, pid: int | None = None) -> int:
 
 
 def send_due() -> int:
-    """Ask workers for what should have been sent by now: its message was lost. Returns to how many."""
+    """Ask carriers for what should have been sent by now: its message was lost. Returns to how many."""
+    if put.has_backlog(ErrandKind.MAIL):
+        return 0
     found = rows(DUE, [OVERLOOKED_SECONDS, BATCH])
     with transaction.atomic():
         for organization_id, user_id in found:

@@ -29,6 +29,7 @@ from runs.queue.worker_status import IDLE, Member
 logger = logging.getLogger(__name__)
 
 CHANNEL = "deputy_queue"
+ERRANDS = "deputy_errands"  # the same for the lanes that carriers take from (runs/queue/put.py)
 POLL_SECONDS = 5.0  # what a lost notification may cost
 LISTEN_SECONDS = 0.2  # between two looks at whether this process is to stop
 AWAY_SECONDS = 0.5  # between two attempts to reach the database
@@ -51,17 +52,20 @@ DELETE FROM runs_queuemessage WHERE id = ANY(ARRAY(
 GIVE_BACK = """
 UPDATE runs_queuemessage SET due_at = now(), holder = '' WHERE holder = ANY(%s)
 """
-# A message whose workers keep dying is given to the next one later and later.
-GIVE_BACK_ONE = """
+# A message whose takers keep dying is given to the next one later and later.
+GIVE_BACK_OF_DEAD = """
 UPDATE runs_queuemessage SET holder = '', deaths = deaths + 1,
        due_at = now() + CASE deaths WHEN 0 THEN 0 ELSE LEAST(%s, 2 ^ LEAST(deaths, 30)) END
                         * interval '1 second'
-WHERE id = %s AND holder <> ''
+WHERE {which} AND holder <> ''
 """
+GIVE_BACK_ONE = GIVE_BACK_OF_DEAD.format(which="id = %s")
+GIVE_BACK_ERRANDS = GIVE_BACK_OF_DEAD.format(which="holder = %s")
 LONGEST_PAUSE = 60  # seconds
 GIVE_BACK_ORPHANS = """
 UPDATE runs_queuemessage m SET due_at = now(), holder = ''
 WHERE holder <> '' AND NOT EXISTS (SELECT FROM runs_workergroup g WHERE g.name = m.holder)
+  AND NOT EXISTS (SELECT FROM runs_carrier c WHERE c.name = m.holder)
 """
 # The head of each organization's messages is one look into the index, however many it has.
 OLDEST = """
@@ -79,14 +83,16 @@ FROM (WITH RECURSIVE heads AS (
 WHERE head.due_at <= now()
 """
 
-holder = f"pid {os.getpid()}"  # of what this process takes; the watchdog gives each group a name
+holder = f"pid {os.getpid()}"  # of what this process takes; groups of workers and carriers have names
 
 
 class PostgresBroker(Broker):
     """One queue, `list_key`. Before an enqueue, `run_id` and `delay` (seconds) may be set, and `beside`:
     statements that the caller will run in its transaction, to which the message's is added. `turn` says
-    whose it is; without it, it is looked up by the run.
+    whose it is; without it, it is looked up by the run. `channel` is where who takes from it listens.
     """
+
+    channel = CHANNEL
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key or Conf.CLUSTER_NAME)
@@ -109,7 +115,7 @@ class PostgresBroker(Broker):
             number = int(row(f"{PUT} RETURNING id", message)[0])
         else:
             self.beside.append((PUT, message))
-        notifications.after_commit(CHANNEL, self.list_key)  # without a transaction: now, and it is there
+        notifications.after_commit(self.channel, self.list_key)  # without a transaction: now, and it is there
         return number
 
     def dequeue(self) -> list[tuple[int, str]] | None:
@@ -350,3 +356,9 @@ def give_back_orphans() -> int:
 def give_back_one(number: int) -> int:
     """Let the message that a dead worker was at be taken by another; 0 where it is gone, or was before."""
     return execute(GIVE_BACK_ONE, [LONGEST_PAUSE, number])
+
+
+def give_back_errands(carrier: str) -> int:
+    """The same for all messages that a dead carrier was at; returns how many there were."""
+    notifications.after_commit(ERRANDS)
+    return execute(GIVE_BACK_ERRANDS, [LONGEST_PAUSE, carrier])

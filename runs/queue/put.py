@@ -5,16 +5,33 @@ from functools import partial
 from django.conf import settings
 from django.db import transaction
 from django_q.conf import Conf
+from django_q.signing import SignedPackage
 from django_q.tasks import async_task
 
 from common.db import Statement, row
-from runs.queue.broker import PostgresBroker
+from runs.models.queue import ErrandKind, lane
+from runs.queue.broker import ERRANDS, PostgresBroker
 from runs.queue.turns import BACKGROUND, NOBODY, PEOPLE, Turn
 
 ADVANCE = "runs.workers.tasks.advance"
 WAKE = "runs.workers.tasks.wake"
 EXECUTE_CALL = "runs.workers.tasks.execute_call"
 RESUME = "runs.workers.tasks.resume"
+TASKS = "runs.workers.tasks."
+
+ERRAND_TASKS = {  # what carriers do (runs/outbound/errands.py)
+    "send_webhook": ErrandKind.WEBHOOKS,
+    "deliver": ErrandKind.MAIL,
+    "notify_webhook_disabled": ErrandKind.MAIL,
+    "execute_call": ErrandKind.CALLS,
+    "refresh_mcp_server": ErrandKind.OTHER,
+    "embed_memories": ErrandKind.OTHER,
+}
+BACKLOG_SECONDS = 5
+BACKLOG = """
+SELECT EXISTS (SELECT FROM runs_queuemessage
+               WHERE queue = %s AND holder = '' AND due_at < now() - %s * interval '1 second')
+"""
 
 # No result is kept, and no time-out set: a step's own deadline guards it (runs/queue/lease.py).
 OPTIONS = {"save": False, "timeout": -1}
@@ -39,7 +56,7 @@ def enqueue(
 
 
 def enqueue_call(run_id: str, tool_call_id: str, delay: float = 0) -> None:
-    """Ask for a worker to carry on a call of this run, which an outside agent drives."""
+    """Ask for a carrier to carry on a call of this run, which an outside agent drives."""
     _send(EXECUTE_CALL, (tool_call_id,), run_id, delay)
 
 
@@ -50,12 +67,20 @@ def enqueue_task(
     beside: list[Statement] | None = None,
     turn: Turn = OF_INSTALLATION,
 ) -> None:
-    """Ask for a worker to call a function of runs/workers/tasks.py, if need be after `delay` seconds.
+    """Ask for a function of runs/workers/tasks.py to be called, if need be after `delay` seconds: an errand
+    by a carrier, the rest by a worker.
 
     Joins the caller's transaction, and like every message may come twice. `beside` as for `enqueue`; `turn`
     says whose turn it is, by default the installation's.
     """
-    _send(f"runs.workers.tasks.{name}", arguments, None, delay, beside, turn)
+    _send(f"{TASKS}{name}", arguments, None, delay, beside, turn)
+
+
+def has_backlog(kind: ErrandKind) -> bool:
+    """Whether errands of this kind wait, because no carrier runs or there are many. None of them counts as
+    lost then: the lane must not grow by itself.
+    """
+    return bool(row(BACKLOG, [lane(kind), BACKLOG_SECONDS])[0])
 
 
 def for_people(organization_id: str) -> Turn:
@@ -89,6 +114,12 @@ def sealed(task: str, *arguments: str) -> str:
     broker = _Sealing()
     async_task(task, *arguments, q_options={**OPTIONS, "broker": broker})
     return broker.message
+
+
+def opened(message: str) -> tuple[str, tuple[str, ...]]:
+    """The task that a message asks for, by its dotted name, and its arguments. Raises BadSignature."""
+    task = SignedPackage.loads(message)
+    return task["func"], tuple(task["args"])
 
 
 def requeue_after() -> int:
@@ -134,10 +165,13 @@ def _send(
 ) -> None:
     if not settings.QUEUE_ENABLED:
         return
-    if on_redis() and run_id and not delay:  # what the sweep would find again may be lost
+    kind = ERRAND_TASKS.get(task.removeprefix(TASKS))
+    if on_redis() and run_id and not delay and not kind:  # what the sweep would find again may be lost
         transaction.on_commit(partial(_send_to_redis, task, arguments))
         return
-    table = PostgresBroker()
+    table = PostgresBroker(lane(kind) if kind else None)
+    if kind:
+        table.channel = ERRANDS
     table.run_id, table.delay, table.beside, table.turn = run_id, delay, beside, turn
     async_task(task, *arguments, q_options={**OPTIONS, "broker": table})
 

@@ -6,6 +6,7 @@ from django.contrib.auth import get_user_model
 from django.core.mail import EmailMessage
 from django.db.models import Q
 
+from common.db import let_go
 from groups.member_permissions import holding
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
@@ -27,8 +28,10 @@ def switched_off(endpoint: WebhookEndpoint) -> None:
         "Nothing is sent there until somebody switches it on again:\n"
         f"{link('admin:runs_webhookendpoint_change', endpoint.pk)}\n"
     )
+    mail = EmailMessage(f"Deputy: the webhook {endpoint} was switched off", body, bcc=to)
+    let_go()
     try:
-        EmailMessage(f"Deputy: the webhook {endpoint} was switched off", body, bcc=to).send()
+        mail.send()
     except OSError as error:
         logger.warning("could not write about %s: %s", endpoint.pk, type(error).__name__)
 

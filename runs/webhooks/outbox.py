@@ -101,7 +101,7 @@ def message(event: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def send_soon(delivery_ids: Sequence[str], organization_id: str) -> None:
-    """Ask workers to send these messages of an organization. Joins the caller's transaction."""
+    """Ask carriers to send these messages of an organization. Joins the caller's transaction."""
     for delivery_id in delivery_ids:
         put.enqueue_task(TASK, delivery_id, turn=put.in_background(organization_id))
 

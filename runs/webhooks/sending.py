@@ -1,34 +1,38 @@
 """Send messages: claimed in one transaction, posted in none, and written down in another.
 
-At least once: a worker lost in between lets the message go out again, with the same webhook-id. One worker
-at a time sees to an endpoint, so that a slow receiver cannot keep all of them.
+At least once: a carrier lost in between lets the message go out again, with the same webhook-id. One sender
+at a time sees to an endpoint, so that a slow receiver cannot keep all of a carrier's threads. No connection
+to the database is held while a receiver takes its time: the endpoint's row says who sends there.
 """
 
 import logging
 import random
 import time
+import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
 from common.canonical import canonical
-from common.db import execute, row, rows
+from common.db import execute, let_go, row, rows
 from common.outbound import Fetched, OutboundError, fetch
 from common.sealed import Unreadable, unseal
 from runs.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
-from runs.queue import put
+from runs.models.queue import ErrandKind
+from runs.queue import broker, put
 from runs.webhooks import notice, outbox, signing
 
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 15  # with a receiver
 WITH_FAILING_SECONDS = 3  # with one whose last message failed
-TURN_SECONDS = 30  # for which a worker stays with an endpoint
-LEASE_SECONDS = 60  # after which a message whose worker was lost may be sent by another
+TURN_SECONDS = 30  # for which a sender stays with an endpoint
+LEASE_SECONDS = 60  # after which another may send what its sender has been silent about
 # Seconds before the next attempt, after the first failure, the second, …: three days in all.
 PAUSES = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 JITTER = 0.2
@@ -45,14 +49,23 @@ SELECT id FROM runs_webhookdelivery
 WHERE endpoint_id = %s AND status = 'pending' AND next_attempt_at <= clock_timestamp()
 ORDER BY next_attempt_at, id LIMIT 1
 """
-KEY = "hashtextextended('deputy.webhook ' || %s, 0)"
-TRY_LOCK = f"SELECT pg_try_advisory_lock({KEY})"
-UNLOCK = f"SELECT pg_advisory_unlock({KEY})"
-CLAIM = """
-UPDATE runs_webhookdelivery SET attempts = attempts + 1,
-       next_attempt_at = clock_timestamp() + %s * interval '1 second'
-WHERE id = %s AND status = 'pending' AND next_attempt_at <= clock_timestamp()
-RETURNING attempts, clock_timestamp()
+HOLD = """
+UPDATE runs_webhookendpoint
+SET sender = %s, sending_until = clock_timestamp() + %s * interval '1 second'
+WHERE id = %s AND (sending_until IS NULL OR sending_until < clock_timestamp() OR sender = %s)
+"""
+LET_GO = "UPDATE runs_webhookendpoint SET sending_until = NULL WHERE id = %s AND sender = %s"
+GIVE_BACK = """
+UPDATE runs_webhookendpoint SET sending_until = NULL
+WHERE sending_until IS NOT NULL AND starts_with(sender, %s)
+"""
+# Whoever holds the endpoint has its messages: they stay due until what came of them is known.
+CLAIM = f"""
+UPDATE runs_webhookdelivery SET attempts = attempts + 1 WHERE id = ({NEXT})
+RETURNING id, attempts, clock_timestamp()
+"""  # noqa: S608 - the text above
+URL = """
+SELECT e.url FROM runs_webhookdelivery d JOIN runs_webhookendpoint e ON e.id = d.endpoint_id WHERE d.id = %s
 """
 DUE = """
 SELECT id, organization_id FROM runs_webhookdelivery
@@ -85,10 +98,11 @@ class Outcome:
 
 
 def send(delivery_id: str) -> None:
-    """Send what is due at the endpoint of this message. Does nothing where another worker is at it.
+    """Send what is due at the endpoint of this message. Does nothing where another sender is at it.
 
     Who finds the endpoint taken may go: whoever has it looks once more after letting go of it.
     """
+    sender = f"{broker.holder}:{uuid.uuid4().hex[:12]}"
     about = WebhookDelivery.objects.filter(pk=delivery_id).values_list("endpoint_id", "organization_id")
     found, organization_id = about.first() or (None, "")
     until = time.monotonic() + TURN_SECONDS
@@ -96,13 +110,29 @@ def send(delivery_id: str) -> None:
         if time.monotonic() > until:
             outbox.send_soon([delivery_id], organization_id)
             return
-        if not row(TRY_LOCK, [found])[0]:
+        if not hold(found, sender):
             return
         try:
-            while (due := next_due(found)) and time.monotonic() < until:
-                send_one(due)
+            while time.monotonic() < until and hold(found, sender) and (claimed := row(CLAIM, [found])):
+                send_one(*claimed)
         finally:
-            row(UNLOCK, [found])
+            execute(LET_GO, [found, sender])
+
+
+def hold(endpoint_id: str, sender: str) -> bool:
+    """Keep others from sending to the endpoint for LEASE_SECONDS more; False where another does."""
+    return bool(execute(HOLD, [sender, LEASE_SECONDS, endpoint_id, sender]))
+
+
+def give_back(holder: str) -> int:
+    """Let others send to the endpoints that a process was at which has died; returns to how many."""
+    return execute(GIVE_BACK, [f"{holder}:"])
+
+
+def host_of(delivery_id: str) -> str:
+    """The host that the message goes to; empty where there is no such message."""
+    found = row(URL, [delivery_id])
+    return urlsplit(found[0]).netloc.rpartition("@")[2].lower() if found else ""
 
 
 def next_due(endpoint_id: str) -> str | None:
@@ -111,16 +141,13 @@ def next_due(endpoint_id: str) -> str | None:
     return found[0] if found else None
 
 
-def send_one(delivery_id: str) -> None:
-    """Send a message that is due, and see to what follows."""
-    claimed = row(CLAIM, [LEASE_SECONDS, delivery_id])
-    if claimed is None:
-        return
-    attempt, now = claimed
+def send_one(delivery_id: str, attempt: int, now: datetime) -> None:
+    """Send a message that was claimed, and see to what follows."""
     delivery = WebhookDelivery.objects.select_related("endpoint").get(pk=delivery_id)
     if not delivery.endpoint.enabled:
         conclude(delivery_id, attempt, Outcome(problem="The webhook is switched off."), now)
         return
+    let_go()
     conclude(delivery_id, attempt, post(delivery, now), now)
 
 
@@ -170,7 +197,7 @@ def conclude(delivery_id: str, attempt: int, outcome: Outcome, now: datetime) ->
         endpoint_id = WebhookDelivery.objects.values_list("endpoint_id", flat=True).get(pk=delivery_id)
         endpoint = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint_id)
         delivery = WebhookDelivery.objects.select_for_update(no_key=True).get(pk=delivery_id)
-        if delivery.attempts != attempt:  # another worker is at it: this one took too long
+        if delivery.attempts != attempt:  # another has sent it since: this one took too long
             return
         delivery.response_status, delivery.problem = outcome.status, outcome.problem
         told = {"at": now.isoformat(), "status": outcome.status, "problem": outcome.problem}
@@ -241,7 +268,9 @@ def ping(endpoint: WebhookEndpoint) -> WebhookDelivery:
 
 
 def send_due() -> int:
-    """Ask workers to send what has been due for a while: its message was lost. Returns how many."""
+    """Ask carriers to send what has been due for a while: its message was lost. Returns how many."""
+    if put.has_backlog(ErrandKind.WEBHOOKS):
+        return 0
     found = rows(DUE, [LEASE_SECONDS, BATCH])
     with transaction.atomic():
         for delivery_id, organization_id in found:

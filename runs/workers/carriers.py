@@ -15,6 +15,9 @@ from django.conf import settings
 from django.db import connections
 
 from common.processes import follow_parent
+from runs.queue import broker
+from runs.queue.worker_status import Death
+from runs.workers.dead_carriers import PREFIX
 
 logger = logging.getLogger(__name__)
 
@@ -25,20 +28,27 @@ LONGEST_PAUSE = 30.0
 STOP_SECONDS = 8.0
 
 
-def run(name: str = "") -> None:
-    """Carry calls until SIGTERM."""
+def new_name() -> str:
+    return f"{PREFIX}{uuid.uuid4().hex}"
+
+
+def run(name: str) -> None:
+    """Carry calls and do errands until SIGTERM."""
     from runs.outbound import carrier  # asyncio's half of psycopg is for this process alone
     from runs.tools import registry
 
     registry.all_tools()
-    carrier.run(name or uuid.uuid4().hex, str(settings.Q_CLUSTER["name"]))
+    broker.holder = name
+    carrier.run(name, str(settings.Q_CLUSTER["name"]))
 
 
 @dataclass
 class Process:
-    """One carrier of this cluster, started again when it ends."""
+    """One carrier of this cluster, started again when it ends. `deaths`: those nobody has been told of."""
 
     pid: int = 0
+    name: str = ""
+    deaths: list[Death] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     start_at: float = 0.0
     failures: int = 0
@@ -50,6 +60,7 @@ class Process:
             self.failures = 1 if settled else self.failures + 1
             pause = 0.0 if self.failures == 1 else min(2.0 ** (self.failures - 2), LONGEST_PAUSE)
             logger.warning("a carrier has ended; starting another in %g s", pause)
+            self.deaths.append(Death(self.pid, 0, 0, True, self.name))
             self.pid, self.start_at = 0, time.monotonic() + pause
         if not self.pid and time.monotonic() >= self.start_at:
             self._start()
@@ -57,7 +68,7 @@ class Process:
     def _start(self) -> None:
         connections.close_all()
         watchdog = os.getpid()
-        self.started = time.monotonic()
+        self.started, self.name = time.monotonic(), new_name()
         self.pid = os.fork()
         if self.pid:
             return
@@ -70,7 +81,7 @@ class Process:
             if sys.platform.startswith("linux"):
                 ctypes.CDLL(None).prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0)
             if os.getppid() == watchdog:
-                run()
+                run(self.name)
                 status = 0
         except BaseException:
             traceback.print_exc()

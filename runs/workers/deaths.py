@@ -1,4 +1,4 @@
-"""What a worker had that died: given back at once, so that another takes it.
+"""What a worker or a carrier had that died: given back at once, so that another takes it.
 
 The watchdog sees the death and tells the first process of the group (runs/queue/worker_status.py). Whoever is
 not told, because a whole cluster or a machine is gone, finds it by the leases and by the group's signs of
@@ -12,7 +12,7 @@ from runs.log.log import RunGone
 from runs.outbound import notices
 from runs.queue import broker, lease
 from runs.queue.worker_status import Death
-from runs.workers import sweep
+from runs.workers import dead_carriers, sweep
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,12 @@ WHERE id = %s AND attempt = %s AND status = 'running' AND lease_expires_at IS NO
 
 
 def settle(death: Death, group: str) -> None:
-    """Give back its message, its run or outside call, and the notices it was sending. May be done again."""
+    """Give back its message, its run or outside call, and the notices it was sending; or all that a carrier
+    had. May be done again.
+    """
+    if death.holds.startswith(dead_carriers.PREFIX):
+        dead_carriers.give_back(death.holds)
+        return
     logger.warning("worker %d has died at %s", death.pid, death.holds or f"message {death.message}")
     notices.give_back(group, death.pid)
     if death.holds.startswith(lease.CALL_PREFIX):

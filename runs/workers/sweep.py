@@ -24,6 +24,7 @@ from runs.models.choices import WAITS_FOR_A_PERSON, ApprovalStatus, Driver, RunS
 from runs.outbound import calls as outbound
 from runs.outbound import lost
 from runs.queue import put, worker_status
+from runs.workers import dead_carriers
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +142,7 @@ def sweep() -> Swept:
             for call_id, run_id in rows(CALLS_NOT_TAKEN, [after, BATCH]):
                 put.enqueue_call(run_id, call_id)
                 swept.calls += 1
-            swept.outbound = lost.sweep(BATCH)
+            swept.outbound = lost.sweep(BATCH) + dead_carriers.sweep()
         for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
             with by_itself(run_id):
                 swept.overdue += outside_agents.fail_overdue(run_id)

@@ -1,5 +1,8 @@
 """What the queue calls. A message that comes twice, late, or for a run that is gone does nothing.
 
+Workers call what takes steps; carriers call errands (put.ERRAND_TASKS), which wait for
+the network.
+
 A worker waits no longer than LOCK_SECONDS for a row that somebody else has locked: what it was to do goes
 back to the queue for a while, and it takes the next message.
 """
@@ -14,13 +17,13 @@ from django import db
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from common.db import is_locked
+from common.db import is_locked, let_go
 from groups import routing
 from memory import duplicates
 from runs.actions import mcp
 from runs.execution import executor, external
 from runs.models import McpServer
-from runs.outbound import notices
+from runs.outbound import errands, notices
 from runs.queue import put, worker_status
 from runs.webhooks import sending
 from runs.workers import sweep
@@ -80,11 +83,9 @@ def wake(run_id: str) -> None:
 
 def execute_call(tool_call_id: str) -> None:
     """Carry a call of an outside agent on."""
-    if worker_status.stopping():
-        external.pass_on(tool_call_id)
-        return
     try:
-        external.execute(tool_call_id)
+        with errands.at_host(external.host_of(tool_call_id)):
+            external.execute(tool_call_id)
     except OperationalError as error:
         if not is_locked(error):
             raise
@@ -120,7 +121,8 @@ def join_duplicates(*memory_ids: str) -> None:
     """Let new deposits join what the project knows already."""
     with or_later("join_duplicates", *memory_ids):
         duplicates.join_duplicates(memory_ids)
-    embed_memories()
+    if settings.EMBEDDING_MODEL:
+        put.enqueue_task("embed_memories")
 
 
 def embed_memories() -> None:
@@ -136,18 +138,19 @@ def refresh_mcp_server(server_id: str) -> None:
     """Look again at the tools of an MCP server."""
     server = McpServer.objects.filter(pk=server_id, enabled=True).first()
     if server:
+        let_go()
         mcp.refresh(server)
 
 
 def send_webhook(delivery_id: str) -> None:
     """Send a webhook's message."""
-    sending.send(delivery_id)
+    with errands.at_host(sending.host_of(delivery_id)):
+        sending.send(delivery_id)
 
 
 def notify_webhook_disabled(endpoint_id: str) -> None:
     """Tell those who manage it that a webhook was switched off."""
-    with or_later("notify_webhook_disabled", endpoint_id):
-        sending.told_who_manages(endpoint_id)
+    sending.told_who_manages(endpoint_id)
 
 
 def deliver(organization_id: str, user_id: str) -> None:

@@ -192,6 +192,8 @@ class Watchdog:
         """One round."""
         for carrier in self.carriers:
             carrier.look()
+            self.deaths += carrier.deaths
+            carrier.deaths = []
         finished = [group for group in self.retired if group.finished()]
         self.retired = [group for group in self.retired if not group.ended]
         if self.group is None:

@@ -19,6 +19,7 @@ from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
 from runs.actions import mcp
+from runs.models.queue import ErrandKind
 from runs.outbound import lost, notices
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import Death, WorkerStatus
@@ -159,7 +160,7 @@ class Duties:
         sending.send_due()
         sending.forget()
         lost.forget()
-        if settings.EMBEDDING_MODEL:
+        if settings.EMBEDDING_MODEL and not put.has_backlog(ErrandKind.OTHER):
             put.enqueue_task("embed_memories")
 
     def leave(self) -> None:

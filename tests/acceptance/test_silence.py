@@ -175,7 +175,7 @@ def test_an_approver_is_told_by_somebody_else_when_the_sender_was_killed(house, 
             start(user=world.user, project=world.project, goal="letter 0", context=world.group.pk)
         until(lambda: Approval.objects.filter(run__organization=organization).exists(), said=cluster.said)
         until(lambda: len(mail.connected) == 2, said=cluster.said)
-        for pid in cluster.workers():
+        for pid in cluster.carriers():
             cluster.kill(pid)
         killed = time.monotonic()
         mail.go_on.set()
@@ -223,10 +223,10 @@ def test_a_cluster_needs_no_more_connections_than_it_says(house, ask, ended):
             ).fetchone()
             most = max(most, count)
             time.sleep(0.1)
-    print(f"{most} connections, {connections.of_cluster(4)} said")
+    print(f"{most} connections, {connections.of_cluster(4, 1, 8)} said")
 
     assert {ended(run) for run in runs} == {"completed"}
-    assert 4 < most <= connections.of_cluster(4)
+    assert 4 < most <= connections.of_cluster(4, 1, 8)
 
 
 def test_a_cluster_for_which_the_server_has_too_few_connections_is_refused_in_one_line(house):

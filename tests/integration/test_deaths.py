@@ -8,12 +8,13 @@ from django.utils import timezone
 
 from common.db import own_connection
 from runs.actions.claim import claim
-from runs.models import ApprovalNotice, QueueMessage, Run, WorkerGroup
+from runs.models import ApprovalNotice, Carrier, QueueMessage, Run, WorkerGroup
+from runs.models.queue import ErrandKind, lane
 from runs.outbound import notices
 from runs.queue import broker, heartbeat, put
 from runs.queue.worker_status import Death
 from runs.workers import deaths, tasks
-from runs.workers.sweep import sweep
+from runs.workers.sweep import anything_due, sweep
 from tests.admin_world import tenant
 from tests.integration.api_client import Api
 from tests.scripted import in_order, say
@@ -25,7 +26,8 @@ HOUR = timedelta(hours=1)
 
 def held(holder="group", **fields):
     later = timezone.now() + HOUR
-    return QueueMessage.objects.create(queue="deputy", payload="x", holder=holder, due_at=later, **fields)
+    fields = {"queue": "deputy", "payload": "x"} | fields
+    return QueueMessage.objects.create(holder=holder, due_at=later, **fields)
 
 
 def due(message):
@@ -176,3 +178,31 @@ def test_a_page_that_cannot_be_made_now_says_so_with_503(rf):
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")
     assert b"Somebody else is at this" in answer.content
     assert b"words of the server" not in answer.content
+
+
+def carrier(name, lives=True):
+    until = timezone.now() + (HOUR if lives else -HOUR)
+    return Carrier.objects.create(name=name, host="h", lease_expires_at=until)
+
+
+def test_the_errands_of_a_dead_carrier_are_another_s_at_once(db):
+    carrier("car_dead"), carrier("car_alive")
+    of_dead = held("car_dead", queue=lane(ErrandKind.MAIL))
+    of_alive = held("car_alive", queue=lane(ErrandKind.MAIL))
+    deaths.settle(Death(1, 0, 0, True, "car_dead"), "group")
+
+    assert (due(of_dead), due(of_alive)) == (True, False)
+    assert of_dead.deaths == 1
+    assert Carrier.objects.get(name="car_dead").lease_expires_at <= timezone.now()
+
+
+def test_the_sweep_finds_carriers_of_whose_deaths_nobody_told(db):
+    carrier("car_dead", lives=False), carrier("car_alive")
+    gone, of_dead, of_alive = (
+        held(name, queue=lane(ErrandKind.WEBHOOKS)) for name in ("car_gone", "car_dead", "car_alive")
+    )
+
+    assert anything_due() and sweep().outbound == 2
+    assert (due(gone), due(of_dead), due(of_alive)) == (True, True, False)
+    assert broker.give_back_orphans() == 0
+    assert not anything_due()

@@ -24,7 +24,7 @@ def test_the_embedded_server_is_sized_by_workers_and_threads(monkeypatch):
     monkeypatch.delenv("WORKERS", raising=False)
     assert postgres._connections() == connections.LEAST
     monkeypatch.setenv("WORKERS", "64")
-    needed = connections.of_cluster(64) + 2 * connections.of_web(12)
+    needed = connections.of_cluster(64, 1, 8) + 2 * connections.of_web(12)
     assert postgres._connections() > needed
 
 

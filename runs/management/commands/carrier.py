@@ -1,4 +1,4 @@
-"""`manage.py carrier`: one more carrier of outbound calls."""
+"""`manage.py carrier`: one more carrier."""
 
 import logging
 import os
@@ -10,10 +10,10 @@ from runs.workers import carriers
 
 
 class Command(BaseCommand):
-    help = "Carry outbound calls: questions to models and tools that leave the database. SIGTERM stops it."
+    help = "Wait for the network on behalf of the workers: models, tools, webhooks, mail. SIGTERM stops it."
     requires_system_checks = ()  # they take a second, and web has made them
 
     def handle(self, *args: Any, **options: Any) -> None:
-        carriers.run()
+        carriers.run(carriers.new_name())
         logging.shutdown()
         os._exit(0)  # without waiting for threads of tools: what they are at is nobody's by now

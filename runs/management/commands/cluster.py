@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
 def check_connections() -> None:
     """Raises BadSetting where the server allows fewer than the cluster needs; one that is away may come."""
-    needed = connections.of_cluster(settings.WORKERS)
+    needed = connections.of_cluster(settings.WORKERS, settings.CARRIERS, settings.CARRIER_ERRANDS)
     try:
         with own_connection() as own:
             what = f"a cluster with WORKERS={settings.WORKERS}"
