@@ -23,7 +23,7 @@ from runs.outbound import lost, notices
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import Death, WorkerStatus
 from runs.webhooks import sending
-from runs.workers import deaths, sweep
+from runs.workers import deaths, schedules, sweep
 
 logger = logging.getLogger(__name__)
 
@@ -159,6 +159,7 @@ class Duties:
         sending.send_due()
         sending.forget()
         lost.forget()
+        schedules.forget()
         if settings.EMBEDDING_MODEL:
             put.enqueue_task("embed_memories")
 
