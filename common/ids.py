@@ -148,3 +148,11 @@ def webhook_id() -> str:
 
 def message_id() -> str:
     return new_id("msg")
+
+
+def schedule_id() -> str:
+    return new_id("sch")
+
+
+def scheduled_run_id() -> str:
+    return new_id("sru")

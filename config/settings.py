@@ -265,6 +265,12 @@ SPECTACULAR_SETTINGS = {
         "Effect": "policy.models.rules.Effect",
         "DeliveryStatus": "runs.models.webhooks.DeliveryStatus",
         "WebhookEvent": "runs.models.webhooks.WebhookEvent",
+        # as these were called before others had a state and an outcome
+        "StateEnum": [("delivered", "It answered a question"), ("kept", "The agent reads it next")],
+        "OutcomeEnum": ["succeeded", "failed", "retry"],
+        "ScheduleState": "runs.models.schedules.ScheduleState",
+        "ScheduledOutcome": "runs.models.schedules.Outcome",
+        "OnMissed": "runs.models.schedules.OnMissed",
         "OnExpiry": "policy.models.rules.OnExpiry",
         "MemoryType": "memory.models.MemoryType",
         "MemoryStatus": "memory.models.MemoryStatus",

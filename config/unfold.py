@@ -28,6 +28,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Approvals", "approval_delegation", "runs_approval_changelist", "runs.view_approval"),
             ("Runs", "play_circle", "runs_run_changelist", "runs.view_run"),
+            ("Schedules", "schedule", "runs_schedule_changelist", "runs.view_schedule"),
             ("Tool calls", "build", "runs_toolcall_changelist", "runs.view_toolcall"),
             ("Waits", "hourglass_empty", "runs_wait_changelist", "runs.view_wait"),
             ("Events", "receipt_long", "runs_runevent_changelist", "runs.view_runevent"),

@@ -29,6 +29,7 @@ class Via(StrEnum):
     SYSTEM = "system"
     TERMINAL = "terminal"
     SIGNAL = "signal"
+    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ class Actor:
     def terminal(cls, user: Any, organization: Any) -> "Actor":
         """A command on Deputy's own machine, in the name of a user."""
         return cls(user, active_membership(user, organization.pk), Via.TERMINAL)
+
+    @classmethod
+    def of_schedule(cls, user: Any, organization_id: str, scopes: frozenset[str]) -> "Actor":
+        """A time that a person set has come: it acts in their name as they stand today, within the scopes."""
+        return cls(user, active_membership(user, organization_id), Via.SCHEDULE, scopes, acts_for=user)
 
     def signalling(self) -> "Actor":
         """The same, deciding by a signal."""

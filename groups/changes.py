@@ -22,12 +22,12 @@ AUDITED = (
     *("groups.Role", "groups.AgentInstance", "groups.Group", "groups.GroupMember"),
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
-    *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "auth.User"),
+    *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule", "auth.User"),
 )
 SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous"}
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
-    *("checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
+    *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"

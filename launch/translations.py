@@ -41,6 +41,7 @@ LOOKUPS: dict[str, tuple[int | None, int, int | None]] = {
     "DecisionRefused": (None, 1, None),
     "NotAllowed": (None, 1, None),
     "CannotStart": (None, 1, None),
+    "CannotSchedule": (None, 1, None),
     "CannotRate": (None, 1, None),
     "CannotMake": (None, 1, None),
     "SignalRefused": (None, 1, None),

@@ -29,6 +29,8 @@ class Verb(StrEnum):
     SPEAK_AS_PERSON = "speak_as_person"
     ANSWER = "answer"
     DRIVE = "drive"
+    SCHEDULE = "schedule"
+    UNSCHEDULE = "unschedule"
     CANCEL = "cancel"
     FORK = "fork"
     DECIDE = "decide"
@@ -98,6 +100,20 @@ VERBS: dict[Verb, Need] = {
         "runs:write",
         only_own=True,
         refused=gettext_noop("This is somebody else's run; only their own agent drives it."),
+    ),
+    Verb.SCHEDULE: Need(
+        "Schedule runs in one's own name",
+        ("runs.start_run",),
+        "runs:write",
+        only_own=True,
+        refused=gettext_noop("Only the person a schedule works for arranges it, while they may start runs."),
+    ),
+    Verb.UNSCHEDULE: Need(
+        "Pause or delete one's own schedule",
+        (),
+        "runs:write",
+        only_own=True,
+        refused=gettext_noop("Only the person a schedule works for pauses or deletes it."),
     ),
     Verb.CANCEL: Need(
         "Cancel a run",
@@ -262,13 +278,15 @@ def visible(actor: Actor, verb: Verb | str, rows: QuerySet[M], at: str = "") -> 
 
 def speaks(actor: Actor) -> bool:
     """Whether what the actor says are a person's own words: typed into Deputy's pages or its terminal, or
-    sent by a program that was given the scope for it by name.
+    sent by a program that was given the scope for it by name. A schedule repeats words: whose they are was
+    noted when they were written (runs/actions/schedule.py).
     """
     if actor.via == Via.SESSION:
         return actor.is_person
     if actor.via == Via.TERMINAL:
         return True
-    return actor.via in (Via.TOKEN, Via.SIGNAL) and actor.scopes is not None and SPEAK in actor.scopes
+    by_scope = actor.via in (Via.TOKEN, Via.SIGNAL, Via.SCHEDULE)
+    return by_scope and actor.scopes is not None and SPEAK in actor.scopes
 
 
 # Approvals: what a decision has to satisfy

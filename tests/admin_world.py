@@ -1,5 +1,6 @@
 """An organization with one of everything the admin shows, and the people who look at it."""
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,8 @@ from runs.models import (
     QueueMessage,
     Run,
     RunEvent,
+    Schedule,
+    ScheduledRun,
     ToolCall,
     Wait,
     WebhookDelivery,
@@ -137,6 +140,24 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         payload={text: text},
         problem=text[:300],
     )
+    made.schedule = Schedule.objects.create(
+        organization=organization,
+        project=project,
+        user=user,
+        title=text[:200],
+        goal=text,
+        cron="0 9 * * *",
+        next_at=made.run.created_at + timedelta(days=1),
+        stopped_because=text[:500],
+    )
+    made.scheduled = ScheduledRun.objects.create(
+        organization=organization,
+        schedule=made.schedule,
+        due_at=made.run.created_at,
+        outcome="started",
+        run=made.run,
+        reason=text[:500],
+    )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
     made.change = Change.objects.filter(organization=organization, model="groups.project").get()
     return made
@@ -196,7 +217,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
-        made.webhook, made.delivery, made.change,
+        made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -1,5 +1,6 @@
 """Start a run: the row, its first events and the queue's message in one transaction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -82,11 +83,14 @@ def start(
     driver: str = Driver.INTERNAL.value,
     group_id: str | None = None,
     outside: bool = False,
+    budgets: Mapping[str, int] | None = None,
+    told: Mapping[str, Any] | None = None,
 ) -> str:
     """Start a run of the actor's personal agent; returns its id.
 
     A goal that is not the person's own words is text from outside; `outside`: it repeats such words.
-    `group_id`: the person wants this group; the agent is told to escalate to it.
+    `group_id`: the person wants this group; the agent is told to escalate to it. `budgets`: narrower ones,
+    with `seconds` for the time it may take. `told`: what run.created says besides.
 
     Raises NotAllowed, and CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the
     group UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY; QUEUE_FULL when too many of the organization's runs wait
@@ -97,7 +101,9 @@ def start(
         agent, now = personal_agent(actor.user, project, queued=True)
         about = About(project.organization_id, project.pk, actor.user_id)
         may(actor, Verb.START, about)
-        snapshot = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
+        snapshot: dict[str, Any] = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
+        limits = narrowed(budgets or {})
+        seconds = limits.pop("seconds")
         log = create(
             NewRun(
                 organization_id=project.organization_id,
@@ -111,11 +117,11 @@ def start(
                 members=(agent,),
                 agent_instance_id=agent["agent"],
                 role_id=agent["role_id"],
-                budgets=default_budgets(),
-                deadline=None,
+                budgets=limits,
+                deadline=now + timedelta(seconds=seconds),
                 author=str(actor),
                 outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
-                snapshot=snapshot,
+                snapshot={**snapshot, **(told or {})},
             ),
             now,
         )
@@ -187,6 +193,12 @@ def default_budgets() -> dict[str, int]:
         "depth": settings.RUN_DEPTH,
         "children": settings.RUN_CHILDREN,
     }
+
+
+def narrowed(budgets: Mapping[str, int]) -> dict[str, int]:
+    """The most a run may use, `seconds` included; nobody sets more than the installation allows."""
+    most = {**default_budgets(), "seconds": settings.RUN_SECONDS}
+    return {name: min(limit, budgets.get(name, limit)) for name, limit in most.items()}
 
 
 def create(new: NewRun, now: datetime) -> RunLog:

@@ -6,7 +6,7 @@ from groups.actors import Actor
 from groups.api.access import visible
 from groups.models import Membership
 from policy.authority import holds
-from runs.models import Approval, ApprovalDecision, Run, Wait
+from runs.models import Approval, ApprovalDecision, Run, Schedule, ScheduledRun, Wait
 from runs.models.choices import ApprovalStatus
 
 DECIDE = "runs.decide_approval"
@@ -35,3 +35,15 @@ def approvals(actor: Actor) -> QuerySet[Approval]:
         return whole.none()
     found = visible(whole, actor.membership, "run__project_id")
     return found if holds(actor, DECIDE) else found.filter(run__user=actor.user)
+
+
+def schedules(actor: Actor) -> QuerySet[Schedule]:
+    """The actor's own, in the projects they see."""
+    if actor.membership is None:
+        return Schedule.objects.none()
+    return visible(Schedule.objects.select_related("project"), actor.membership).filter(user=actor.user)
+
+
+def history(schedule: Schedule) -> QuerySet[ScheduledRun]:
+    """What became of its due times."""
+    return schedule.history.select_related("run")

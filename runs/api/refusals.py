@@ -11,6 +11,7 @@ from runs.actions.signal import SignalRefused
 from runs.actions.start import QUEUE_RETRY_SECONDS, CannotStart
 from runs.execution.outside_agents import OutsideRefused
 from runs.log.log import AlreadyEnded, RunGone
+from runs.models import Schedule
 
 FIELDS = {
     "GOAL_EMPTY": "/goal",
@@ -25,6 +26,15 @@ FIELDS = {
     "BAD_NAME": "/name",
     "BAD_CODE": "/code",
     "GRANT_REFUSED": "/remember",
+    "TITLE_TOO_LONG": "/title",
+    "WHEN_MISSING": "/cron",
+    "BAD_CRON": "/cron",
+    "BAD_ZONE": "/time_zone",
+    "BAD_TIME": "/at",
+    "AT_IS_PAST": "/at",
+    "NEVER_DUE": "/ends_at",
+    "BAD_BUDGET": "/budgets",
+    "BAD_NUMBER": "/most_runs",
 }
 STATUSES = {
     "NOT_A_MEMBER": 403,
@@ -61,6 +71,8 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
         raise _problem(refused) from None
     except AlreadyEnded as ended:
         raise Problem(409, "RUN_ENDED", str(ended), run_status=ended.status) from None
+    except Schedule.DoesNotExist:
+        raise Problem(404, "NOT_FOUND", "No such schedule.") from None
     except RunGone:
         raise Problem(404, "NOT_FOUND", "No such run.") from None
 

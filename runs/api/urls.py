@@ -7,11 +7,13 @@ from runs.api.external_views import OutsideView
 from runs.api.patience import patient
 from runs.api.policy_views import PolicyView
 from runs.api.run_views import RunView
+from runs.api.schedule_views import ScheduleView
 from runs.api.tool_views import ToolView
 from runs.api.webhook_views import DeliveryView, WebhookView
 
 router = SimpleRouter()
 router.register("runs", RunView, basename="api-run")
+router.register("schedules", ScheduleView, basename="api-schedule")
 router.register("approvals", ApprovalView, basename="api-approval")
 router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")

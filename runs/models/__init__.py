@@ -11,6 +11,7 @@ from .operations import EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .queue import QueueMessage
 from .runs import Run
+from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
 from .waits import Wait
 from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
@@ -28,12 +29,17 @@ __all__ = [
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
+    "OnMissed",
     "OutboundCall",
     "OutboundTarget",
+    "Outcome",
     "QueueMessage",
     "Rating",
     "Run",
     "RunEvent",
+    "Schedule",
+    "ScheduleState",
+    "ScheduledRun",
     "ToolCall",
     "ToolState",
     "Wait",

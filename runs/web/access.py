@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
+from common import cron
 from groups import current as standing
 from groups.actors import Actor
 from groups.api import access as organization
@@ -20,7 +21,7 @@ from groups.models import Membership, Project
 from memory.models import Memory, MemoryStatus
 from runs.api import access
 from runs.gate.deciders import decidable
-from runs.models import Approval, Run, Wait
+from runs.models import Approval, Run, Schedule, Wait
 from runs.models.choices import ApprovalStatus, WaitKind
 
 View = Callable[..., HttpResponseBase]
@@ -87,8 +88,13 @@ def time_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
     return zoneinfo.ZoneInfo(name) if name in zones() else None
 
 
-def zones() -> set[str]:
-    return zoneinfo.available_timezones()
+def zones() -> frozenset[str]:
+    return cron.zones()
+
+
+def schedules(request: MemberRequest) -> QuerySet[Schedule]:
+    """The person's own, in the projects they see."""
+    return access.schedules(request.actor)
 
 
 def projects(request: MemberRequest) -> QuerySet[Project]:

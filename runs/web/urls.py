@@ -3,7 +3,15 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from runs.web import approval_views, confirm, group_views, memory_views, settings_views, talk_views
+from runs.web import (
+    approval_views,
+    confirm,
+    group_views,
+    memory_views,
+    schedule_views,
+    settings_views,
+    talk_views,
+)
 
 app_name = "web"
 
@@ -35,6 +43,14 @@ urlpatterns = [
     path("sources/<str:memory_id>/", memory_views.source, name="source"),
     path("groups/", group_views.groups, name="groups"),
     path("groups/new/", group_views.new, name="new_group"),
+    path("schedules/", schedule_views.schedules, name="schedules"),
+    path("schedules/new/", schedule_views.new, name="new_schedule"),
+    path("schedules/times/", schedule_views.times, name="times"),
+    path("schedules/<str:schedule_id>/", schedule_views.schedule, name="schedule"),
+    path("schedules/<str:schedule_id>/edit/", schedule_views.edit, name="edit_schedule"),
+    path("schedules/<str:schedule_id>/pause/", schedule_views.pause, name="pause"),
+    path("schedules/<str:schedule_id>/resume/", schedule_views.resume, name="resume"),
+    path("schedules/<str:schedule_id>/delete/", schedule_views.delete, name="delete_schedule"),
     path("settings/", settings_views.settings, name="settings"),
     path("settings/choose/", settings_views.choose, name="choose"),
     path("settings/tokens/", settings_views.issue, name="issue"),

@@ -1,4 +1,4 @@
-"""Sweep: bring back what was lost, end what is overdue. Any process may do it; one does at a time.
+"""Sweep: bring back what was lost, end what is overdue, start what is due. Any process may; one does.
 
 It re-queues and resolves by the clock; what a run does next is the run's own business.
 """
@@ -24,7 +24,7 @@ from runs.models.choices import WAITS_FOR_A_PERSON, ApprovalStatus, Driver, RunS
 from runs.outbound import calls as outbound
 from runs.outbound import lost
 from runs.queue import put, worker_status
-from runs.workers import dead_carriers
+from runs.workers import dead_carriers, schedules
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +72,7 @@ SELECT EXISTS (SELECT FROM runs_run WHERE status = 'running' AND driver = 'inter
     OR EXISTS (SELECT FROM runs_run r WHERE {LOST})
     OR EXISTS (SELECT FROM runs_toolcall c WHERE {LOST_CALL})
     OR EXISTS (SELECT FROM runs_run r WHERE {OVERDUE_RUN})
+    OR {schedules.ANYTHING_DUE}
 """  # noqa: S608
 OVERDUE_WAITS = """
 SELECT id, run_id FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp()
@@ -107,11 +108,12 @@ class Swept:
     calls: int = 0
     overdue: int = 0
     outbound: int = 0
+    schedules: int = 0
     busy: bool = False
 
     @property
     def any(self) -> bool:
-        found = (self.leases, self.requeued, self.waits, self.calls, self.overdue)
+        found = (self.leases, self.requeued, self.waits, self.calls, self.overdue, self.schedules)
         return any(found) or bool(self.outbound)
 
 
@@ -146,6 +148,9 @@ def sweep() -> Swept:
         for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
             with by_itself(run_id):
                 swept.overdue += outside_agents.fail_overdue(run_id)
+        for schedule_id in _ids(schedules.DUE, [BATCH]):
+            with by_itself(schedule_id):
+                swept.schedules += schedules.take(schedule_id)
     finally:
         row("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
     return swept
@@ -297,4 +302,4 @@ def expire_approval(log: RunLog, parent: RunLog | None, key: str) -> None:
 
 
 def _ids(sql: str, parameters: list[Any]) -> list[str]:
-    return [run_id for (run_id,) in rows(sql, parameters)]
+    return [found for (found,) in rows(sql, parameters)]

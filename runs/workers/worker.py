@@ -24,7 +24,7 @@ from runs.outbound import lost, notices
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import Death, WorkerStatus
 from runs.webhooks import sending
-from runs.workers import deaths, sweep
+from runs.workers import deaths, schedules, sweep
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +160,7 @@ class Duties:
         sending.send_due()
         sending.forget()
         lost.forget()
+        schedules.forget()
         if settings.EMBEDDING_MODEL and not put.has_backlog(ErrandKind.OTHER):
             put.enqueue_task("embed_memories")
 

@@ -275,3 +275,31 @@ def test_a_page_is_light_on_the_wire(open_page: Any) -> None:
         ".map((one) => [one.name, one.encodedBodySize])"
     )
     assert len(sizes) > 4 and sum(size for _, size in sizes) <= 100_000, sizes
+
+
+@pytest.mark.parametrize(("size", "language"), [(DESK, "en"), (PHONE, "zh-hans")])
+def test_a_schedule_says_when_it_is_due_before_it_is_saved(
+    open_page: Any, size: Any, language: str, request: Any
+) -> None:
+    made = acme()
+    mia = somebody(made, "mia")
+    page = open_page(mia, size, locale=language)
+    page.goto("/schedules/new/")
+    page.locator("#id_goal").fill("What did our competitors change?")
+    page.locator("#id_repeat").select_option("daily")
+    page.locator("#id_time_zone").select_option("Europe/Berlin")
+    page.locator("#id_at").fill("2027-03-01T02:30")
+    page.locator("#id_at").dispatch_event("change")
+    expect(page.locator("#times li").first).to_contain_text("02:30")  # without a click
+    expect(page.locator("#times")).to_contain_text("02:00")
+    page.evaluate(AXE)
+    assert findings(page) == []
+    page.locator("form button.primary").click()
+    page.wait_for_url("**/schedules/sch_*/")
+    expect(page.locator("main")).to_contain_text("30 2 * * *")
+    page.evaluate(AXE)
+    assert findings(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.screenshot(path=f"/tmp/e-shot-{language}.png", full_page=True)
+    page.goto("/schedules/")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

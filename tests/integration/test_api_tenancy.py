@@ -11,7 +11,7 @@ from groups.routing import learn
 from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.models import Approval, Run, ToolCall, WebhookDelivery, WebhookEndpoint
+from runs.models import Approval, Run, Schedule, ToolCall, WebhookDelivery, WebhookEndpoint
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import call, in_order, say
@@ -38,6 +38,7 @@ THINGS = {
     "api-webhook": WebhookEndpoint,
     "api-delivery": WebhookDelivery,
     "api-change": Change,
+    "api-schedule": Schedule,
 }
 
 # A body for each that takes one. An address that is missing here fails the test.
@@ -68,6 +69,9 @@ BODIES = {
     "api-webhook-ping": {},
     "api-webhook-rotate": {},
     "api-delivery-redeliver": {},
+    "api-schedule-detail": {"title": "x"},
+    "api-schedule-pause": {},
+    "api-schedule-resume": {},
     "api-memory-detail": {"content": "x"},
     "api-memory-approve": {},
     "api-memory-retract": {},
@@ -89,7 +93,7 @@ OF_THE_ORGANIZATION = (
     "api-capability",
     "api-binding",
 )  # seen whatever one's projects, and arranged by members of the whole
-ONES_OWN = ("api-token",)
+ONES_OWN = ("api-token", "api-schedule")
 # What a memory that is active, and alone, refuses; and roles and capabilities that are in use.
 REFUSED = {
     ("api-memory-approve", "post"): (409, "wrong_state"),
@@ -152,6 +156,9 @@ def things(ask, world):
     )
     WebhookDelivery.objects.create(**mine, endpoint=hook, event="run.failed", payload={})
     Token.objects.issue(world.organization, world.user, scopes=list(SCOPES))
+    Schedule.objects.create(
+        **mine, project=world.project, user=world.user, title="x", goal="x", cron="0 9 * * *"
+    )
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
     return found | {"api-role": Role.objects.get(name="analyst")}

@@ -7,6 +7,7 @@ that no row here knows fails.
 import inspect
 import json
 import pkgutil
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -30,7 +31,7 @@ from policy.models import CapabilityRule, Grant
 from runs.gate import deciders
 from runs.mcp import offer
 from runs.mcp.session import McpSession
-from runs.models import Approval, ApprovalDecision, Run, RunEvent, ToolCall, Wait
+from runs.models import Approval, ApprovalDecision, Run, RunEvent, Schedule, ToolCall, Wait
 from tests.admin_pages import PAGES
 from tests.admin_world import person, superuser, tenant, url
 from tests.factories import MembershipFactory, ProjectFactory, permit
@@ -54,10 +55,13 @@ class Who:
 
     def post(self, made, path, body=None):
         """Over the API."""
+        return self.send("post", made, path, body)
+
+    def send(self, method, made, path, body=None):
         headers = {"Authorization": f"Token {self.secret}"} if self.secret else {}
         headers["X-Organization"] = made.organization.slug
         client = self.client or Client()
-        return client.post(
+        return getattr(client, method)(
             f"/api/{path}", json.dumps(body or {}), content_type="application/json", headers=headers
         )
 
@@ -228,6 +232,74 @@ def page_start(who, made):
         who.client.post(url("runs_run_ask"), {"project": made.project.pk, "goal": "Count the chairs"})
 
 
+def api_schedule(who, made):
+    body = {"project": made.project.pk, "goal": "Count the chairs", "cron": "0 9 * * *", "time_zone": "UTC"}
+    who.post(made, "schedules/", body)
+
+
+def fill_in_schedule(who, made, address, goal):
+    """As a person does without a script: its times are shown first, and then it is saved."""
+    body = {"project": made.project.pk, "goal": goal, "repeat": "cron", "cron": "0 9 * * *"}
+    body |= {"time_zone": "UTC", "on_missed": "skip"}
+    shown = re.search(r'name="shown" value="(\w+)"', who.client.post(address, body).content.decode())
+    who.client.post(address, {**body, "shown": shown[1] if shown else ""})
+
+
+def page_schedule(who, made):
+    if who.client:
+        body = {"project": made.project.pk, "goal": "Count the chairs", "repeat": "cron", "cron": "0 9 * * *"}
+        body |= {"time_zone": "UTC", "on_missed": "skip"}
+        shown = re.search(
+            r'name="shown" value="(\w+)"', str(who.client.post("/schedules/times/", body).content)
+        )
+        who.client.post("/schedules/new/", {**body, "shown": shown[1] if shown else ""})
+
+
+def api_reschedule(who, made):
+    address = f"schedules/{made.schedule.pk}/"
+    who.send("patch", made, address, {"goal": "Count the tables"})
+
+
+def page_reschedule(who, made):
+    if who.client:
+        address = f"/schedules/{made.schedule.pk}/edit/"
+        body = {"project": made.project.pk, "goal": "Count the tables", "repeat": "cron", "cron": "0 9 * * *"}
+        body |= {"time_zone": "UTC", "on_missed": "skip"}
+        shown = re.search(
+            r'name="shown" value="(\w+)"', str(who.client.post("/schedules/times/", body).content)
+        )
+        who.client.post(address, {**body, "shown": shown[1] if shown else ""})
+
+
+def api_pause(who, made):
+    who.post(made, f"schedules/{made.schedule.pk}/pause/")
+
+
+def page_pause(who, made):
+    if who.client:
+        who.client.post(f"/schedules/{made.schedule.pk}/pause/")
+
+
+def api_resume(who, made):
+    Schedule.objects.filter(pk=made.schedule.pk).update(paused=True, next_at=None)
+    who.post(made, f"schedules/{made.schedule.pk}/resume/")
+
+
+def page_resume(who, made):
+    Schedule.objects.filter(pk=made.schedule.pk).update(paused=True, next_at=None)
+    if who.client:
+        who.client.post(f"/schedules/{made.schedule.pk}/resume/")
+
+
+def api_unschedule(who, made):
+    who.send("delete", made, f"schedules/{made.schedule.pk}/")
+
+
+def page_unschedule(who, made):
+    if who.client:
+        who.client.post(f"/schedules/{made.schedule.pk}/delete/", {"sure": "yes"})
+
+
 def api_fork(who, made):
     who.post(made, f"runs/{made.run.pk}/fork/", {"seq": 2, "content": "Count the chairs"})
 
@@ -379,6 +451,30 @@ def started_as_person(made):
     return any(not event.payload.get("outside") for event in found)
 
 
+def scheduled(made):
+    return Schedule.objects.filter(goal="Count the chairs").exists()
+
+
+def scheduled_as_person(made):
+    return Schedule.objects.filter(goal="Count the chairs", outside=False).exists()
+
+
+def rescheduled(made):
+    return Schedule.objects.filter(goal="Count the tables").exists()
+
+
+def paused(made):
+    return Schedule.objects.get(pk=made.schedule.pk).paused
+
+
+def resumed(made):
+    return not paused(made)
+
+
+def unscheduled(made):
+    return not Schedule.objects.filter(pk=made.schedule.pk).exists()
+
+
 def forked(made):
     return (
         Run.objects.filter(goal=made.run.goal)
@@ -473,6 +569,25 @@ ROWS = {
     ),
     "start by MCP": (mcp_start, {}, started, STARTING),
     "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
+    "schedule over the API": (
+        api_schedule, {}, scheduled, STARTING | {"owner", "operator", "robot at the pages"}
+    ),
+    "schedule on the page": (page_schedule, {}, scheduled, {"owner", "operator", "robot at the pages"}),
+    "schedule the person's words over the API": (
+        api_schedule, {}, scheduled_as_person,
+        {"owner", "owner's voice", "operator", "operator's token", "robot"},
+    ),
+    "schedule the person's words on the page": (
+        page_schedule, {}, scheduled_as_person, {"owner", "operator"}
+    ),
+    "change a schedule over the API": (api_reschedule, {}, rescheduled, THE_PERSON),
+    "change a schedule on the page": (page_reschedule, {}, rescheduled, {"owner"}),
+    "pause a schedule over the API": (api_pause, {}, paused, OWNER),
+    "pause a schedule on the page": (page_pause, {}, paused, {"owner"}),
+    "resume a schedule over the API": (api_resume, {}, resumed, THE_PERSON),
+    "resume a schedule on the page": (page_resume, {}, resumed, {"owner"}),
+    "delete a schedule over the API": (api_unschedule, {}, unscheduled, OWNER),
+    "delete a schedule on the page": (page_unschedule, {}, unscheduled, {"owner"}),
     "run again over the API": (api_fork, {}, forked, OWNER),
     "run again on the page": (page_fork, {}, forked, {"owner"}),
     "run again with the person's words": (api_fork, {}, forked_as_person, THE_PERSON),
@@ -591,6 +706,7 @@ KNOWN_ACTIONS = {
     "runs.actions.message.message",
     "runs.actions.message.said",
     "runs.actions.resolve.resolve",
+    *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
     "runs.actions.start.start",
     *(f"memory.curate.{name}" for name in (
@@ -634,8 +750,10 @@ DECIDED_HERE = {
     "api-run-signal.post", "api-job-signal.post", "api-run-context.post", "api-run-complete.post",
     "api-run-fail.post", "api-run-calls.post", "api-call-resolve.post", "api-approval-approve.post",
     "api-approval-reject.post", "api-grant-list.post", "api-grant-revoke.post",
+    "api-schedule-list.post", "api-schedule-detail.patch", "api-schedule-detail.delete",
+    "api-schedule-pause.post", "api-schedule-resume.post",
 }  # fmt: skip
-ASK_ONLY = {"api-policy-evaluate.post", "api-group-route.post"}
+ASK_ONLY = {"api-policy-evaluate.post", "api-schedule-times.post", "api-group-route.post"}
 
 
 def test_every_address_that_changes_something_has_a_row():
