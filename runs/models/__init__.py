@@ -6,6 +6,7 @@ from .conversations import Conversation, Rating
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
+from .model_keys import ModelKey, ModelProvider, TriedModel
 from .notices import ApprovalNotice
 from .operations import EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
@@ -28,6 +29,8 @@ __all__ = [
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
+    "ModelKey",
+    "ModelProvider",
     "OutboundCall",
     "OutboundTarget",
     "QueueMessage",
@@ -36,6 +39,7 @@ __all__ = [
     "RunEvent",
     "ToolCall",
     "ToolState",
+    "TriedModel",
     "Wait",
     "WebhookDelivery",
     "WebhookEndpoint",
