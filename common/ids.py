@@ -142,6 +142,10 @@ def mcp_tool_id() -> str:
     return new_id("mct")
 
 
+def model_key_id() -> str:
+    return new_id("mky")
+
+
 def webhook_id() -> str:
     return new_id("whe")
 

@@ -11,6 +11,7 @@ CORS_ORIGINS     origins whose pages may call the API with a token (none)
 DEBUG            yes only while developing
 PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run` listens)
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
+MODEL_ALLOW      host:port of models' servers that organizations may name at such addresses (none)
 WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not public (none)
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
@@ -362,5 +363,6 @@ SIGN_INS_ACCOUNT = env.whole_number("SIGN_INS_ACCOUNT", 50)  # to one account fr
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
 MCP_ALLOW = env.names("MCP_ALLOW", ())
+MODEL_ALLOW = env.names("MODEL_ALLOW", ())
 WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW", ())
 QUEUE_ENABLED = True

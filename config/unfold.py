@@ -52,6 +52,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("Groups", "groups", "groups_group_changelist", "groups.view_group"),
             ("Roles", "badge", "groups_role_changelist", "groups.view_role"),
+            ("Models", "cognition", "runs_models", "runs.view_modelkey"),
             ("Agents", "smart_toy", "groups_agentinstance_changelist", "groups.view_agentinstance"),
             (
                 "Routing examples",

@@ -22,9 +22,10 @@ AUDITED = (
     *("groups.Role", "groups.AgentInstance", "groups.Group", "groups.GroupMember"),
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
-    *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule", "auth.User"),
+    *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
+    *("runs.ModelKey", "runs.TriedModel", "auth.User"),
 )
-SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous"}
+SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"}
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
     *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),

@@ -15,13 +15,19 @@ from django.db import models
 MOST_NEAR = 3
 MOST_TOLD = 5  # names of one field
 
-_sources: dict[str, Callable[[str], Any]] = {}
+_sources: dict[str, Callable[..., Any]] = {}
 _kept: ContextVar[dict[str, frozenset[str]] | None] = ContextVar("deputy_known_tools", default=None)
 
 
-def register(tools: Callable[[str], Iterable[str]], model: Callable[[str], str]) -> None:
-    """`tools`: an organization's, by its id; `model`: what is wrong with a model's name."""
-    _sources.update(tools=tools, model=model)
+def register(
+    tools: Callable[[str], Iterable[str]],
+    model: Callable[[str, str], str],
+    models: Callable[[str], Iterable[str]],
+) -> None:
+    """`tools`: an organization's, by its id; `model`: what is wrong with a model's name, for it; `models`:
+    those that are known to answer for it.
+    """
+    _sources.update(tools=tools, model=model, models=models)
 
 
 def tools(organization_id: str) -> frozenset[str]:
@@ -48,9 +54,14 @@ def asked_once() -> Iterator[None]:
         _kept.reset(before)
 
 
-def model_problem(model: str) -> str:
+def model_problem(organization_id: str, model: str) -> str:
     """What is wrong with the model's name; empty for the deployment's own, and where nobody knows models."""
-    return str(_sources["model"](model)) if model and "model" in _sources else ""
+    return str(_sources["model"](organization_id, model)) if model and "model" in _sources else ""
+
+
+def models_of(organization_id: str) -> list[str]:
+    """The models that are known to answer for the organization, to be offered."""
+    return sorted(_sources["models"](organization_id)) if "models" in _sources else []
 
 
 def unknown_tools(organization_id: str, lists: Mapping[str, Sequence[str] | None]) -> dict[str, list[str]]:

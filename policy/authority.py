@@ -43,6 +43,8 @@ class Verb(StrEnum):
     ARRANGE_PEOPLE = "arrange_people"
     ARRANGE_SERVERS = "arrange_servers"
     ARRANGE_WEBHOOKS = "arrange_webhooks"
+    ARRANGE_MODELS = "arrange_models"
+    TRY_MODEL = "try_model"
     ISSUE_TOKEN = "issue_token"  # noqa: S105 - a verb
 
 
@@ -168,6 +170,8 @@ VERBS: dict[Verb, Need] = {
     Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
     Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
     Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
+    Verb.ARRANGE_MODELS: Need("Set the keys of models' providers", (), "", whole=True, operator=True),
+    Verb.TRY_MODEL: Need("Try a model", (), "", whole=True, operator=True),
     Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
 }
 
@@ -403,6 +407,7 @@ ARRANGED: dict[str, Verb] = {
     "runs.mcpserver": Verb.ARRANGE_SERVERS,
     "runs.mcptool": Verb.ARRANGE_SERVERS,
     "runs.webhookendpoint": Verb.ARRANGE_WEBHOOKS,
+    "runs.modelkey": Verb.ARRANGE_MODELS,
     "groups.token": Verb.ISSUE_TOKEN,
 }
 

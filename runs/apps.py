@@ -13,6 +13,7 @@ class RunsConfig(AppConfig):
         labels.translate(self)
         from groups import changes, known
         from policy import tools
+        from runs.actions import models
         from runs.log import listeners
         from runs.tools import facts, registry
         from runs.webhooks import outbox
@@ -21,18 +22,22 @@ class RunsConfig(AppConfig):
         listeners.listen(outbox.listener)
         registry.load()
         changes.connect()
-        known.register(tools=lambda organization_id: tools.tools(organization_id), model=model_problem)
+        known.register(
+            tools=lambda organization_id: tools.tools(organization_id),
+            model=model_problem,
+            models=models.answering,
+        )
         check_model()
         check_tracing()
 
 
-def model_problem(model: str) -> str:
-    """Why no agent could use this model; empty where one can."""
+def model_problem(organization_id: str, model: str) -> str:
+    """Why no agent of the organization could use this model; empty where one can."""
     from runs.providers import registry
     from runs.providers.base import ProviderError
 
     try:
-        registry.check(model)
+        registry.check(model, organization_id)
     except ProviderError as error:
         return error.message
     return ""

@@ -28,6 +28,8 @@ OTHERS = {
     "runs_run_cancel": ("get", "runs_run", "runs.cancel_run"),
     "runs_run_say": ("post", "runs_run", "runs.cancel_run"),
     "runs_run_resolve": ("post", "runs_run", "runs.resolve_review"),
+    "runs_models": ("get", "", "runs.view_modelkey"),
+    "runs_models_try": ("post", "", "runs.try_modelkey"),
     "runs_what_if": ("get", "", "policy.view_capabilityrule"),
     "runs_decisions": ("get", "", "runs.view_runevent"),
     "runs_decisions_export": ("get", "", "runs.view_runevent"),

@@ -30,6 +30,7 @@ from runs.models import (
     IdempotencyRecord,
     McpServer,
     McpTool,
+    ModelKey,
     QueueMessage,
     Run,
     RunEvent,
@@ -124,6 +125,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.tool = McpTool.objects.create(
         organization=organization, server=made.server, name=text[:100], definition=definition, digest="d"
     )
+    made.model_key = ModelKey(organization=organization, provider="openai")
+    made.model_key.keep_key("sk-of-the-world-0123456789")
+    made.model_key.save()
     made.webhook = WebhookEndpoint.objects.create(
         organization=organization,
         project=project,
@@ -217,7 +221,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.seat.agent_instance, made.example, made.capability, made.binding, made.rule, made.grant,
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
-        made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
+        made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -1,10 +1,17 @@
 """Roles and agents."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
 
+from groups import known
+from groups.current import membership_of
 from groups.models import AgentInstance, Role
 
 from .tenancy import Related, TenantAdmin
@@ -14,6 +21,20 @@ def _summary(names: list[str] | None) -> str:
     if names is None:
         return "no restriction"
     return ", ".join(names) or "nothing"
+
+
+class OfferingWidget(UnfoldAdminTextInputWidget):
+    """A line of text that offers some, and takes others too."""
+
+    def __init__(self, offers: Iterable[str]) -> None:
+        super().__init__({"autocomplete": "off", "spellcheck": "false"})
+        self.offers = list(offers)
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        there = f"offered-{name}"
+        line = super().render(name, value, {**(attrs or {}), "list": there}, renderer)
+        options = format_html_join("", '<option value="{}">', ((offer,) for offer in self.offers))
+        return format_html('{}<datalist id="{}">{}</datalist>', line, there, options)
 
 
 @admin.register(Role)
@@ -29,6 +50,14 @@ class RoleAdmin(TenantAdmin):
         (None, {"fields": ("organization", "name", "description", "model", "system_prompt")}),
         ("Tools", {"fields": ("allowed_tools", "denied_tools", "delegable_tools", "not_known_yet")}),
     )
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        if "model" in form.base_fields:
+            standing = membership_of(request.user)
+            here = obj.organization_id if obj else standing.organization_id if standing else ""
+            form.base_fields["model"].widget = OfferingWidget(known.models_of(here))
+        return form
 
     @admin.display(description=gettext_lazy("May use"))
     def may_use(self, role: Role) -> str:

@@ -48,7 +48,7 @@ class Role(Created):
         """By field, what is wrong with its names now."""
         lists = {name: getattr(self, name) for name in ("allowed_tools", "denied_tools", "delegable_tools")}
         found = known.unknown_tools(self.organization_id, lists)
-        problem = known.model_problem(self.model)
+        problem = known.model_problem(self.organization_id, self.model)
         return {**found, "model": [problem]} if problem else found
 
 

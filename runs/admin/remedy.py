@@ -27,6 +27,7 @@ class Remedy:
     model: str
     setting: str
     advice: str
+    of_model: bool = False  # whether the page of models has more to say
 
 
 def remedy(run: Run) -> Remedy | None:
@@ -40,14 +41,16 @@ def remedy(run: Run) -> Remedy | None:
     if setting:
         advice = _("Raise {setting}, or ask for less at once.").format(setting=setting)
     elif code.startswith(OF_A_MODEL) and own:
-        advice = _("Choose another model for the role, or see to the account of this one.")
+        advice = _("Choose another model for the role, or see to the key and account of this one.")
     elif code.startswith(OF_A_MODEL):
         setting = ANY_MODEL
-        advice = _("Choose another model in {setting} or for the role, or see to the account of this one.")
+        advice = _(
+            "Choose another model in {setting} or for the role, or see to the key and account of this one."
+        )
         advice = advice.format(setting=setting)
     else:
         advice = _("Read below what the run did, change the goal or the role, and run it again.")
-    return Remedy(role, model, setting, advice)
+    return Remedy(role, model, setting, advice, code.startswith(OF_A_MODEL))
 
 
 def _speaker(run: Run) -> tuple[Role | None, str]:

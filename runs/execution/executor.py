@@ -30,7 +30,7 @@ from runs.models.choices import Driver, EventType, RunStatus
 from runs.observe import tracing
 from runs.outbound import calls, packing
 from runs.outbound.calls import Answers
-from runs.providers import asking, registry, retry
+from runs.providers import asking, keys, registry, retry
 from runs.providers.base import ProviderError, Reply
 from runs.queue import lease, put, worker_status
 from runs.tools.base import Answer
@@ -418,7 +418,8 @@ def speak(claimed: ClaimedRun) -> Reply | ProviderError:
         tracing.of_model(prompt.model, member.agent, member.role, conversation) as span,
     ):
         try:
-            reply = asking.ask(prompt.model, prompt.messages, prompt.tools, prompt.settings)
+            own = keys.of(claimed.organization_id, prompt.model)
+            reply = asking.ask(prompt.model, prompt.messages, prompt.tools, prompt.settings, own)
         except ProviderError as error:
             span.fail(error.code)
             return error

@@ -6,6 +6,7 @@ from .conversations import Conversation, Rating
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
+from .model_keys import ModelKey, ModelProvider, TriedModel
 from .notices import ApprovalNotice
 from .operations import EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
@@ -29,6 +30,8 @@ __all__ = [
     "IdempotencyRecord",
     "McpServer",
     "McpTool",
+    "ModelKey",
+    "ModelProvider",
     "OnMissed",
     "OutboundCall",
     "OutboundTarget",
@@ -42,6 +45,7 @@ __all__ = [
     "ScheduledRun",
     "ToolCall",
     "ToolState",
+    "TriedModel",
     "Wait",
     "WebhookDelivery",
     "WebhookEndpoint",

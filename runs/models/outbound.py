@@ -1,5 +1,7 @@
 """What a run waits for on the network, and who carries it."""
 
+import re
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -8,6 +10,11 @@ from common import ids
 from common.models import Created
 
 OPEN_AT = 5  # failures of a model in a row, after which it is asked by one call at a time
+
+
+def model_of(target: str) -> str:
+    """The model of an outbound call's target, without the organization whose key it is asked by."""
+    return re.sub(r"^org_[^/:]*/", "", target)
 
 
 class CallKind(models.TextChoices):
@@ -22,8 +29,10 @@ class OutboundCall(Created):
     (`holder`, `begun_at`), asks, and writes the `answer` with the message (`wake`) on which a worker takes
     the run's next step; that step removes the row. `attempt` is the run's: it fences both.
 
-    `target` is the model or the tool, `host` whom it asks; `most` and `host_most` say how many may be under
-    way there at once. `rank` is 0 where a person waits for it (a personal agent's own run) and 1 elsewhere,
+    `target` is the model or the tool, with the organization and a slash before it where the organization asks
+    by its own key: what fails for one key tells nothing of another. `host` is whom it asks; `most` and
+    `host_most` say how many may be under way there at once. `rank` is 0 where a person waits for it (a
+    personal agent's own run) and 1 elsewhere,
     as the priority of a queue message is.
     `request` is what to ask, `receipt` what the step needs to record the answer; like the answer they are
     JSON as text, which PostgreSQL need not read. `threaded` calls need a thread of the carrier, since their
@@ -40,7 +49,7 @@ class OutboundCall(Created):
     attempt = models.PositiveIntegerField()
     kind = models.CharField(max_length=10, choices=CallKind.choices)
     call_id = models.CharField(max_length=64, default="")
-    target = models.CharField(max_length=200)
+    target = models.CharField(max_length=240)
     host = models.CharField(max_length=260, default="")
     rank = models.PositiveSmallIntegerField(default=1)
     threaded = models.BooleanField(default=False)
@@ -101,7 +110,7 @@ class OutboundTarget(models.Model):
     circuit is open: after each pause one call goes out to see whether the model is back.
     """
 
-    target = models.CharField(primary_key=True, max_length=200)
+    target = models.CharField(primary_key=True, max_length=240)
     failures = models.PositiveIntegerField(default=0)
     reason = models.CharField(max_length=300, default="")
     paused_until = models.DateTimeField(null=True)

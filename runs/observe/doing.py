@@ -6,6 +6,7 @@ from datetime import datetime
 from common.db import row
 from runs.models import Run
 from runs.models.choices import Driver, RunStatus
+from runs.models.outbound import model_of
 
 # Of several calls side by side the first that is not answered. `before`: calls of the same target that wait
 # as well and will go first.
@@ -48,4 +49,4 @@ def of(run: Run) -> Doing | None:
     if run.status != RunStatus.RUNNING:
         return None
     found = row(CALL, [run.pk])
-    return Doing(*found) if found else None
+    return Doing(found[0], model_of(found[1]), *found[2:]) if found else None

@@ -50,10 +50,12 @@ async def of_model(call: Taken, pool: Executor, words: Words | None) -> dict[str
     with working_for(call.run_id, call.root_id, call.organization_id), _span(call) as span:
         try:
             crash.point("before_slow")
-            if registry.awaitable(call.target):
-                reply = await asking.answer(call.target, messages, tools, settings, words)
+            if registry.awaitable(call.model, call.own):
+                reply = await asking.answer(call.model, messages, tools, settings, words, call.own)
             else:
-                asked: Callable[[], Reply] = lambda: asking.ask(call.target, messages, tools, settings)  # noqa: E731
+                asked: Callable[[], Reply] = lambda: asking.ask(  # noqa: E731
+                    call.model, messages, tools, settings, call.own
+                )
                 reply = await in_thread(pool, asked)
             crash.point("after_slow")
         except ProviderError as error:
@@ -65,7 +67,7 @@ async def of_model(call: Taken, pool: Executor, words: Words | None) -> dict[str
 
 def _span(call: Taken) -> AbstractContextManager[Span]:
     receipt = json.loads(call.receipt)
-    return tracing.of_model(call.target, receipt["agent"], receipt["role"], call.root_id)
+    return tracing.of_model(call.model, receipt["agent"], receipt["role"], call.root_id)
 
 
 async def of_tool(call: Taken, pool: Executor) -> dict[str, Any]:
@@ -100,7 +102,7 @@ async def in_thread(pool: Executor, work: Callable[[], Any]) -> Any:
 
 
 def _too_slow(call: Taken) -> dict[str, Any]:
-    said = f"'{call.target}' gave no answer within {call.seconds:g} seconds."
+    said = f"'{call.model}' gave no answer within {call.seconds:g} seconds."
     if call.of_model:
         return packing.reply(ProviderError("MODEL_TIMEOUT", said, retryable=True))
     return packing.LOST
@@ -108,5 +110,5 @@ def _too_slow(call: Taken) -> dict[str, Any]:
 
 def _broken(call: Taken, what: str) -> dict[str, Any]:
     if call.of_model:
-        return packing.reply(asking.broken(call.target, what))
+        return packing.reply(asking.broken(call.model, what))
     return packing.LOST

@@ -23,7 +23,7 @@ from runs.log.log import RunLog
 from runs.models.choices import RunKind
 from runs.models.outbound import CallKind
 from runs.outbound import packing
-from runs.providers import registry
+from runs.providers import keys, registry
 from runs.providers.base import ProviderError, Reply
 from runs.queue import put
 from runs.tools.base import Answer, ToolContext
@@ -72,14 +72,15 @@ def ask_model(claimed: ClaimedRun, log: RunLog, prompt: Prompt, delay: float = 0
     """Write the question to a model beside the step's events; after `delay` seconds it may go out."""
     model = prompt.model
     facts = None if registry.built_in(model) else prompt.facts
+    own = keys.of(log.organization_id, model)
     seconds = registry.seconds(model)
     call = {
         "kind": CallKind.MODEL.value,
         "call_id": "",
-        "target": model[:200],
-        "host": registry.host_of(model)[:260],
+        "target": model[:200] if own is None else f"{log.organization_id}/{model[:200]}",
+        "host": registry.host_of(model, own)[:260],
         "most": most(settings.MODEL_CALLS, model),
-        "threaded": not registry.awaitable(model),
+        "threaded": not registry.awaitable(model, own),
         "request": packing.model_request(prompt.messages, prompt.tools, facts),
         "receipt": packing.text(prompt.receipt | {"role": prompt.member.role}),
         "seconds": seconds,

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from common.db import own_async_connection
 from runs.models.outbound import OPEN_AT, CallKind
+from runs.providers import keys
 
 # One carrier takes at a time, so that limits hold for all of them together.
 TURN = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.outbound', 0))"
@@ -100,7 +101,10 @@ WHERE id = ANY(ARRAY(SELECT id FROM runs_outboundcall
                      WHERE id IN (SELECT id FROM chosen) AND holder = '' AND answered_at IS NULL
                      FOR UPDATE SKIP LOCKED))
 RETURNING id, organization_id, run_id, root_id, kind, call_id, target, rank, threaded, request, receipt,
-    seconds, EXTRACT(epoch FROM expires_at - clock_timestamp())::float8
+    seconds, EXTRACT(epoch FROM expires_at - clock_timestamp())::float8,
+    (SELECT ARRAY[k.sealed_key, k.base_url] FROM runs_modelkey k
+     WHERE c.kind = 'model' AND k.organization_id = c.organization_id
+       AND k.provider = split_part(replace(c.target, c.organization_id || '/', ''), ':', 1))
 """
 NEXT_DUE = """
 SELECT EXTRACT(epoch FROM LEAST(
@@ -156,7 +160,9 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A call this carrier holds. `left` are the seconds until its run's time is over, None for no end."""
+    """A call this carrier holds. `left` are the seconds until its run's time is over, None for no end;
+    `set_here` is what its organization has set for the model's provider, its key still sealed.
+    """
 
     id: int
     organization_id: str
@@ -171,10 +177,21 @@ class Taken:
     receipt: str
     seconds: float
     left: float | None
+    set_here: list[str] | None = None
 
     @property
     def of_model(self) -> bool:
         return self.kind == CallKind.MODEL
+
+    @property
+    def model(self) -> str:
+        """The model, or the tool, whoever's key it is asked by."""
+        return self.target.removeprefix(f"{self.organization_id}/")
+
+    @property
+    def own(self) -> keys.Own | None:
+        """What the organization has set for the model's provider."""
+        return keys.read(*self.set_here) if self.set_here else None
 
     @property
     def limit(self) -> float:

@@ -24,6 +24,7 @@ from runs.providers.base import (
     Usage,
     Words,
 )
+from runs.providers.keys import Own
 
 logger = logging.getLogger(__name__)
 
@@ -36,14 +37,16 @@ def ask(
     messages: Sequence[Message],
     tools: Sequence[ToolSchema],
     settings: Callable[[str], ModelSettings],
+    own: Own | None = None,
 ) -> Reply:
-    """The model's next message; `settings` makes them from the name its provider knows it by.
+    """The model's next message; `settings` makes them from the name its provider knows it by, `own` is what
+    the organization has set for the provider.
 
     Raises ProviderError: the provider's own, or MODEL_ERROR with the class of what it raised instead. Its
     words stay in the log, where secrets are masked: nobody can say what they quote. Database errors pass.
     """
     try:
-        provider, name = registry.get(model)
+        provider, name = registry.get(model, own)
         return checked(capped(provider.complete(messages, tools, settings(name))))
     except PASSED_ON:
         raise
@@ -60,10 +63,11 @@ async def answer(
     tools: Sequence[ToolSchema],
     settings: Callable[[str], ModelSettings],
     words: Words | None = None,
+    own: Own | None = None,
 ) -> Reply:
     """`ask` as a coroutine, for providers that can be awaited; words are told as they come."""
     try:
-        provider, name = registry.get(model)
+        provider, name = registry.get(model, own)
         assert isinstance(provider, AsyncProvider)  # noqa: S101 - others are asked in a thread
         return checked(await provider.answer(messages, tools, settings(name), words))
     except ProviderError:

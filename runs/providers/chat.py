@@ -42,11 +42,14 @@ NO_KEY = "none"  # the SDK insists on one; servers without keys ignore it
 class ChatProvider:
     """`POST {base_url}/chat/completions`, through the openai SDK with its own retries switched off.
 
-    Every call has one deadline, kept by cancelling it (see `loop`).
+    Every call has one deadline, kept by cancelling it (see `loop`). An address that an organization has set
+    is asked past the guard (see `guarded`).
     """
 
     base_url: str = OPENAI_BASE_URL
     api_key: str = field(default="", repr=False)
+    own: bool = False  # an organization's, to whom the environment's OPENAI_ORG_ID means nothing
+    allow: frozenset[str] | None = None  # past the guard, which lets these pass; None: not past it
 
     def complete(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], settings: ModelSettings
@@ -75,7 +78,7 @@ class ChatProvider:
         self, request: dict[str, Any], timeout: float, words: Words | None
     ) -> str | dict[str, Any]:
         """The body of a successful answer; of a streamed one the completion it comes to."""
-        client = loop.shared(("chat", self.base_url, self.api_key), self._client)
+        client = loop.shared(("chat", self), self._client)
         if words is None:
             whole = await client.chat.completions.with_raw_response.create(**request, timeout=timeout)
             return _text_of(whole.http_response.content)
@@ -101,6 +104,8 @@ class ChatProvider:
                 response.status_code, response.headers, response.text, self.api_key
             ) from None
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, ProviderError):  # the guard's
+                raise error.__cause__ from None
             raise self._no_answer(error.__cause__ or error) from None
         except ProviderError:
             raise
@@ -124,9 +129,9 @@ class ChatProvider:
             base_url=self.base_url,
             max_retries=0,
             default_headers={"Authorization": f"Bearer {self.api_key or NO_KEY}"},
-            http_client=loop.http_client(self.base_url),
+            http_client=loop.http_client(self.base_url, allow=self.allow),
         )
-        if not self._is_openai():
+        if self.own or not self._is_openai():
             client.organization = client.project = None  # OPENAI_ORG_ID is nobody else's business
         return client
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from runs.providers import guarded
 from runs.providers.base import ProviderError
 
 if TYPE_CHECKING:
@@ -84,8 +85,13 @@ def shared(key: Hashable, make: Callable[[], T]) -> T:
         return client
 
 
-def http_client(base_url: str, max_bytes: int = MAX_REPLY_BYTES) -> "httpx2.AsyncClient":
-    """A client that follows no redirects (prompt and key stay where they are sent); bodies are bounded."""
+def http_client(
+    base_url: str, max_bytes: int = MAX_REPLY_BYTES, allow: frozenset[str] | None = None
+) -> "httpx2.AsyncClient":
+    """A client that follows no redirects (prompt and key stay where they are sent); bodies are bounded.
+
+    With `allow` it reaches public addresses and these only.
+    """
     import httpx2
 
     class Pieces(httpx2.AsyncByteStream):
@@ -114,7 +120,10 @@ def http_client(base_url: str, max_bytes: int = MAX_REPLY_BYTES) -> "httpx2.Asyn
 
         def __init__(self) -> None:
             limits = httpx2.Limits(max_connections=None, max_keepalive_connections=IDLE_CONNECTIONS)
-            self.inner = httpx2.AsyncHTTPTransport(proxy=_proxy(base_url), limits=limits)
+            if allow is None:
+                self.inner = httpx2.AsyncHTTPTransport(proxy=_proxy(base_url), limits=limits)
+            else:
+                self.inner = guarded.transport(allow, IDLE_CONNECTIONS)
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             response = await self.inner.handle_async_request(request)

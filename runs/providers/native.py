@@ -141,6 +141,7 @@ class NativeProvider:
             client = AsyncAnthropic(
                 api_key=self.api_key, base_url=self.base_url, max_retries=0, http_client=http_client
             )
+            client.auth_token = None  # of the environment: whose key is asked by, has been decided
             return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
         from google.genai.types import HttpRetryOptions
         from pydantic_ai.models.google import GoogleModel

@@ -9,6 +9,9 @@
 | `anthropic:NAME` | Anthropic (requirements-models.txt) | ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL |
 | `google:NAME` | Gemini (requirements-models.txt) | GOOGLE_API_KEY (GEMINI_API_KEY), GOOGLE_GEMINI_BASE_URL |
 
+An organization may set a key, and for the first three kinds of servers an address, of its own: its runs then
+ask by these and by nothing of the environment (keys.py).
+
 Packages add more by entry points `deputy.providers`, and an operator by DEPUTY_PROVIDERS: a prefix, and a
 class or function without arguments that makes the provider. Only the operator's may replace these.
 """
@@ -16,9 +19,10 @@ class or function without arguments that makes the provider. Only the operator's
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
-from typing import cast
+from functools import cache, partial
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -27,19 +31,23 @@ from django.utils.module_loading import import_string
 from common import extensions
 from common.env import BadSetting
 from common.extensions import Extension
+from runs.providers import keys
 from runs.providers.base import AsyncProvider, Provider, ProviderError
 from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
+from runs.providers.keys import Own
 
 LOCAL = "runs.providers.local.LocalProvider"
 OLLAMA_BASE_URL = "http://127.0.0.1:11434/v1"
 PRINTABLE = re.compile(r"[\x21-\x7e]+")
 
 
-def get(model: str) -> tuple[Provider, str]:
+def get(model: str, own: Own | None = None) -> tuple[Provider, str]:
     """The provider for `model` and the name to ask it for (`ModelSettings.model`).
 
+    `own` is what the organization has set for it (`keys.of`), which wins over the environment.
+
     Raises ProviderError, never with a key in it: MODEL_UNKNOWN for a name nobody answers to, MODEL_REFUSED
-    where something is missing in the environment; the message says what to set.
+    where something is missing; the message says what to set.
     """
     prefix, colon, name = model.strip().partition(":")
     added = _added()
@@ -51,12 +59,14 @@ def get(model: str) -> tuple[Provider, str]:
         raise ProviderError("MODEL_UNKNOWN", _unknown(model, sorted({*BUILT_IN, *added})))
     if not colon or not name.strip():
         raise ProviderError("MODEL_UNKNOWN", f"'{model}' names no model: write '{prefix}:NAME'.")
-    return BUILT_IN[prefix](), name.strip()
+    if own is not None and own.problem:
+        raise ProviderError("MODEL_REFUSED", f"The key set for '{prefix}:' cannot be used: {own.problem}")
+    return BUILT_IN[prefix].make(own), name.strip()
 
 
-def check(model: str) -> None:
+def check(model: str, organization_id: str = "") -> None:
     """Raise what `get` would, so that a wrong name or a missing key shows at start-up. Asks no server."""
-    get(model)
+    get(model, keys.of(organization_id, model))
 
 
 def embedded(model: str) -> bool:
@@ -66,23 +76,23 @@ def embedded(model: str) -> bool:
 
 def built_in(model: str) -> bool:
     """Whether one of Deputy's own providers of real models answers for it: they read text alone."""
-    prefix = model.strip().partition(":")[0]
+    prefix = keys.provider_of(model)
     return prefix in BUILT_IN and prefix not in getattr(settings, "DEPUTY_PROVIDERS", {})
 
 
-def host_of(model: str) -> str:
+def host_of(model: str, own: Own | None = None) -> str:
     """Whom its provider asks, `host:port` as the URL has it; the provider's name where it says none."""
     try:
-        provider, _ = get(model)
+        provider, _ = get(model, own)
     except ProviderError:  # which whoever asks is told
         return ""
     return urlsplit(getattr(provider, "base_url", "")).netloc.rpartition("@")[2] or model.partition(":")[0]
 
 
-def awaitable(model: str) -> bool:
+def awaitable(model: str, own: Own | None = None) -> bool:
     """Whether it can be asked without a thread."""
     try:
-        return isinstance(get(model)[0], AsyncProvider)
+        return isinstance(get(model, own)[0], AsyncProvider)
     except ProviderError:  # which needs no thread to be said
         return True
 
@@ -91,6 +101,17 @@ def seconds(model: str) -> float:
     """How long one call of it may take: the longest pattern of MODEL_SECONDS that fits its name."""
     fitting = [pattern for pattern in settings.MODEL_SECONDS if fnmatchcase(model, pattern)]
     return float(settings.MODEL_SECONDS[max(fitting, key=len)])
+
+
+def in_environment(provider: str) -> bool:
+    """Whether the environment says anything of one of Deputy's own providers."""
+    known = BUILT_IN[provider]
+    return any(os.environ.get(name, "").strip() for name in (*known.variables, known.address))
+
+
+def others() -> list[str]:
+    """The names of the providers that packages and the operator have added."""
+    return sorted(_added())
 
 
 def _unknown(model: str, prefixes: list[str]) -> str:
@@ -122,60 +143,77 @@ def _made(extension: Extension) -> Provider:
     return cast(Provider, make())
 
 
-def _openai() -> Provider:
-    base_url = _base_url("OPENAI_BASE_URL", OPENAI_BASE_URL)
-    if base_url == OPENAI_BASE_URL:
-        return ChatProvider(base_url, _key("openai", "OPENAI_API_KEY"))
-    return ChatProvider(base_url, _optional_key("OPENAI_API_KEY"))
+@dataclass(frozen=True)
+class BuiltIn:
+    """One of Deputy's own providers: what makes it, and what it reads from the environment."""
+
+    make: Callable[[Own | None], Provider]
+    variables: tuple[str, ...]  # of its key
+    address: str
+    default: str = ""  # address
+
+    def place(self, own: Own | None) -> tuple[str, frozenset[str] | None]:
+        """Where to ask, and where that goes past the guard, what it lets pass: an organization names the
+        address; the operator's own is not guarded.
+        """
+        if own is not None and own.base_url:
+            return own.base_url.rstrip("/"), frozenset(settings.MODEL_ALLOW)
+        return _base_url(self.address, self.default), None
+
+    def key(self, own: Own | None) -> str:
+        """The key, or nothing. With something of the organization's own, the environment is not asked."""
+        if own is not None:
+            return own.api_key
+        return next(filter(None, map(_optional_key, self.variables)), "")
 
 
-def _ollama() -> Provider:
-    return ChatProvider(_base_url("OLLAMA_BASE_URL", OLLAMA_BASE_URL), _optional_key("OLLAMA_API_KEY"))
-
-
-def _compatible() -> Provider:
-    return ChatProvider(_base_url("DEPUTY_MODEL_BASE_URL"), _optional_key("DEPUTY_MODEL_API_KEY"))
-
-
-def _anthropic() -> Provider:
-    from runs.providers.native import NativeProvider, require_installed
-
-    require_installed("anthropic")
-    return NativeProvider(
-        "anthropic",
-        _key("anthropic", "ANTHROPIC_API_KEY"),
-        _base_url("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
-    )
-
-
-def _google() -> Provider:
-    from runs.providers.native import NativeProvider, require_installed
-
-    require_installed("google")
-    return NativeProvider(
-        "google",
-        _key("google", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        _base_url("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
-    )
-
-
-BUILT_IN: dict[str, Callable[[], Provider]] = {
-    "openai": _openai,
-    "ollama": _ollama,
-    "compatible": _compatible,
-    "anthropic": _anthropic,
-    "google": _google,
-}
-
-
-def _key(prefix: str, *variables: str) -> str:
-    found = next(filter(None, map(_optional_key, variables)), "")
+def _key(prefix: str, own: Own | None) -> str:
+    found = BUILT_IN[prefix].key(own)
     if not found:
-        names = " or ".join(variables)
-        raise ProviderError(
-            "MODEL_REFUSED", f"Models of '{prefix}:' need a key: set {names} in the environment."
+        names = " or ".join(BUILT_IN[prefix].variables)
+        said = (
+            f"Models of '{prefix}:' need a key: set {names} in the environment, or a key on the page Models."
         )
+        raise ProviderError("MODEL_REFUSED", said)
     return found
+
+
+def _openai(own: Own | None) -> Provider:
+    base_url, allow = BUILT_IN["openai"].place(own)
+    key = _key("openai", own) if base_url == OPENAI_BASE_URL else BUILT_IN["openai"].key(own)
+    return ChatProvider(base_url, key, own is not None, allow)
+
+
+def _chat(prefix: str, own: Own | None) -> Provider:
+    base_url, allow = BUILT_IN[prefix].place(own)
+    return ChatProvider(base_url, BUILT_IN[prefix].key(own), own is not None, allow)
+
+
+def _native(prefix: Literal["anthropic", "google"], own: Own | None) -> Provider:
+    from runs.providers.native import NativeProvider, require_installed
+
+    require_installed(prefix)
+    known = BUILT_IN[prefix]
+    return NativeProvider(prefix, _key(prefix, own), _base_url(known.address, known.default))
+
+
+BUILT_IN: dict[str, BuiltIn] = {
+    "openai": BuiltIn(_openai, ("OPENAI_API_KEY",), "OPENAI_BASE_URL", OPENAI_BASE_URL),
+    "ollama": BuiltIn(partial(_chat, "ollama"), ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", OLLAMA_BASE_URL),
+    "compatible": BuiltIn(partial(_chat, "compatible"), ("DEPUTY_MODEL_API_KEY",), "DEPUTY_MODEL_BASE_URL"),
+    "anthropic": BuiltIn(
+        partial(_native, "anthropic"),
+        ("ANTHROPIC_API_KEY",),
+        "ANTHROPIC_BASE_URL",
+        "https://api.anthropic.com",
+    ),
+    "google": BuiltIn(
+        partial(_native, "google"),
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "GOOGLE_GEMINI_BASE_URL",
+        "https://generativelanguage.googleapis.com",
+    ),
+}
 
 
 def _optional_key(variable: str) -> str:

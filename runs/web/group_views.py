@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from groups import known
 from groups.making import CannotMake, NewSeat, make_group
 from groups.models import Group, GroupMember, Role
 from runs.providers import registry
@@ -70,12 +71,11 @@ def new(request: MemberRequest) -> HttpResponse:
 
 def _page(request: MemberRequest, status: int = 200) -> HttpResponse:
     roles = Role.objects.filter(organization_id=request.membership.organization_id).order_by("name")
-    models = {settings.DEPUTY_MODEL, *roles.exclude(model="").values_list("model", flat=True)}
     said = request.POST
     context = {
         "projects": access.projects(request),
         "roles": roles,
-        "models": sorted(models),
+        "models": known.models_of(request.membership.organization_id),
         "default_model": settings.DEPUTY_MODEL,
         "may_add_roles": may_add_roles(request),
         "said": said,
@@ -119,12 +119,12 @@ def _seat(request: MemberRequest, said: dict[str, Any]) -> NewSeat | None:
     if not may_add_roles(request):
         raise CannotMake("NOT_ENTITLED", "You may not add roles: choose one that is there.")
     if said["model"]:
-        _check_model(said["model"])
+        _check_model(said["model"], request.membership.organization_id)
     return NewSeat(name=said["name"], prompt=said["prompt"], model=said["model"], is_lead=said["is_lead"])
 
 
-def _check_model(model: str) -> None:
+def _check_model(model: str, organization_id: str) -> None:
     try:
-        registry.check(model)
+        registry.check(model, organization_id)
     except (ProviderError, ValueError) as error:
         raise CannotMake("NO_MODEL", str(error)) from None

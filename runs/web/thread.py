@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from common.canonical import digest
 from groups import routing
+from runs.admin.remedy import Remedy, remedy
 from runs.models import Approval, Rating, Run, RunEvent, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, WaitKind
 from runs.web import access, sources
@@ -81,6 +82,12 @@ class Turn:
     @property
     def active(self) -> bool:
         return self.run.status in ACTIVE
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """What to change where a model or a limit is why it failed."""
+        found = remedy(self.run)
+        return found if found and (found.of_model or found.setting) else None
 
     @property
     def versions(self) -> dict[str, str]:

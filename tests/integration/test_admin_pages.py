@@ -13,6 +13,7 @@ from runs.models import (
     OutboundTarget,
     QueueMessage,
     Rating,
+    TriedModel,
     WorkerGroup,
 )
 from tests.admin_world import client_of, objects_of, registered, superuser, tenant, url
@@ -43,7 +44,8 @@ def test_every_model_is_registered():
     )
     persons = (Conversation, Rating)  # on their own pages
     # calls on their way hold prompts: the queue's page counts them
-    for model in (*installation, *persons, OutboundCall):
+    # the page of models shows what was tried
+    for model in (*installation, *persons, OutboundCall, TriedModel):
         own.remove(model)
 
     assert sorted(registered()) == sorted(f"{m._meta.app_label}_{m._meta.model_name}" for m in own)

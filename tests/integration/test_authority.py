@@ -31,7 +31,17 @@ from policy.models import CapabilityRule, Grant
 from runs.gate import deciders
 from runs.mcp import offer
 from runs.mcp.session import McpSession
-from runs.models import Approval, ApprovalDecision, Run, RunEvent, Schedule, ToolCall, Wait
+from runs.models import (
+    Approval,
+    ApprovalDecision,
+    ModelKey,
+    Run,
+    RunEvent,
+    Schedule,
+    ToolCall,
+    TriedModel,
+    Wait,
+)
 from tests.admin_pages import PAGES
 from tests.admin_world import person, superuser, tenant, url
 from tests.factories import MembershipFactory, ProjectFactory, permit
@@ -41,7 +51,7 @@ pytestmark = pytest.mark.django_db
 DECIDER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
 CLERK = ("runs.view_run", "runs.view_approval")
 OPERATOR = (*CLERK, "runs.start_run", "runs.cancel_run", "runs.resolve_review", "memory.view_memory",
-            "memory.curate_memory")  # fmt: skip
+            "memory.curate_memory", "runs.try_modelkey", "runs.add_modelkey")  # fmt: skip
 
 
 @dataclass
@@ -386,6 +396,17 @@ def list_retract(who, made):
         who.client.post(url("memory_depositedknowledge_changelist"), data)
 
 
+def page_try(who, made):
+    if who.client:
+        who.client.post(url("runs_models_try"), {"organization": made.organization.pk, "model": "local"})
+
+
+def page_key(who, made):
+    if who.client:
+        body = {"organization": made.organization.pk, "provider": "google", "key": "sk-0123456789"}
+        who.client.post(url("runs_modelkey_add"), body)
+
+
 EDITED = {"to": ["mallory@evil.example"], "subject": "x", "body": "y"}
 HUMAN = {"effect": "require_human"}
 TWO = {"deciders_needed": 2}
@@ -517,6 +538,14 @@ def retracted(made):
     return knowledge(made).status == "retracted"
 
 
+def tried(made):
+    return TriedModel.objects.filter(organization=made.organization).exists()
+
+
+def key_set(made):
+    return ModelKey.objects.filter(organization=made.organization, provider="google").exists()
+
+
 SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
             "of another organization", "of another project", "superuser"}  # fmt: skip
 MEMBERS = (OWNER | MAY_DECIDE | MAY_STEER | {"decider's reader", "clerk"}) - NOBODY
@@ -609,6 +638,8 @@ ROWS = {
     "retract knowledge in the list": (
         list_retract, {}, retracted, MAY_CURATE & SESSIONS | {"superuser"}
     ),
+    "try a model on the page": (page_try, {}, tried, MAY_CURATE & SESSIONS | {"superuser"}),
+    "set a provider's key on the page": (page_key, {}, key_set, MAY_CURATE & SESSIONS | {"superuser"}),
     "rearrange the view": (rearrange, {}, rearranged, MAY_STEER),
 }  # fmt: skip
 
@@ -705,6 +736,7 @@ KNOWN_ACTIONS = {
     "runs.actions.fork.point",
     "runs.actions.message.message",
     "runs.actions.message.said",
+    "runs.actions.models.try_model",
     "runs.actions.resolve.resolve",
     *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
