@@ -12,6 +12,7 @@ from runs.queue import broker, worker_status
 from runs.queue.worker_status import BUSY, DEATHS, IDLE, Death, WorkerStatus, is_ours
 
 ROUNDS = 20_000
+DIFFERENT = 100  # moments at least
 
 
 @pytest.fixture
@@ -33,8 +34,9 @@ def test_what_is_read_while_another_process_writes_is_always_of_one_moment(page)
         finally:
             os._exit(0)
     try:
-        seen = set()
-        for _ in range(ROUNDS):
+        seen, looks = set(), 0
+        while looks < ROUNDS or len(seen) <= DIFFERENT:  # the writer may have got little of a busy machine
+            looks += 1
             (member,) = page.workers()
             assert member.holds == (f"run_{member.attempt}" if member.attempt else "")
             assert member.takes > 0
@@ -42,7 +44,6 @@ def test_what_is_read_while_another_process_writes_is_always_of_one_moment(page)
     finally:
         os.kill(writer, signal.SIGKILL)
         os.waitpid(writer, 0)
-    assert len(seen) > 100
 
 
 def test_a_writer_that_was_killed_in_the_middle_leaves_what_it_wrote_before(page):
