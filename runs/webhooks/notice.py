@@ -25,7 +25,7 @@ def switched_off(endpoint: WebhookEndpoint) -> None:
     body = (
         f"{endpoint.url}\n{endpoint.disabled_because}\n"
         "Nothing is sent there until somebody switches it on again:\n"
-        f"{link(f'runs/webhookendpoint/{endpoint.pk}/change/')}\n"
+        f"{link('admin:runs_webhookendpoint_change', endpoint.pk)}\n"
     )
     try:
         EmailMessage(f"Deputy: the webhook {endpoint} was switched off", body, bcc=to).send()

@@ -19,6 +19,7 @@ from runs.queue import put
 from runs.webhooks import sending, signing
 from runs.workers.sweep import expire_waits_of
 from tests.acting import approve, fork, reject, start
+from tests.admin_world import url
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.integration.outside import MAIL, Outside
@@ -367,7 +368,9 @@ def test_410_switches_it_off_with_a_notice(world, receiver, enqueued, mailoutbox
     assert ("notify_webhook_disabled", endpoint.pk, 0) in enqueued
     sending.told_who_manages(endpoint.pk)
     (mail,) = mailoutbox
-    assert mail.bcc == ["manager@example.org"] and endpoint.pk in mail.body
+    assert (
+        mail.bcc == ["manager@example.org"] and url("runs_webhookendpoint_change", endpoint.pk) in mail.body
+    )
 
     assert sent(endpoint).problem == "The webhook is switched off." and len(receiver.got) == 1
 
