@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from groups.actors import Actor
 from groups.models import AgentInstance
 from memory import curate
 from memory.errors import MemoryRefused
@@ -18,10 +19,10 @@ def of(user: Any, organization_id: str) -> QuerySet[Memory]:
     return kept.filter(status=MemoryStatus.ACTIVE).order_by("-id")
 
 
-def correct(memory_id: str, user: Any, organization_id: str, content: str) -> Memory:
-    """Other words for a memory of one's own. Raises MemoryRefused."""
-    _check(memory_id, user, organization_id)
-    return curate.edit(memory_id, user, content=content)
+def correct(memory_id: str, actor: Actor, content: str) -> Memory:
+    """Other words for a memory of one's own, where the actor is. Raises MemoryRefused, NotAllowed."""
+    _check(memory_id, actor.user, str(actor.organization_id))
+    return curate.edit(memory_id, actor, content=content)
 
 
 @transaction.atomic

@@ -27,8 +27,10 @@ def by_token(user: Any, organization_id: str, *scopes: str, via: Via = Via.TOKEN
     return Actor(user, active_membership(user, organization_id), via, reach, token_id="tok_test")
 
 
-def start(*, user: Any, project: Any, **fields: Any) -> str:
-    return starting.start(actor=Actor.terminal(user, project.organization), project=project, **fields)
+def start(*, project: Any, user: Any = None, actor: Actor | None = None, **fields: Any) -> str:
+    """As the actor, or as the user at Deputy's terminal."""
+    by = actor or Actor.terminal(user, project.organization)
+    return starting.start(actor=by, project=project, **fields)
 
 
 def approve(

@@ -86,7 +86,6 @@ def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpRes
     queue = [one for one in access.to_decide(request) if one.pk != found.pk]
     code, refused = deciding.refusal(found, request.actor)
     said = deciding.asking(found)
-    code, refused = deciding.refusal(found, request.actor)
     context = {
         "approval": found,
         "shown": deciding.shown([found], compare=True)[0],
@@ -123,7 +122,7 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
         found.refresh_from_db()
         return _page(request, found, 422)
     messages.success(request, _outcome(decided, approve))
-    return redirect("web:approval", found.pk)
+    return redirect("web:approval", decided.pk)  # another one, where the arguments were changed
 
 
 def _changed(request: MemberRequest, found: Approval) -> dict[str, Any] | None:

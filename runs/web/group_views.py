@@ -58,15 +58,16 @@ def new(request: MemberRequest) -> HttpResponse:
         return _page(request)
     goal = request.POST.get("goal", "").strip()
     try:
-        group = _make(request)
-        if not goal:
-            messages.success(request, _("The group is there: your agent can ask it from now on."))
-            return redirect("web:groups")
-        run_id = doing.ask(request, group.project, goal, "", doing.new_key(), group.pk)
+        with transaction.atomic():  # where the goal is refused the form stays, and no group is there yet
+            group = _make(request)
+            run_id = goal and doing.ask(request, group.project, goal, "", doing.new_key(), group.pk)
     except (CannotMake, doing.Refused) as refused:
         messages.error(request, _(str(refused)))
         return _page(request, 422)
-    return redirect("web:conversation", run_id)
+    if run_id:
+        return redirect("web:conversation", run_id)
+    messages.success(request, _("The group is there: your agent can ask it from now on."))
+    return redirect("web:groups")
 
 
 def _page(request: MemberRequest, status: int = 200) -> HttpResponse:
@@ -92,7 +93,6 @@ def _said(said: Any, number: int) -> dict[str, Any]:
     return {**found, "number": number, "is_lead": said.get("lead") == str(number)}
 
 
-@transaction.atomic
 def _make(request: MemberRequest) -> Group:
     """Raises CannotMake."""
     project = access.projects(request).filter(pk=request.POST.get("project", "")).first()

@@ -15,6 +15,7 @@ from memory import own
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryType
 from memory.write import MOST_CHARACTERS
+from policy.authority import NotAllowed
 from runs.models import Run
 from runs.web import access, pages
 from runs.web.access import MemberRequest, member
@@ -65,12 +66,14 @@ def _own_sources(request: MemberRequest, memories: Any) -> dict[str, str]:
 def correct(request: MemberRequest, memory_id: str) -> HttpResponse:
     content = request.POST.get("content", "")
     try:
-        own.correct(memory_id, request.user, request.membership.organization_id, content)
+        own.correct(memory_id, request.actor, content)
     except MemoryRefused as refused:
         if refused.code == "unknown_memory":
             raise Http404 from None
         told = _("It was not changed: write between 1 and {most} characters.")
         messages.error(request, told.format(most=MOST_CHARACTERS))
+    except NotAllowed as refused:
+        messages.error(request, _(refused.message))
     else:
         messages.success(request, _("Corrected."))
     return redirect("web:known")

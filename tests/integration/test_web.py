@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from groups.member_permissions import standard
 from groups.models.groups import RoutingExample
 from memory.models import Memory
 from memory.scope import Scope
@@ -35,10 +36,11 @@ def acme():
 
 
 def member(acme, name, *rights, **fields):
+    """`rights` beside those every member has."""
     user = person(None, name)
     MembershipFactory(organization=acme.organization, user=user, **fields)
     if rights:
-        user = permit(user, *rights)
+        user = permit(user, *standard()["member"], *rights)
     client = Client()
     client.force_login(user)
     return user, client
@@ -545,11 +547,14 @@ def test_other_arguments_are_approved_as_the_form_has_them(acme):
     form = {field.name: field.value for field in fields}
     number = next(field.name for field in fields if field.label == "subject")
     said = {**form, number: "Costs", "decision": "approve_fields"}
-    decider.post(
+    answer = decider.post(
         reverse("web:approval", args=[approval.pk]), {**said, "arguments_digest": approval.arguments_digest}
     )
     approval.refresh_from_db()
-    assert approval.edited_arguments["subject"] == "Costs"
+    edited = Approval.objects.get(replaces=approval)  # changed arguments are another approval
+    assert (approval.status, edited.status) == ("superseded", "approved")
+    assert edited.edited_arguments["subject"] == "Costs"
+    assert answer["Location"] == reverse("web:approval", args=[edited.pk])
 
 
 def test_whoever_may_not_decide_follows_their_own_and_sees_no_others(acme):
@@ -719,6 +724,14 @@ def test_a_group_is_made_and_tried_on_one_page(acme):
     assert seats == [("planner", "scripted:planner", False), ("booker", "", True)]
     html = page(client, "groups")
     assert "Travel" in html and "Trips and hotels" in html
+
+
+def test_a_group_whose_goal_is_refused_is_not_made(acme):
+    user, client = member(acme, "ada")
+    permit(user, *ARRANGES)
+    answer = client.post(reverse("web:new_group"), new_group(acme, goal="Find a hotel"))
+    assert answer.status_code == 422 and "Find a hotel" in answer.content.decode()
+    assert not acme.project.groups.filter(name="Travel").exists()
 
 
 @pytest.mark.parametrize(
