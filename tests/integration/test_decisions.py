@@ -31,7 +31,7 @@ def decider(world, kind="human", name="approver", **fields):
         kind=kind,
         **fields,
     )
-    return permit(membership.user, "decide_approval", "resolve_review")
+    return permit(membership.user, "decide_approval", "resolve_review", "policy.add_grant")
 
 
 @pytest.fixture
