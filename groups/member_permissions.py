@@ -32,6 +32,7 @@ DECIDES = (
         "policy.view_grant",
         "policy.view_grantuse",
     ),
+    *("policy.add_grant", "policy.change_grant"),  # what they may decide, they may allow in advance
 )
 CURATES = (
     "memory.curate_memory",

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from groups import current, member_permissions
-from groups.models import CustomRole, Membership
+from groups.models import CustomRole, Membership, Project
 
 
 def whole(user: Any) -> bool:
@@ -19,6 +19,17 @@ def whole(user: Any) -> bool:
         return True
     mine = current.membership_of(user)
     return mine is not None and mine.projects is None
+
+
+SETTINGS = ("allow_self_approval", "approval_profile")  # of a project, that say what its calls take
+
+
+def refuses_project(user: Any, before: Project, wanted: Project) -> str:
+    """Why the user may not change a project so; empty where they may. What the organization's rules demand
+    there is not for members of some projects to take back.
+    """
+    same = all(getattr(before, name) == getattr(wanted, name) for name in SETTINGS)
+    return "" if same or whole(user) else _("Who approves what takes a member of the whole organization.")
 
 
 def refuses_membership(user: Any, target: Membership) -> str:

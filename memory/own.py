@@ -11,6 +11,7 @@ from groups.models import AgentInstance
 from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryStatus
+from policy.authority import About, Verb, may
 
 
 def of(user: Any, organization_id: str) -> QuerySet[Memory]:
@@ -19,29 +20,33 @@ def of(user: Any, organization_id: str) -> QuerySet[Memory]:
     return kept.filter(status=MemoryStatus.ACTIVE).order_by("-id")
 
 
+@transaction.atomic
 def correct(memory_id: str, actor: Actor, content: str) -> Memory:
-    """Other words for a memory of one's own, where the actor is. Raises MemoryRefused, NotAllowed."""
-    _check(memory_id, actor.user, str(actor.organization_id))
+    """Other words for a memory of one's own. Raises NotAllowed, MemoryRefused."""
+    _find(memory_id, actor)
     return curate.edit(memory_id, actor, content=content)
 
 
 @transaction.atomic
-def forget(memory_id: str, user: Any, organization_id: str) -> None:
-    """Delete a memory of one's own for good, with its history. Raises MemoryRefused."""
-    _check(memory_id, user, organization_id)
-    Memory.objects.filter(pk=memory_id, user_id=user.pk).delete()
+def forget(memory_id: str, actor: Actor) -> None:
+    """Delete a memory of one's own for good, with its history. Raises NotAllowed, MemoryRefused."""
+    memory = _find(memory_id, actor)
+    may(actor, Verb.CURATE, memory)
+    memory.delete()
 
 
 @transaction.atomic
-def forget_all(user: Any, organization_id: str) -> int:
+def forget_all(actor: Actor) -> int:
     """Delete everything an agent keeps of the person here, what was superseded or retracted included.
 
-    Returns how many memories that were.
+    Returns how many memories that were. Raises NotAllowed.
     """
-    whole = Memory.objects.filter(organization_id=organization_id, user_id=user.pk)
+    here, user_id = actor.organization_id or "", actor.user.pk
+    may(actor, Verb.CURATE, About(here, user_id=user_id))
+    whole = Memory.objects.filter(organization_id=here, user_id=user_id)
     count = whole.count()
     whole.delete()
-    AgentInstance.objects.filter(organization_id=organization_id, user_id=user.pk).update(preferences={})
+    AgentInstance.objects.filter(organization_id=here, user_id=user_id).update(preferences={})
     return count
 
 
@@ -65,6 +70,9 @@ def exported(user: Any, organization_id: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _check(memory_id: str, user: Any, organization_id: str) -> None:
-    if not of(user, organization_id).filter(pk=memory_id).exists():
+def _find(memory_id: str, actor: Actor) -> Memory:
+    found = of(actor.user, actor.organization_id or "").filter(pk=memory_id)
+    memory = found.select_for_update(no_key=True, of=("self",)).first()
+    if memory is None:
         raise MemoryRefused("unknown_memory", f"there is no memory {memory_id}")
+    return memory

@@ -37,6 +37,7 @@ class Verb(StrEnum):
     RESOLVE_REVIEW = "resolve_review"
     GRANT = "grant"
     REVOKE = "revoke"
+    RATE = "rate"
     CURATE = "curate"
     ARRANGE_GROUPS = "arrange_groups"
     ARRANGE_RULES = "arrange_rules"
@@ -156,6 +157,14 @@ VERBS: dict[Verb, Need] = {
         operator=True,
         refused=gettext_noop("This takes the permissions policy.change_grant and runs.decide_approval."),
     ),
+    Verb.RATE: Need(
+        "Rate an answer",
+        (),
+        SPEAK,
+        only_own=True,
+        words=True,
+        refused=gettext_noop("Only the person a run works for can rate it."),
+    ),
     Verb.CURATE: Need(
         "Curate knowledge",
         ("memory.curate_memory",),
@@ -230,6 +239,10 @@ def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
         raise NotAllowed("NOT_ENTITLED", need.refused)
     if need.words and not speaks(actor):
         raise NotAllowed("NOT_THE_PERSON", need.refused)
+    _check_scope(actor, need)
+
+
+def _check_scope(actor: Actor, need: Need) -> None:
     if need.scope and need.scope != SPEAK and not actor.has_scope(need.scope):
         raise NotAllowed("SCOPE_MISSING", f"This token does not have the scope '{need.scope}'.")
 
@@ -343,6 +356,7 @@ def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
     own = where.user_id is not None and where.user_id == actor.user_id
     if own and demand.names_user:
         _check_place(actor, VERBS[Verb.DECIDE], where)
+        _check_scope(actor, VERBS[Verb.DECIDE])
     else:
         may(actor, Verb.DECIDE, replace(where, user_id=None))
     _check_named(actor, demand, own)

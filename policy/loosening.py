@@ -5,8 +5,10 @@ for more: what holds for the whole organization is not theirs to loosen.
 """
 
 from policy import checks, tools
+from policy.authority import RUN_USER
 from policy.models import CapabilityRule
 from policy.models.capabilities import bindings_of
+from policy.models.rules import Effect
 from policy.terms import STRICTNESS
 
 
@@ -19,13 +21,20 @@ def loosened(rule: CapabilityRule) -> CapabilityRule | None:
         organization_id=rule.organization_id, project=None, active=True, shadow=False
     ).exclude(pk=rule.pk)
     for other in everywhere.select_related("capability").order_by("id"):
-        if _asks(rule) < _asks(other) and about & _about(other):
+        if asks_less(rule, other) and about & _about(other):
             return other
     return None
 
 
-def _asks(rule: CapabilityRule) -> tuple[int, int]:
-    return STRICTNESS[rule.effect], rule.deciders_needed  # type: ignore[index]
+def asks_less(rule: CapabilityRule, other: CapabilityRule) -> bool:
+    """Whether the rule demands less than the other in anything: a person instead of two deciders does."""
+    if STRICTNESS[rule.effect] < STRICTNESS[other.effect]:  # type: ignore[index]
+        return True
+    if Effect.DENY in (rule.effect, other.effect) or other.effect == Effect.ALLOW:
+        return False
+    named, wanted = set(rule.deciders), set(other.deciders)
+    outsiders = named - wanted if wanted else named & {RUN_USER}  # the run's user may decide by name alone
+    return rule.deciders_needed < other.deciders_needed or bool(outsiders) or bool(wanted and not named)
 
 
 def _about(rule: CapabilityRule) -> set[str]:

@@ -67,7 +67,10 @@ RULES = {
         SELECT a.id FROM runs_approval a JOIN runs_toolcall c ON c.id = a.tool_call_id
         JOIN runs_runevent e ON e.run_id = c.run_id AND e.type = 'tool.called'
             AND e.payload->>'call_id' = c.call_id
-        WHERE NOT EXISTS (SELECT FROM runs_approval b
+        WHERE e.seq > (SELECT COALESCE(max(q.seq), 0) FROM runs_runevent q  -- one held back asks afterwards
+                       WHERE q.run_id = c.run_id AND q.type = 'tool.requires_approval'
+                       AND q.payload->>'call_id' = c.call_id)
+        AND NOT EXISTS (SELECT FROM runs_approval b
                           WHERE b.tool_call_id = c.id AND b.consumed_at IS NOT NULL)""",
     "what a wait brought stands in the log once": f"""
         SELECT w.id FROM runs_wait w JOIN runs_run r ON r.id = w.run_id

@@ -75,6 +75,8 @@ class OrganizationAdmin(TenantAdmin):
 
 @admin.register(Project)
 class ProjectAdmin(TenantAdmin):
+    """Members of some projects are shown who approves what there, and do not change it."""
+
     project_lookup = "pk"
     list_display = (
         "name",
@@ -93,6 +95,15 @@ class ProjectAdmin(TenantAdmin):
     empty_message = gettext_lazy(
         "No project yet. Add one: runs, groups and knowledge each belong to a project."
     )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return fields if members.whole(request.user) else (*fields, *members.SETTINGS)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if change and members.refuses_project(request.user, Project.objects.get(pk=obj.pk), obj):
+            raise PermissionDenied
+        super().save_model(request, obj, form, change)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and members.whole(request.user)

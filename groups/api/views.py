@@ -12,6 +12,7 @@ from common.api.errors import Problem
 from common.api.pagination import OldestFirst
 from common.api.schema import documented
 from common.api.views import accepted
+from groups import members
 from groups.api import access
 from groups.api.inputs import (
     ExampleInput,
@@ -76,6 +77,12 @@ class ProjectView(Changeable):
     def add(self, asked: dict[str, Any]) -> Model:
         access.require_whole(self.request.membership, "Who sees only some projects adds none.")
         return super().add(asked)
+
+    def change(self, thing: Model, asked: dict[str, Any]) -> None:
+        before = Project.objects.get(pk=thing.pk)
+        super().change(thing, asked)
+        if refused := members.refuses_project(self.request.user, before, thing):  # type: ignore[arg-type]
+            raise Problem(403, "NOT_ENTITLED", refused)
 
 
 @arranged(

@@ -69,7 +69,7 @@ class GrantAdmin(TenantAdmin):
         return False
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        check(request, Verb.REVOKE if change else Verb.GRANT, obj)
+        check(request, Verb.GRANT, obj)  # also who gives it a later end, or more uses
         if not change:
             obj.granted_by = request.user
         super().save_model(request, obj, form, change)

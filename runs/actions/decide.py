@@ -15,7 +15,7 @@ from common import ids
 from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, row
 from groups.actors import Actor, active_membership
-from policy.authority import About, Demand, NotAllowed, may_act_as_person, may_decide
+from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_person, may_decide
 from policy.models import Grant
 from policy.terms import Decision
 from runs.gate import admission, demands
@@ -330,8 +330,14 @@ def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: 
 
 
 def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None:
-    """A standing approval, made with the one at hand. Never for what a person, or several, have to decide."""
+    """A standing approval, made with the one at hand. Never for what a person, or several, have to decide;
+    and it takes the right to make one, as at its own address.
+    """
     approval, now = asked.approval, asked.log.now
+    try:
+        may(said.actor, Verb.GRANT, asked.about)
+    except NotAllowed as refused:
+        raise DecisionRefused(refused.code, refused.message) from None
     if demand.takes_person:
         raise DecisionRefused("GRANT_REFUSED", "What a person has to decide cannot be allowed in advance.")
     if not demand.grantable:

@@ -16,9 +16,9 @@ from common.canonical import digest
 from common.db import execute, row
 from groups.actors import Actor
 from policy.authority import Verb, can, may
-from policy.cache import live_boundary
-from policy.delegation import delegate
-from policy.terms import DelegatedPermissions
+from policy.cache import compiled, live_boundary
+from policy.delegation import authority, delegate, narrowed
+from policy.terms import AgentContext, DelegatedPermissions
 from runs.actions.message import said
 from runs.actions.start import (
     MAX_CONTEXT,
@@ -32,7 +32,7 @@ from runs.log import log as run_log
 from runs.log import waits
 from runs.log.log import Event, RunGone
 from runs.log.state import State, fold
-from runs.models import Run
+from runs.models import Run, Wait
 from runs.models.choices import Driver, EventType, MessageType, RunKind
 
 Members = tuple[dict[str, Any], ...]
@@ -170,12 +170,37 @@ def _budgets(state: State) -> dict[str, int]:
 
 
 def _delegated(old: Run) -> dict[str, Any] | None:
-    """What a group's run was given, as far as its user's boundary allows it today."""
+    """What a group's run was given, as far as its user's boundary and the roles above it allow it today."""
     if old.delegated_permissions is None:
         return None
     given = DelegatedPermissions.from_json(old.delegated_permissions)
-    today = live_boundary(old.organization_id, old.user_id, old.project_id).boundary
-    return delegate(given, today).to_json()
+    today = live_boundary(old.organization_id, old.user_id, old.project_id)
+    policy = compiled(old.organization_id, today.version)
+    for role_id in _roles_above(old):
+        role = policy.role(role_id)
+        agent = AgentContext("", role.id, role.allowed_tools, role.denied_tools)
+        given = narrowed(given, authority(agent, today.boundary, role.delegable_tools))
+    return delegate(given, today.boundary).to_json()
+
+
+def _roles_above(run: Run) -> list[str | None]:
+    """The roles in which the run and those above it were asked for, the nearest first."""
+    found: list[str | None] = []
+    while run.depth or run.kind == RunKind.GROUP:
+        if not run.parent_run_id:  # made again itself: what it was made of has had a parent
+            created = run.events.filter(seq=1).values_list("payload", flat=True).first() or {}
+            of = Run.objects.filter(pk=(created.get("forked_from") or {}).get("run")).first()
+            if of is None:
+                return [None]  # nobody knows who asked, so nothing is passed on
+            run = of
+            continue
+        asked = Wait.objects.filter(run_id=run.parent_run_id, child_run_id=run.pk)
+        wait = asked.select_related("tool_call", "run").first()
+        if wait is None:
+            return [None]
+        run = wait.run
+        found.append((wait.tool_call.role_id if wait.tool_call else "") or run.role_id)
+    return found
 
 
 def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:

@@ -5,10 +5,12 @@ from typing import Any
 from django.db import transaction
 
 from groups import routing
+from groups.actors import Actor
 from groups.models import AgentInstance, RoutingExample
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
+from policy.authority import Verb, may
 from runs.models import Rating, Run
 from runs.models.choices import RunStatus
 
@@ -17,7 +19,7 @@ IMPORTANCE = {True: 0.8, False: 0.2}  # of what the person's agent remembers of 
 
 
 class CannotRate(Exception):
-    """The run cannot be rated. `code`: NOT_ENTITLED, NOT_COMPLETED, NOTE_TOO_LONG."""
+    """The run cannot be rated. `code`: NOT_ASKED_FOR, NOT_COMPLETED, NOTE_TOO_LONG."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -25,17 +27,19 @@ class CannotRate(Exception):
 
 
 @transaction.atomic
-def rate(run_id: str, by: Any, good: bool, note: str = "", wrong_group: bool = False) -> Rating:
+def rate(run_id: str, actor: Actor, good: bool, note: str = "", wrong_group: bool = False) -> Rating:
     """Keep the rating of a completed run by the person it worked for; a later one replaces it.
 
     The groups that worked on it learn that such a goal is for them, or, with `wrong_group`, that it is not.
     The agent's memory of the run counts for more or for less, and a note becomes a preference of the person.
-    Raises CannotRate, Run.DoesNotExist.
+    Raises NotAllowed, CannotRate, Run.DoesNotExist.
     """
+    by = actor.user
     run = Run.objects.select_for_update(no_key=True, of=("self",)).get(pk=run_id)
+    may(actor, Verb.RATE, run)
     note = note.strip()
-    if run.user_id != by.pk or run.depth:
-        raise CannotRate("NOT_ENTITLED", "Only the person a run works for can rate it.")
+    if run.depth:
+        raise CannotRate("NOT_ASKED_FOR", "Only what a person asked for can be rated.")
     if run.status != RunStatus.COMPLETED:
         raise CannotRate("NOT_COMPLETED", "Only a completed run can be rated.")
     if len(note) > MAX_NOTE:

@@ -165,7 +165,7 @@ class ApprovalAdmin(History, TenantAdmin):
             .select_related("tool_call", "run__user", "run__project", "run__group", "run__role", "decided_by")
             .get(pk=approval_id)
         )
-        if not offered(approval):
+        if not offered(approval, actor_at(request, approval)):
             remember = None
         elif remember is None:
             remember = RememberForm(arguments_of(approval))

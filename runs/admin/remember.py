@@ -7,10 +7,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from groups.actors import Actor
+from policy.authority import Verb, can
 from runs.actions.decide import Remember
 from runs.admin import words
+from runs.gate import demands
 from runs.models import Approval
-from runs.models.choices import ApprovalEffect
 
 MOST_USES = 1_000_000
 
@@ -57,9 +59,10 @@ class RememberForm(forms.Form):
         return Remember(tuple(said["same"]), said["any_arguments"], said["until"], said["uses"])
 
 
-def offered(approval: Approval) -> bool:
-    """Whether one decider may make a standing approval of it."""
-    return approval.effect != ApprovalEffect.REQUIRE_HUMAN and approval.deciders_needed == 1
+def offered(approval: Approval, actor: Actor) -> bool:
+    """Whether this decider may make a standing approval of it."""
+    demand = demands.of_approval(approval, approval.run.project.allow_self_approval)
+    return demand.grantable and can(actor, Verb.GRANT, approval)
 
 
 def _line(name: str, value: Any) -> str:

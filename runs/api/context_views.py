@@ -14,7 +14,6 @@ from common.api.pagination import whole_number
 from common.api.schema import documented
 from common.api.views import accepted, only
 from memory.context import ContextError
-from policy.authority import Verb, may
 from runs.api.refusals import as_problems
 from runs.api.serializers import OperationDoneSerializer, OperationSerializer, ViewSerializer
 from runs.context import agent_view
@@ -104,18 +103,9 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
     @context.mapping.post
     def rearrange(self, request: Any, pk: str) -> Response:
         asked = accepted(OperationSerializer, request)
-        reads = asked["operation"] in agent_view.READING
         run = self._found(pk)
         with _refusals():
-            if not reads:
-                may(request.actor, Verb.STEER, run)
             result = agent_view.operate(
-                run.pk,
-                asked["operation"],
-                asked["arguments"],
-                by=str(request.actor),
-                agent=asked["agent"] or None,
-                ask_policy=not request.actor.is_person,
-                own=run.user_id == request.user.pk,
+                run.pk, asked["operation"], asked["arguments"], request.actor, asked["agent"] or None
             )
         return Response({"operation": asked["operation"], "result": result})

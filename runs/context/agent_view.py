@@ -7,10 +7,12 @@ from typing import Any
 
 from django.db import transaction
 
+from groups.actors import Actor
 from memory.context import AgentContext, Change, InvalidOperation, PermissionDenied, Tree
 from memory.context.copies import PageCopy
 from memory.context.rendering import Rendered, in_order
 from memory.context.tools import TOOLS
+from policy.authority import Verb, may
 from runs.context import texts, working_memory
 from runs.gate.opening import open_gate
 from runs.log import log
@@ -228,25 +230,27 @@ def operate(
     run_id: str,
     operation: str,
     arguments: dict[str, Any],
-    by: str,
+    actor: Actor,
     agent: str | None = None,
-    ask_policy: bool = False,
-    own: bool = True,
 ) -> dict[str, Any]:
     """One of seed 002's operations on an agent's view, through the agent's own door; what it gave back.
 
-    The log says who did it. `own`: for the person the run works for; others see what `Moment.shown` gives
-    them. `ask_policy`: as if the agent had called the tool. Raises ContextError,
-    BadArguments, NoSuchAgent, and AlreadyEnded where it would change the view of an ended run.
+    The log says who did it, and what they wrote is text from outside. Others than the person the run works
+    for see what `Moment.shown` gives them. What a program asks for passes policy as the agent's call would.
+    Raises NotAllowed, ContextError, BadArguments, NoSuchAgent, and AlreadyEnded where it would change the
+    view of an ended run.
     """
     with transaction.atomic():
         run = RunLog.lock(run_id)
+        if operation not in READING:
+            may(actor, Verb.STEER, run)
+        own = run.user_id == actor.user_id
         claimed = ClaimedRun.load(run_id, run.attempt)
         member = member_named(claimed.state, agent)
         view = working_memory.View(claimed, member)
         if operation not in OPERATIONS:
             return _nobodys(view.read(), operation, arguments)
-        _check(claimed, member, OPERATIONS[operation], arguments, ask_policy)
+        _check(claimed, member, OPERATIONS[operation], arguments, ask_policy=not actor.is_person)
         do = DO[OPERATIONS[operation]]
         if operation in READING:
             return do(view.read() if own else _read_by_others(run_id, member), arguments).result
@@ -255,7 +259,8 @@ def operate(
         context, changes = view.write()
         outcome = do(context, arguments)
         claimed.log = run
-        working_memory.append(claimed, member, [*changes, *outcome.changes], by=by)
+        working_memory.append(claimed, member, changes)
+        working_memory.append(claimed, member, outcome.changes, by=str(actor))
         run.flush()
         return (
             outcome.result if own else {name: outcome.result[name] for name in TOLD & outcome.result.keys()}

@@ -110,15 +110,20 @@ def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
         refuse(claimed, gate, call, said)
         return None
     if isinstance(said, Stopped):
-        before = None if held.approval_id else approvals.rejected_before(claimed.state, call, arguments)
-        if before is not None:
-            approvals.reject_again(claimed, call, said, before)
-        elif full := approvals.too_many(_log(claimed)):
-            refuse(claimed, gate, call, Refused("TOO_MANY_APPROVALS", full))
-        else:
-            approvals.request(claimed, call, said, gate().record(said.decision), held)
+        stop(claimed, gate, call, said, held)
         return None
     return Passed(said, held.approval_id, held.row_id)
+
+
+def stop(claimed: ClaimedRun, gate: GateOnDemand, call: Call, said: Stopped, held: approvals.Held) -> None:
+    """Ask people about the call; `held` is an approval it came with that does not suffice."""
+    before = None if held.approval_id else approvals.rejected_before(claimed.state, call, said.arguments)
+    if before is not None:
+        approvals.reject_again(claimed, call, said, before)
+    elif full := approvals.too_many(_log(claimed)):
+        refuse(claimed, gate, call, Refused("TOO_MANY_APPROVALS", full))
+    else:
+        approvals.request(claimed, call, said, gate().record(said.decision), held)
 
 
 def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
@@ -307,11 +312,16 @@ def reviewed(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
 
 
 def recover(claimed: ClaimedRun, gate: GateOnDemand, calls: tuple[Call, ...]) -> Outcome:
-    """Calls a dead worker had begun: harmless ones run again with the same key, others wait for a person."""
+    """Calls that were begun and have no result: harmless ones run again with the same key, others wait for a
+    person; those that were held back before they left stand before the gate again.
+    """
     again = []
+    held_back = claimed.cache.pop("held_back", frozenset())
     for call in calls:
-        ready = readmitted(claimed, gate, call)
-        if ready:
+        if call.call_id in held_back:
+            ready = asked_anew(claimed, gate, call)
+            again += [ready] if ready else []
+        elif ready := readmitted(claimed, gate, call):
             again.append(ready)
         else:
             outcome_unknown(claimed, call)
@@ -319,17 +329,48 @@ def recover(claimed: ClaimedRun, gate: GateOnDemand, calls: tuple[Call, ...]) ->
 
 
 def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
-    """The call once more, when running it twice is harmless and policy still lets it pass."""
+    """The call once more, when running it twice is harmless and policy still lets it pass: by what it demands
+    now, and the decisions that count now.
+    """
     tool = gate().tools.get(call.tool)
     if tool is None or not (tool.idempotent or not tool.mutating):
         return None
+    said, _ = admitted_again(claimed, gate, call)
+    return once_more(claimed, call, said) if isinstance(said, Admitted) else None
+
+
+def asked_anew(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
+    """A call that has not left, before the gate as it stands now: refused, stopped, or on its way again."""
+    said, held = admitted_again(claimed, gate, call)
+    if isinstance(said, Admitted) and (ready := once_more(claimed, call, said)):
+        return ready
+    if isinstance(said, Admitted):  # the last use of a standing approval went to another call meanwhile
+        return asked_anew(claimed, gate, call)
+    if isinstance(said, Refused):
+        refuse(claimed, gate, call, said)
+    else:
+        stop(claimed, gate, call, said, held)
+    return None
+
+
+def admitted_again(
+    claimed: ClaimedRun, gate: GateOnDemand, call: Call
+) -> tuple[Admitted | Stopped | Refused, approvals.Held]:
+    """What the gate says now of a call that has begun, and the approval that was spent on it."""
+    claimed.cache.pop("gathered", None)  # what the run has read by now, as whoever else asks gathers it
     arguments = call.effective_arguments or {}
-    agent = agent_of(claimed, gate, call)
-    begun = (claimed.run_id, call.call_id)
-    said = gate().admit(agent, call.tool, arguments, begun, lambda decision: True)
-    if not isinstance(said, Admitted):
+    begun = approvals.Begun(claimed.organization_id, claimed.run_id, call.call_id, call.tool, arguments)
+    key_parts = (claimed.run_id, call.call_id)
+    said = gate().admit(agent_of(claimed, gate, call), call.tool, arguments, key_parts, begun.satisfies)
+    return said, begun.held
+
+
+def once_more(claimed: ClaimedRun, call: Call, said: Admitted) -> Ready | None:
+    """The call on its way again; None where the standing approval that covers it has no use left."""
+    log = _log(claimed)
+    if not approvals.use_grant(log, said):
         return None
-    tool_calls.open_call(_log(claimed), call, arguments, said.idempotency_key, CallStatus.RUNNING)
+    tool_calls.open_call(log, call, said.arguments, said.idempotency_key, CallStatus.RUNNING)
     return Ready(call.call_id, said, context_of(claimed, call, said))
 
 

@@ -273,6 +273,7 @@ def record_answers(claimed: ClaimedRun, done: Answers) -> Fail | None:
         record_retry(claimed, done.reply)
     if done.results:
         record_results(claimed, done.results)
+    claimed.cache["held_back"] = done.held_back
     if not done.lost:
         return None
     assert claimed.log is not None  # noqa: S101

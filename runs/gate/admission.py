@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from policy.terms import Decision
+from runs.gate.approvals import Begun
 from runs.gate.provenance import of_run
 from runs.log.log import read
 from runs.log.state import fold
-from runs.models import Run, ToolCall
-from runs.tools.call import Gate, Refused, Stopped
+from runs.models import OutboundCall, Run, ToolCall
+from runs.models.choices import CallStatus, RunStatus
+from runs.tools.base import Tool
+from runs.tools.call import Admitted, Gate, Refused, Stopped
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,24 @@ def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
 def ask_about(run: Run, call: ToolCall) -> Decision | None:
     """What policy says now about the call as it would run; None where it would not come before policy."""
     return ask_again(run, call, call.effective_arguments).decision
+
+
+def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, Any]) -> Tool | None:
+    """The tool of a call that was admitted and waits to leave, where policy lets it pass at this moment too;
+    None where it does not, where the call was dropped, or its run goes on no more.
+    """
+    at_work = {"status": CallStatus.RUNNING, "run__status": RunStatus.RUNNING}
+    calls = ToolCall.objects.select_related("run").filter(run_id=run_id, call_id=call_id, **at_work)
+    call = calls.first()
+    if call is None or not OutboundCall.objects.filter(pk=outbound_id).exists():
+        return None
+    run, gate = call.run, gate_of(call.run)
+    begun = Begun(run.organization_id, run.pk, call_id, call.tool, arguments)
+    agent = gate.agent(call.agent, role_of(run, call))
+    said = gate.admit(agent, call.tool, arguments, (run.pk, call_id), begun.satisfies)
+    if not isinstance(said, Admitted) or said.decision.grant_id:  # another's use has to be counted
+        return None
+    return said.tool
 
 
 def role_of(run: Run, call: ToolCall) -> str | None:

@@ -3,7 +3,7 @@
 Deciding is runs/actions/decide.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from common.canonical import canonical, digest
 from common.db import row
 from policy.authority import About
 from policy.checker import approval_key
+from policy.evaluate import grantable
 from policy.models import Grant, GrantUse
 from policy.terms import Decision
 from runs.gate import demands
@@ -23,7 +24,7 @@ from runs.log.state import Call, State
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind, WaitOutcome
 from runs.queue import put
-from runs.tools.call import Admitted, Stopped
+from runs.tools.call import Admitted, Stopped, idempotency_key
 
 if TYPE_CHECKING:
     from runs.log.claimed import ClaimedRun
@@ -54,13 +55,21 @@ class Held:
 
 
 NOTHING = Held()
-HELD = """
+APPROVED = """
 SELECT a.id, a.tool_call_id, place.allow_self_approval, r.organization_id, r.project_id, r.user_id
 FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
 JOIN runs_run r ON r.id = c.run_id JOIN groups_project place ON place.id = r.project_id
 WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
-  AND a.status = 'approved' AND a.consumed_at IS NULL
+  AND a.status = 'approved' AND {}
 ORDER BY a.id DESC LIMIT 1
+"""
+HELD = APPROVED.format("a.consumed_at IS NULL")
+SPENT = APPROVED.format("a.consumed_at IS NOT NULL")
+GRANTED = """
+SELECT EXISTS (
+    SELECT FROM policy_grantuse u JOIN policy_grant g ON g.id = u.grant_id
+    WHERE u.organization_id = %s AND u.idempotency_key = %s AND g.revoked_at IS NULL
+      AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp()))
 """
 OPEN = """
 SELECT (SELECT count(*) FROM (
@@ -85,12 +94,39 @@ def held(run_id: str, call: Call, arguments: dict[str, Any]) -> Held:
     """The unused approval of this call with these arguments, if there is one."""
     if call.wait_kind != WaitKind.APPROVAL:
         return NOTHING
-    digest = arguments_digest(call.tool, arguments)
-    found = row(HELD, [run_id, call.call_id, digest])
+    return _found(HELD, run_id, call.call_id, call.tool, arguments)
+
+
+def _found(sql: str, run_id: str, call_id: str, tool: str, arguments: dict[str, Any]) -> Held:
+    digest = arguments_digest(tool, arguments)
+    found = row(sql, [run_id, call_id, digest])
     if found is None:
         return NOTHING
     approval_id, row_id, allow_self_approval, *place = found
     return Held(approval_id, row_id, digest, About(*place), allow_self_approval)
+
+
+@dataclass
+class Begun:
+    """What let a call begin: the approval that was spent on it, or its use of a standing one.
+
+    It has to let it pass still when the call is run later, or once more: decisions may be void by then.
+    """
+
+    organization_id: str
+    run_id: str
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    held: Held = field(default_factory=Held)
+
+    def satisfies(self, decision: Decision) -> bool:
+        self.held = _found(SPENT, self.run_id, self.call_id, self.tool, self.arguments)
+        return self.held.satisfies(decision) or (grantable(decision) and self._granted())
+
+    def _granted(self) -> bool:
+        key = idempotency_key(self.run_id, self.call_id, self.tool, self.arguments)
+        return bool(row(GRANTED, [self.organization_id, key])[0])
 
 
 def too_many(log: RunLog) -> str:
@@ -124,7 +160,8 @@ def request(
     row_id = tool_calls.open_call(log, call, stopped.arguments, stopped.idempotency_key, CallStatus.WAITING)
     explanation = decision.message
     if held.approval_id:
-        Approval.objects.filter(pk=held.approval_id).update(status=ApprovalStatus.SUPERSEDED)
+        unused = {"status": ApprovalStatus.SUPERSEDED, "consumed_at": None}
+        Approval.objects.filter(pk=held.approval_id).update(**unused)
         explanation = f"{decision.message}. Asked again: {held.why}."
     asked_before = Approval.objects.filter(tool_call_id=row_id).count() if call.wait_kind else 0
     key = correlation_key(stopped.idempotency_key, asked_before)

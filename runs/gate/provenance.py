@@ -14,11 +14,10 @@ from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
 from runs.log import log
-from runs.log.state import USER, Call, Said, State, fold
+from runs.log.state import PAGE, USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, RunKind
 
-PAGE = ("name", "description", "detail")  # of a page's words
 MOST_EARLIER = 20  # runs of a session, and calls of each
 Declare = Callable[[str], Declaration]
 
@@ -53,7 +52,9 @@ class Gathered:
     def catch_up(self) -> None:
         """Take in what the log brought since the last time."""
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
-            if isinstance(entry, Said):
+            if isinstance(entry, str):
+                self.material.overhear(str(seq), entry)
+            elif isinstance(entry, Said):
                 own = self.personal and not entry.outside and not (entry.chosen and self._steered())
                 hear = self.material.hear if own else self.material.overhear
                 hear(str(seq), entry.content)
@@ -97,7 +98,8 @@ class Gathered:
                 for seq, text in said:
                     self.material.recall(f"{run_id}:{seq}", text, "outside")
 
-    def _new(self) -> Iterator[tuple[int, Said | Call]]:
+    def _new(self) -> Iterator[tuple[int, Said | Call | str]]:
+        yield from ((seq, words) for seq, words in self.state.put_in if seq > self.seq)
         for said in self.state.messages:
             if said.seq > self.seq and said.author == USER:
                 yield said.seq, said

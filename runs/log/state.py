@@ -9,6 +9,7 @@ from runs.log.log import Event
 from runs.models.choices import EventType, MessageType, RunKind
 
 USER = "user"  # the author of a person's messages
+PAGE = ("name", "description", "detail")  # of a page's words
 
 # How far a call has come.
 ASKED = "asked"  # the model wants it
@@ -117,6 +118,7 @@ class State:
     pruned: bool = False  # what was said is gone; how it ended is left
     inherited: list[dict[str, Any]] = field(default_factory=list)  # pages of the parent's view
     views: dict[str, Viewed] = field(default_factory=dict)  # by agent; those that were changed in this run
+    put_in: list[tuple[int, str]] = field(default_factory=list)  # (seq, words) that others put into a view
 
     @property
     def speaker(self) -> Member:
@@ -334,6 +336,10 @@ def _viewed(state: State, event: Event) -> None:
         viewed.version = change["seq"]
         made = change["pages"] if change["op"] == "open" else [change]
         viewed.sources.update(filter(None, (page.get("source") for page in made)))
+    if event.payload.get("by"):
+        texts = [change.get(part) for change in event.payload["changes"] for part in PAGE]
+        words = "\n".join(text for text in texts if isinstance(text, str))
+        state.put_in += [(event.seq, words)] if words else []
 
 
 def _ended(state: State, event: Event) -> None:

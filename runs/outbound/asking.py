@@ -6,22 +6,23 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
+from threading import BoundedSemaphore
 from typing import Any
 
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 
 from common import crash
 from common.current import working_for
 from common.failures import FAILURES
 from common.tracing import Span
 from policy.terms import Decision
+from runs.gate import admission
 from runs.observe import tracing
 from runs.outbound import packing
 from runs.outbound.table import Taken
 from runs.providers import asking, loop, registry
 from runs.providers.base import ModelSettings, ProviderError, Reply, Words
-from runs.tools import toolbox
-from runs.tools.base import Answer, Failed
+from runs.tools.base import Tool
 from runs.tools.call import Admitted, perform
 
 logger = logging.getLogger(__name__)
@@ -71,22 +72,37 @@ def _span(call: Taken) -> AbstractContextManager[Span]:
 
 
 async def of_tool(call: Taken, pool: Executor) -> dict[str, Any]:
-    return packing.result(await in_thread(pool, lambda: _performed(call)))
-
-
-def _performed(call: Taken) -> Answer:
-    """Run the tool. Its call was admitted in the step that wrote it; policy is not asked again here."""
-    tool = toolbox.find(call.organization_id, call.target)
-    if tool is None or tool.suspended:
-        return Failed("UNKNOWN_TOOL", f"'{call.target}' is gone, or suspended, since the call was admitted.")
-    arguments, context = packing.read_tool_request(call.request)
-    crash.point("before_slow")
-    answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
-    crash.point("after_slow")
+    answer: dict[str, Any] = await in_thread(pool, lambda: _performed(call))
     return answer
 
 
-ADMITTED = Decision("allow", "ADMITTED", "Admitted in the step that wrote the call.", ())
+def _performed(call: Taken) -> dict[str, Any]:
+    """Run the tool, unless policy has changed its mind while the call waited here: then a worker brings it
+    before the gate again.
+    """
+    arguments, context = packing.read_tool_request(call.request)
+    tool = _leaving(call, arguments)
+    if tool is None:
+        return packing.HELD_BACK
+    crash.point("before_slow")
+    answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
+    crash.point("after_slow")
+    return packing.result(answer)
+
+
+def _leaving(call: Taken, arguments: dict[str, Any]) -> Tool | None:
+    """The tool, if the call may leave now. A connection for this moment only: a tool may take long."""
+    with CONNECTIONS:
+        try:
+            return admission.leaving(call.id, call.run_id, call.call_id, arguments)
+        except (OperationalError, InterfaceError):
+            return None  # the database is away: the call has not left, and is asked about again
+        finally:
+            connections.close_all()
+
+
+ADMITTED = Decision("allow", "ADMITTED", "Admitted when it was asked for, and when it left.", ())
+CONNECTIONS = BoundedSemaphore(4)  # that ask policy at once
 
 
 async def in_thread(pool: Executor, work: Callable[[], Any]) -> Any:

@@ -60,12 +60,15 @@ CRASHES = "SELECT crashes FROM runs_run WHERE id = %s"
 
 @dataclass(frozen=True)
 class Answers:
-    """The outcomes of all of a run's calls. `lost`: the outcome of some is unknown."""
+    """The outcomes of all of a run's calls. `lost`: the outcome of some is unknown. `held_back`: the ids of
+    those that did not leave, because policy did not let them pass any more.
+    """
 
     reply: Reply | ProviderError | None
     receipt: dict[str, Any]
     results: tuple[tuple[str, Answer], ...]
     lost: bool
+    held_back: frozenset[str] = frozenset()
 
 
 def ask_model(claimed: ClaimedRun, log: RunLog, prompt: Prompt, delay: float = 0) -> None:
@@ -156,7 +159,7 @@ def answered(run_id: str) -> list[dict[str, Any]] | None:
     if not all(done for _, _, done in found):
         return None
     said = [json.loads(answer) for kind, answer, _ in found if kind == CallKind.MODEL]
-    return [each for each in said if each not in (packing.LOST, packing.LATE)]
+    return [each for each in said if each not in packing.NO_ANSWERS]
 
 
 def take_answers(log: RunLog) -> Answers | None:
@@ -164,19 +167,21 @@ def take_answers(log: RunLog) -> Answers | None:
     found = rows(TAKE_ANSWERS, [log.id, log.id])
     if not found or not found[0][0]:
         return None
-    reply, receipt, results, lost = None, {}, [], False
+    reply, receipt, results, lost, held_back = None, {}, [], False, set()
     for _, number, attempt, kind, call_id, answer, told in found:
         if number is None or attempt != log.attempt:
             continue
         said = json.loads(answer)
         lost = lost or said == packing.LOST
-        if said in (packing.LOST, packing.LATE):
+        if said == packing.HELD_BACK:
+            held_back.add(call_id)
+        if said in packing.NO_ANSWERS:
             continue
         if kind == CallKind.MODEL:
             reply, receipt = packing.read_model(said), json.loads(told)
         else:
             results.append((call_id, packing.read_tool(said)))
-    return Answers(reply, receipt, tuple(results), lost)
+    return Answers(reply, receipt, tuple(results), lost, frozenset(held_back))
 
 
 def crashes(run_id: str) -> int:

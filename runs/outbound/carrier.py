@@ -1,9 +1,10 @@
 """A carrier: one process that awaits thousands of outbound calls at once, and does errands in threads.
 
 It takes calls from the table, asks, and writes the answers down, many in one commit, each with the message
-on which a worker takes the run's next step. It decides nothing: no policy, no log. What it holds is its own
-as long as its lease lasts (a row of its own, one statement for all calls); when it dies, the sweep gives
-the questions to models to another carrier, and tells the runs of lost tool calls so.
+on which a worker takes the run's next step. It writes no log and decides nothing, but that it gives back
+unsent what policy does not let pass any more (asking.py). What it holds is its own as long as its lease
+lasts (a row of its own, one statement for all calls); when it dies, the sweep gives the questions to models
+to another carrier, and tells the runs of lost tool calls so.
 """
 
 import asyncio

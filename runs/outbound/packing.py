@@ -13,6 +13,8 @@ from runs.tools.base import Answer, Done, Failed, ToolContext, WaitFor
 UNENCODABLE = re.compile("[\ud800-\udfff]")
 LOST = {"lost": True}  # nobody knows what became of it: its carrier has died
 LATE = {"late": True}  # its run's time was over before the answer came
+HELD_BACK = {"held_back": True}  # policy did not let it pass any more; it has not left
+NO_ANSWERS = (LOST, LATE, HELD_BACK)
 
 
 def text(value: Any) -> str:

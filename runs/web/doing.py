@@ -126,6 +126,6 @@ def decide_one(
 def think_of(request: MemberRequest, run: Run, good: bool, note: str, wrong_group: bool) -> None:
     """Rate an answer. Raises Refused."""
     try:
-        rate.rate(run.pk, request.user, good, note, wrong_group)
-    except rate.CannotRate as refused:
+        rate.rate(run.pk, request.actor, good, note, wrong_group)
+    except (NotAllowed, rate.CannotRate) as refused:
         raise Refused(_(refused.message)) from None

@@ -1,5 +1,6 @@
 """The groups one's agent can ask, and making one on a single page."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -14,25 +15,34 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from groups import known
-from groups.making import CannotMake, NewSeat, make_group
+from groups.making import CannotMake, NewSeat
 from groups.models import Group, GroupMember, Role
+from policy.authority import NotAllowed
+from runs.actions.make import make_group, may_make, may_make_roles
 from runs.providers import registry
 from runs.providers.base import ProviderError
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
 
 SEATS = 5  # offered on the page
-ARRANGES = ("groups.add_group", "groups.add_groupmember", "groups.add_agentinstance")
-ADDS_ROLES = "groups.add_role"
 
 
 def may_arrange(request: MemberRequest) -> bool:
-    return bool(request.user.has_perms(ARRANGES))
+    """Whether the person may add groups to one of their projects."""
+    return any(_allowed(may_make, request.actor, project) for project in access.projects(request)[:1])
 
 
 def may_add_roles(request: MemberRequest) -> bool:
     """Roles are the whole organization's, so whoever sees only some projects takes those that are there."""
-    return bool(request.user.has_perm(ADDS_ROLES)) and request.membership.projects is None
+    return _allowed(may_make_roles, request.actor)
+
+
+def _allowed(check: Callable[..., None], *what: Any) -> bool:
+    try:
+        check(*what)
+    except NotAllowed:
+        return False
+    return True
 
 
 @require_safe
@@ -61,7 +71,7 @@ def new(request: MemberRequest) -> HttpResponse:
         with transaction.atomic():  # where the goal is refused the form stays, and no group is there yet
             group = _make(request)
             run_id = goal and doing.ask(request, group.project, goal, "", doing.new_key(), group.pk)
-    except (CannotMake, doing.Refused) as refused:
+    except (NotAllowed, CannotMake, doing.Refused) as refused:
         messages.error(request, _(str(refused)))
         return _page(request, 422)
     if run_id:
@@ -100,7 +110,7 @@ def _make(request: MemberRequest) -> Group:
         raise CannotMake("NO_PROJECT", "Choose a project.")
     seats = [_seat(request, _said(request.POST, number)) for number in range(1, SEATS + 1)]
     name, description = (request.POST.get(field, "").strip() for field in ("name", "description"))
-    group = make_group(project, name, description, [seat for seat in seats if seat])
+    group = make_group(request.actor, project, name, description, [seat for seat in seats if seat])
     doing.record(request, group, ADDITION)
     return group
 

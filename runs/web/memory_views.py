@@ -83,7 +83,7 @@ def correct(request: MemberRequest, memory_id: str) -> HttpResponse:
 @member
 def forget(request: MemberRequest, memory_id: str) -> HttpResponse:
     try:
-        own.forget(memory_id, request.user, request.membership.organization_id)
+        own.forget(memory_id, request.actor)
     except MemoryRefused:
         raise Http404 from None
     messages.success(request, _("Deleted. Your agent does not know it any more."))
@@ -97,7 +97,7 @@ def forget_all(request: MemberRequest) -> HttpResponse:
     if request.POST.get("sure") != "yes":
         messages.error(request, _("Nothing was deleted: tick that you are sure."))
         return redirect("web:known")
-    count = own.forget_all(request.user, request.membership.organization_id)
+    count = own.forget_all(request.actor)
     said = ngettext("Deleted: {count} memory.", "Deleted: {count} memories.", count)
     messages.success(request, said.format(count=count))
     return redirect("web:known")

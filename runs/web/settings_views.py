@@ -16,12 +16,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from groups.models import Token
 from groups.scopes import SCOPES
+from policy.authority import About, NotAllowed, may_arrange
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
 from runs.web.forms import TokenForm
 
 A_YEAR = 365 * 24 * 3600  # seconds
-ISSUE = "groups.add_token"
 
 
 @require_safe
@@ -38,13 +38,22 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "chosen": request.POST.getlist("scopes") if form.is_bound else ["runs:read"],
         "secret": secret,
         "tokens": list(own_tokens(request).order_by("revoked_at", "-id")[:50]),
-        "may_issue": request.user.has_perm(ISSUE),
+        "may_issue": may_issue(request),
         "themes": pages.THEMES,
         "zone": str(zone) if zone else "",
         "zones": sorted(access.zones()),
         "here": "settings",
     }
     return pages.page(request, "web/settings.html", context, status)
+
+
+def may_issue(request: MemberRequest) -> bool:
+    mine = About(request.membership.organization_id, user_id=request.user.pk)
+    try:
+        may_arrange(request.actor, "add", Token, [mine])
+    except NotAllowed:
+        return False
+    return True
 
 
 def own_tokens(request: MemberRequest) -> Any:
@@ -56,7 +65,7 @@ def own_tokens(request: MemberRequest) -> Any:
 def issue(request: MemberRequest) -> HttpResponse:
     """A new token; its secret is told in this answer and never again."""
     form = TokenForm(request.POST)
-    if not request.user.has_perm(ISSUE):
+    if not may_issue(request):
         messages.error(request, _("You may not issue tokens: ask an administrator."))
         return _page(request, form, status=403)
     if not form.is_valid():

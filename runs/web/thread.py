@@ -50,6 +50,7 @@ class Words:
     person: bool
     text: str
     at: datetime
+    by: str = ""  # who sent them, where it was not the person
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Turn:
     """One goal of a conversation and what came of it."""
 
     run: Run
+    by: str = ""  # who sent the goal, where it was not the person
     words: list[Words] = field(default_factory=list)
     story: list[Line] = field(default_factory=list)
     now: str = ""
@@ -96,7 +98,7 @@ class Turn:
         pending = [[a.pk, a.status, a.arguments_digest] for a in self.approvals]
         ended = [self.run.status, self.run.output, self.rating and self.rating.good]
         return {
-            "words": digest([[w.person, w.text] for w in self.words])[:16],
+            "words": digest([[w.person, w.text, w.by] for w in self.words])[:16],
             "doing": digest([self.now, [[line.text, line.said] for line in self.story]])[:16],
             "asks": digest([asked, pending])[:16],
             "answer": digest([ended, [source.id for source in self.sources]])[:16],
@@ -174,7 +176,8 @@ def _turn(
         turn.questions += _questions(one, events[one.pk], waits[one.pk], names)
         turn.approvals += approvals[one.pk]
     turn.story.sort(key=lambda line: line.at)
-    turn.words = _words(tree, events)
+    turn.words = _words(run, tree, events)
+    turn.by = next((_sender(run, event) for event in events[run.pk] if _is_said(event)), "")
     turn.point = _point(events[run.pk])
     turn.now = _now(run, tree, events, turn) if turn.active else ""
     last = max((event for one in tree for event in events[one.pk]), key=_when, default=None)
@@ -196,20 +199,34 @@ def _names(tree: list[Run], events: dict[str, list[RunEvent]]) -> dict[str, str]
     return names
 
 
-def _words(tree: list[Run], events: dict[str, list[RunEvent]]) -> list[Words]:
-    """The person's further words, to whomever, and what their agent said on the way, in order.
+def _is_said(event: RunEvent) -> bool:
+    return event.type == EventType.MESSAGE_CREATED
+
+
+def _sender(run: Run, event: RunEvent) -> str:
+    """Who sent words that are not the person's own, for the person; empty for what they said themselves."""
+    if not event.payload.get("outside"):
+        return ""
+    author = str(event.payload.get("author", ""))
+    if author == run.user.get_username():
+        return _("Sent by a program with your access:")
+    return _("Sent by {name}:").format(name=author)
+
+
+def _words(run: Run, tree: list[Run], events: dict[str, list[RunEvent]]) -> list[Words]:
+    """What the person, or somebody else, said further, to whomever, and what their agent said on the way.
 
     The goal and the answer stand apart; what the agent and a group were both told stands there once.
     """
     found: list[Words] = []
     for one in tree:
-        said = [event for event in events[one.pk] if event.type == EventType.MESSAGE_CREATED]
+        said = [event for event in events[one.pk] if _is_said(event)]
         for event in said[1:]:
             person, text = event.payload.get("role") == "user", str(event.payload.get("content", ""))
             if person and one.depth and any(words.person and words.text == text for words in found):
                 continue
             if person or (not one.depth and text.strip() and event.payload.get("tool_calls")):
-                found.append(Words(person, text, event.created_at))
+                found.append(Words(person, text, event.created_at, _sender(run, event) if person else ""))
     return sorted(found, key=lambda words: words.at)
 
 

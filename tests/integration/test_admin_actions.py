@@ -25,7 +25,7 @@ def made():
 
 @pytest.fixture
 def approver(made):
-    return person(made, "ines", *APPROVER, is_staff=True)
+    return person(made, "ines", *APPROVER, "policy.add_grant", is_staff=True)
 
 
 def text(response):

@@ -23,7 +23,7 @@ def owner(world):
 @pytest.fixture
 def decider(world):
     member = MembershipFactory(organization=world.organization, user__username="ada")
-    return Api(permit(member.user, "decide_approval"), world.organization)
+    return Api(permit(member.user, "decide_approval", "policy.add_grant"), world.organization)
 
 
 @pytest.fixture

@@ -15,13 +15,16 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.db import transaction
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 import memory.curate
+import memory.own
 import runs.actions
+import runs.context.agent_view
 from groups.actors import CONFIRMED_AT, Actor, Via
-from groups.models import Token
+from groups.models import Group, Role, Token
 from groups.scopes import SCOPES
 from memory.models import Memory
 from memory.scope import Scope
@@ -34,7 +37,9 @@ from runs.mcp.session import McpSession
 from runs.models import (
     Approval,
     ApprovalDecision,
+    Conversation,
     ModelKey,
+    Rating,
     Run,
     RunEvent,
     Schedule,
@@ -42,6 +47,7 @@ from runs.models import (
     TriedModel,
     Wait,
 )
+from runs.web import urls as web_urls
 from tests.admin_pages import PAGES
 from tests.admin_world import person, superuser, tenant, url
 from tests.factories import MembershipFactory, ProjectFactory, permit
@@ -52,6 +58,10 @@ DECIDER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
 CLERK = ("runs.view_run", "runs.view_approval")
 OPERATOR = (*CLERK, "runs.start_run", "runs.cancel_run", "runs.resolve_review", "memory.view_memory",
             "memory.curate_memory", "runs.try_modelkey", "runs.add_modelkey")  # fmt: skip
+
+
+ARRANGER = ("groups.add_group", "groups.add_groupmember", "groups.add_agentinstance", "groups.add_role",
+            "groups.add_token")  # fmt: skip
 
 
 @dataclass
@@ -112,6 +122,8 @@ def everybody(made):
     MembershipFactory(organization=ProjectFactory().organization, user=elsewhere)
     MembershipFactory(organization=made.organization, user=limited, projects=["prj_other"])
     MembershipFactory(organization=made.organization, user=left, active=False)
+    some = person(None, "sam")
+    MembershipFactory(organization=made.organization, user=some, projects=[made.project.pk])
     for user in (robot, elsewhere, limited, left):
         permit(user, *OPERATOR, "runs.decide_approval")
     found = [
@@ -131,6 +143,8 @@ def everybody(made):
         at_the_pages("of another project", limited),
         by_token(made, "who has left", left, *SCOPES),
         at_the_pages("superuser", superuser()),
+        at_the_pages("arranger", person(made, "arne", *ARRANGER)),
+        at_the_pages("arranger of one project", permit(some, *ARRANGER)),
     ]
     return {who.name: who for who in found}
 
@@ -407,6 +421,76 @@ def page_key(who, made):
         who.client.post(url("runs_modelkey_add"), body)
 
 
+# People's own pages
+
+
+def own(name, body=None, at=lambda made: ()):
+    """A form of people's own pages, posted from a session."""
+
+    def door(who, made):
+        if who.client:
+            said = body(made) if callable(body) else body
+            who.client.post(reverse(f"web:{name}", args=at(made)), said or {})
+
+    return door
+
+
+def asking(made):
+    return [made.asking.pk]
+
+
+def ask_here(made):
+    return {"goal": "Count the chairs", "project": made.project.pk}
+
+
+def question(made):
+    key = Wait.objects.get(run=made.asking, resolved_at=None).correlation_key
+    return {"run": made.asking.pk, "key": key, "content": "2026, they say"}
+
+
+def own_decision(decision, **fields):
+    def body(made):
+        return {"decision": decision, "arguments_digest": made.approval.arguments_digest, **fields}
+
+    return own("approval", body, lambda made: [made.approval.pk])
+
+
+def own_rate(who, made):
+    finished(made)
+    own("rate", {"good": "yes", "note": "Say less"}, asking)(who, made)
+
+
+def own_go_on(who, made):
+    own("go_on", {"content": "Count the chairs"}, lambda made: [made.run.pk])(who, made)
+
+
+def own_correct(who, made):
+    own("correct", {"content": "I like coffee."}, lambda made: [kept_of_owner(made).pk])(who, made)
+
+
+def own_forget(who, made):
+    own("forget", {}, lambda made: [kept_of_owner(made).pk])(who, made)
+
+
+def own_group(who, made):
+    body = {"project": made.project.pk, "name": "Of my own", "description": "d", "role-1": made.role.pk}
+    own("new_group", body)(who, made)
+
+
+def own_role(who, made):
+    body = {"project": made.project.pk, "name": "Of my own", "description": "d", "name-1": "Mailer"}
+    own("new_group", {**body, "prompt-1": "Send mail."})(who, made)
+
+
+def finished(made):
+    ended = {"status": "completed", "output": "6 euros", "ended_at": Now(), "waiting_reason": None}
+    Run.objects.filter(pk=made.asking.pk).update(**ended)
+
+
+def kept_of_owner(made):
+    return Memory.objects.get(organization=made.organization, user=made.user, content="I like tea.")
+
+
 EDITED = {"to": ["mallory@evil.example"], "subject": "x", "body": "y"}
 HUMAN = {"effect": "require_human"}
 TWO = {"deciders_needed": 2}
@@ -546,6 +630,51 @@ def key_set(made):
     return ModelKey.objects.filter(organization=made.organization, provider="google").exists()
 
 
+def rated(made):
+    return Rating.objects.filter(run=made.asking).exists()
+
+
+def renamed(made):
+    return Conversation.objects.filter(title="Of my own").exists()
+
+
+def stopped(made):
+    return Run.objects.get(pk=made.asking.pk).status == "cancelled"
+
+
+def asked_again(made):
+    return Run.objects.filter(goal=made.asking.goal, session_key__startswith="web-").exists()
+
+
+def corrected(made):
+    return Memory.objects.filter(user=made.user, content="I like coffee.").exists()
+
+
+def forgotten(made):
+    return not Memory.objects.filter(user=made.user, content="I like tea.").exists()
+
+
+def grouped(made):
+    return Group.objects.filter(name="Of my own").exists()
+
+
+def new_role(made):
+    return Role.objects.filter(name="Mailer").exists()
+
+
+def issued(made):
+    return Token.objects.filter(name="made at one's page").exists()
+
+
+def token_revoked(made):
+    return Token.objects.get(pk=made.token.pk).revoked_at is not None
+
+
+OWN_PAGES = {  # of people: each form, and what it does
+    "ask", "send", "answer", "stop", "again", "go_on", "rate", "rename", "approval", "correct", "forget",
+    "forget_all", "new_group", "issue", "revoke",
+}  # fmt: skip
+OF_THE_BROWSER = {"choose", "sign_in", "sign_out", "confirm"}  # where one is, and that it is one
 SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
             "of another organization", "of another project", "superuser"}  # fmt: skip
 MEMBERS = (OWNER | MAY_DECIDE | MAY_STEER | {"decider's reader", "clerk"}) - NOBODY
@@ -641,6 +770,44 @@ ROWS = {
     "try a model on the page": (page_try, {}, tried, MAY_CURATE & SESSIONS | {"superuser"}),
     "set a provider's key on the page": (page_key, {}, key_set, MAY_CURATE & SESSIONS | {"superuser"}),
     "rearrange the view": (rearrange, {}, rearranged, MAY_STEER),
+    "ask at one's own page": (
+        own("ask", ask_here), {}, started, {"owner", "operator", "robot at the pages"}
+    ),
+    "ask as a person at one's own page": (
+        own("ask", ask_here), {}, started_as_person, {"owner", "operator"}
+    ),
+    "ask for another's group at one's own page": (
+        own("ask", lambda made: {**ask_here(made), "group": made.group.pk}), {}, started,
+        {"owner", "operator", "robot at the pages"},
+    ),
+    "go on with a conversation": (own("send", {"goal": "2026, they say"}, asking), {}, said, {"owner"}),
+    "answer at one's own page": (own("answer", question, asking), {}, answered, {"owner"}),
+    "stop at one's own page": (own("stop", {}, asking), {}, stopped, {"owner"}),
+    "ask again at one's own page": (own("again", {}, asking), {}, asked_again, {"owner"}),
+    "go on from an answer": (own_go_on, {}, forked, {"owner"}),
+    "rate an answer": (own_rate, {}, rated, {"owner"}),
+    "rename a conversation": (own("rename", {"title": "Of my own"}, asking), {}, renamed, {"owner"}),
+    "approve at one's own page": (own_decision("approve"), {}, concluded, MAY_DECIDE & SESSIONS),
+    "reject at one's own page": (
+        own_decision("reject", reason="No."), {}, rejected, MAY_DECIDE & SESSIONS
+    ),
+    "approve for a person at one's own page": (own_decision("approve"), HUMAN, concluded, {"decider"}),
+    "approve alone where two have to, at one's own page": (own_decision("approve"), TWO, concluded, NOBODY),
+    "edit at one's own page": (
+        own_decision("approve_fields", **{"argument-2": "x"}), {}, edit_voted, MAY_DECIDE & SESSIONS
+    ),
+    "correct what is known of one": (own_correct, {}, corrected, {"owner"}),
+    "forget what is known of one": (own_forget, {}, forgotten, {"owner"}),
+    "forget all of it": (own("forget_all", {"sure": "yes"}), {}, forgotten, {"owner"}),
+    "make a group at one's own page": (own_group, {}, grouped, {"arranger", "arranger of one project"}),
+    "make a role at one's own page": (own_role, {}, new_role, {"arranger"}),
+    "issue a token at one's own page": (
+        own("issue", {"name": "made at one's page", "scopes": ["runs:read"], "days": "9"}), {}, issued,
+        {"arranger", "arranger of one project"},
+    ),
+    "revoke a token at one's own page": (
+        own("revoke", {}, lambda made: [made.token.pk]), {}, token_revoked, {"owner"}
+    ),
 }  # fmt: skip
 
 
@@ -659,6 +826,7 @@ def test_exactly_those_who_may_get_it_done(name, made, everybody):
     made.approval.refresh_from_db()
     scope = Scope(made.organization.pk, project_id=made.project.pk)
     memory_write("Ada likes tea.", scope, type="archival")
+    memory_write("I like tea.", Scope(made.organization.pk, user_id=made.user.pk), type="core")
     did = set()
     for who in everybody.values():
         try:
@@ -719,7 +887,7 @@ def actions():
     ]
     return {
         f"{module.__name__}.{name}"
-        for module in [*modules, memory.curate]
+        for module in [*modules, memory.curate, memory.own, runs.context.agent_view]
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
@@ -737,6 +905,10 @@ KNOWN_ACTIONS = {
     "runs.actions.message.message",
     "runs.actions.message.said",
     "runs.actions.models.try_model",
+    "runs.actions.rate.rate",
+    "runs.context.agent_view.operate",
+    *(f"memory.own.{name}" for name in ("correct", "forget", "forget_all")),
+    *(f"runs.actions.make.{name}" for name in ("make_group", "may_make", "may_make_roles")),
     "runs.actions.resolve.resolve",
     *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
@@ -805,6 +977,16 @@ def test_every_list_action_of_the_admin_is_known():
         for action in (model_admin.actions or ())
     }
     assert found == DECIDE_IN_LISTS | CURATE_IN_LISTS | ARRANGE_IN_LISTS
+
+
+def test_every_form_of_peoples_own_pages_has_a_row():
+    found = {
+        pattern.name
+        for pattern in web_urls.urlpatterns
+        if Client().get(reverse(f"web:{pattern.name}", args=["x"] if "<" in str(pattern.pattern) else []))
+        .status_code == 405 or pattern.name in ("approval", "new_group", *OF_THE_BROWSER)
+    }  # fmt: skip
+    assert found == OWN_PAGES | OF_THE_BROWSER
 
 
 def test_the_admins_own_pages_are_known_to_the_matrix():

@@ -33,7 +33,7 @@ def decider(world, kind="human", name="approver", **fields):
         kind=kind,
         **fields,
     )
-    return only(membership.user, "decide_approval", "resolve_review")
+    return only(membership.user, "decide_approval", "resolve_review", "policy.add_grant")
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_what_a_person_folds_is_folded_for_the_agent_and_in_the_log(api, waiting
     executor.run(waiting.pk)
     assert "+ [task-1]" in Scripted.asked[-1][0][0].content
     changed = [payload for kind, payload in events(waiting) if kind == "context.changed"]
-    assert [payload.get("by") for payload in changed] == ["mia"]
+    assert [payload.get("by") for payload in changed] == [None, "mia"]  # it was opened, and folded by her
     assert chain_holds(waiting)
     assert Run.objects.get(pk=waiting.pk).status == "completed"
 

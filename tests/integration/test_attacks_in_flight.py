@@ -1,0 +1,275 @@
+"""Calls that policy has let pass and that have not left yet: what changes meanwhile still stops them.
+
+A call waits in the carriers' table, or comes back after its worker or carrier has died.
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from groups.models import Membership
+from policy.models import CapabilityRule, Grant
+from runs.execution import executor
+from runs.models import Approval, ApprovalDecision, OutboundCall, Run, ToolCall
+from runs.outbound import asking, packing
+from runs.tools import registry
+from runs.tools.base import ToolContext
+from runs.workers import tasks
+from runs.workers.sweep import sweep
+from tests.acting import approve, cancel, start
+from tests.factories import MembershipFactory, permit
+from tests.integration.helpers import chain_holds, types
+from tests.integration.test_outbound_calls import carry, gone, taken
+from tests.scripted import Scripted, call, in_order, say
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def effect(add_tool):
+    """A tool of high risk that leaves the database; returns the keys it was called with."""
+    keys = []
+
+    @add_tool(mutating=True, risk_level="high")
+    def pay(run: ToolContext, *, to: str):
+        keys.append(run.idempotency_key)
+        return "paid"
+
+    return keys
+
+
+@pytest.fixture
+def ada(world):
+    return permit(
+        MembershipFactory(organization=world.organization, user__username="ada").user, "decide_approval"
+    )
+
+
+@pytest.fixture
+def rule(world):
+    return CapabilityRule.objects.create(
+        organization=world.organization, tool="pay", effect="allow", name="may be paid unasked"
+    )
+
+
+@pytest.fixture
+def leaving(world, effect):
+    """A run whose call of the tool has passed the gate and waits for a carrier."""
+
+    def _leaving(decide=None):
+        pays = (say("Done."), call(("pay", {"to": "ann"})))
+        Scripted.play = staticmethod(lambda messages, facts: pays[messages[-1].role == "user"])
+        run_id = start(user=world.user, project=world.project, goal="Pay Ann")
+        tasks.advance(run_id)
+        carry()
+        tasks.resume(run_id)
+        if decide:
+            approve(Approval.objects.get(run=run_id).pk, decide)
+            tasks.advance(run_id)
+        assert OutboundCall.objects.get(run=run_id).kind == "tool"
+        return Run.objects.get(pk=run_id)
+
+    return _leaving
+
+
+def goes_on(run):
+    """Whatever carriers and workers have to do."""
+    for _ in range(4):
+        carry()
+        tasks.resume(run.pk)
+    run.refresh_from_db()
+    assert chain_holds(run)
+    return run
+
+
+def test_nothing_has_changed_and_it_leaves_once(leaving, rule, effect):
+    run = goes_on(leaving())
+    assert (run.status, len(effect), types(run).count("tool.called")) == ("completed", 1, 1)
+
+
+def test_what_was_approved_leaves_once(leaving, ada, effect):
+    run = goes_on(leaving(ada))
+    assert (run.status, len(effect), types(run).count("tool.called")) == ("completed", 1, 1)
+
+
+def denied(world, rule):
+    CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="deny")
+
+
+def membership_over(world, rule):
+    Membership.objects.filter(pk=world.membership.pk).update(active=False)
+
+
+def boundary_closed(world, rule):
+    Membership.objects.filter(pk=world.membership.pk).update(denied_tools=["pay"])
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+def test_a_deny_stops_what_has_not_left(leaving, rule, effect, world, change):
+    run = leaving()
+    change(world, rule)
+    run = goes_on(run)
+
+    assert effect == []
+    assert ToolCall.objects.get(run=run).status == "denied"
+    assert (run.status, "tool.blocked" in types(run)) == ("completed", True)
+
+
+def test_a_rule_taken_back_asks_first(leaving, rule, effect, ada):
+    run = leaving()
+    rule.delete()  # the risk asks
+    run = goes_on(run)
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+
+    approve(Approval.objects.get(run=run).pk, ada)
+    tasks.advance(run.pk)
+    assert (goes_on(run).status, len(effect)) == ("completed", 1)
+
+
+def rule_stricter(world, ada):
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="pay", effect="require_approval", deciders_needed=2
+    )
+
+
+def decider_gone(world, ada):
+    Membership.objects.filter(user=ada).update(active=False)
+
+
+@pytest.mark.parametrize("change", [rule_stricter, decider_gone])
+def test_an_approval_that_suffices_no_more_is_asked_for_again(leaving, effect, world, ada, change):
+    run = leaving(ada)
+    first = Approval.objects.get(run=run)
+    change(world, ada)
+    run = goes_on(run)
+
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+    second = Approval.objects.get(run=run, status="pending")
+    first.refresh_from_db()
+    assert (second.replaces_id, first.status) == (first.pk, "superseded")
+    for name in ("bo", "cy"):
+        other = permit(
+            MembershipFactory(organization=world.organization, user__username=name).user, "decide_approval"
+        )
+        if Approval.objects.get(pk=second.pk).status == "pending":
+            approve(second.pk, other)
+    tasks.advance(run.pk)
+    assert (goes_on(run).status, len(effect)) == ("completed", 1)
+
+
+@pytest.mark.parametrize(
+    "change", [{"revoked_at": timezone.now()}, {"expires_at": timezone.now() - timedelta(hours=1)}]
+)
+def test_a_standing_approval_that_is_over_lets_nothing_leave(leaving, effect, world, ada, change):
+    grant = Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada,
+    )  # fmt: skip
+    run = leaving()
+    Grant.objects.filter(pk=grant.pk).update(**change)
+    run = goes_on(run)
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+
+
+def test_the_last_use_of_a_standing_approval_is_the_calls_own(leaving, effect, world, ada):
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada,
+    )  # fmt: skip
+    run = goes_on(leaving())
+    assert (run.status, len(effect)) == ("completed", 1)
+
+
+def test_a_cancelled_run_sends_nothing_even_where_a_carrier_has_taken_its_call(leaving, rule, effect):
+    run = leaving()
+    (held,) = taken("one")
+    cancel(run.pk)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert asyncio.run(asking.ask(held, pool, None)) == packing.HELD_BACK
+    assert effect == []
+
+
+# Calls that come back
+
+
+@pytest.fixture
+def harmless(add_tool):
+    keys = []
+
+    @add_tool(mutating=True, idempotent=True, risk_level="high")
+    def pay(run: ToolContext, *, to: str):
+        keys.append(run.idempotency_key)
+        return "paid"
+
+    return keys
+
+
+def lost(run):
+    """Its carrier takes the call and dies."""
+    taken("first")
+    gone("first")
+    sweep()
+    tasks.resume(run.pk)
+
+
+def test_an_approved_call_comes_back_with_its_approval(leaving, harmless, ada):
+    run = leaving(ada)
+    lost(run)
+    run = goes_on(run)
+    assert (run.status, len(harmless)) == ("completed", 1)
+
+
+def test_a_granted_call_comes_back_with_its_own_use(leaving, harmless, world, ada):
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada,
+    )  # fmt: skip
+    run = leaving()
+    lost(run)
+    assert (goes_on(run).status, len(harmless)) == ("completed", 1)
+
+
+@pytest.mark.parametrize("change", [rule_stricter, decider_gone])
+def test_a_call_that_comes_back_meets_what_is_demanded_now(leaving, harmless, world, ada, change):
+    run = leaving(ada)
+    change(world, ada)
+    lost(run)
+    run = goes_on(run)
+    assert (harmless, run.status, run.waiting_reason) == ([], "waiting", "review")
+
+
+def test_so_does_one_that_nobody_had_to_approve(leaving, harmless, rule):
+    run = leaving()
+    rule.delete()
+    lost(run)
+    run = goes_on(run)
+    assert (harmless, run.status, run.waiting_reason) == ([], "waiting", "review")
+
+
+def test_a_worker_that_dies_between_brings_no_call_past_the_gate(world, harmless, rule):
+    """As `ask --inline` and tests drive a run: what was begun is recovered at the next claim."""
+    Scripted.play = staticmethod(in_order(call(("pay", {"to": "ann"})), say("Done.")))
+    run_id = start(user=world.user, project=world.project, goal="Pay Ann")
+    tasks.advance(run_id)
+    carry()
+    tasks.resume(run_id)
+    OutboundCall.objects.all().delete()
+    Run.objects.filter(pk=run_id).update(status="pending", lease_expires_at=None)
+    rule.delete()
+    executor.run(run_id)
+    assert harmless == []
+    assert Run.objects.get(pk=run_id).waiting_reason == "review"
+    assert not ApprovalDecision.objects.exists()
+
+
+def test_a_tool_that_was_switched_off_meanwhile_is_not_called(leaving, rule, effect):
+    """As a tool of an MCP server that was disabled, or moved to another origin."""
+    run = leaving()
+    registry._tools.pop("pay")
+    run = goes_on(run)
+    assert (effect, run.status) == ([], "completed")
+    assert ToolCall.objects.get(run=run).error["code"] == "UNKNOWN_TOOL"
