@@ -62,11 +62,14 @@ def checked(expression: str, place: ZoneInfo, now: datetime) -> str:
 def upcoming(expression: str, place: ZoneInfo, after: datetime) -> Iterator[datetime]:
     """The times after `after` at which the expression is due, in UTC, each once and in order."""
     last = after.astimezone(UTC)
-    for found in CronSim(expression, after.astimezone(place)):
-        moment = found.astimezone(UTC)
-        if moment > last:  # within the hour that comes twice, the first of it is over
-            yield moment
-            last = moment
+    try:
+        for found in CronSim(expression, after.astimezone(place)):
+            moment = found.astimezone(UTC)
+            if moment > last:  # within the hour that comes twice, the first of it is over
+                yield moment
+                last = moment
+    except OverflowError:  # the calendar ends with the year 9999
+        return
 
 
 def by_the_wall(expression: str) -> bool:

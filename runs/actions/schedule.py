@@ -5,8 +5,9 @@ themselves. Such a schedule is changed, and put on again, at such a door only: n
 something else, or at another time. It can be paused and deleted at any.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -48,16 +49,19 @@ class Timing(NamedTuple):
 
     def after(self, moment: datetime) -> datetime | None:
         """The first time after the moment, if there is any."""
-        return next(iter(self.several(moment, 1)), None)
+        return next(self.all_after(moment), None)
 
     def several(self, moment: datetime, most: int) -> list[datetime]:
         """The first so many times after the moment."""
+        return list(islice(self.all_after(moment), most))
+
+    def all_after(self, moment: datetime) -> Iterator[datetime]:
+        """Each time after the moment, found as it is asked for: some expressions are due once in years."""
         if self.at is not None:
-            times = [self.at] if self.at > moment else []
+            times = iter([self.at] if self.at > moment else [])
         else:
-            upcoming = cron.upcoming(self.cron, self.place, moment)
-            times = [found for _, found in zip(range(most), upcoming, strict=False)]
-        return [found for found in times if self.ends_at is None or found <= self.ends_at]
+            times = cron.upcoming(self.cron, self.place, moment)
+        return takewhile(lambda found: self.ends_at is None or found <= self.ends_at, times)
 
 
 def now() -> datetime:

@@ -7,6 +7,7 @@ the person no longer may, stops the schedule, and it goes on only when they put 
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from django.db import transaction
 from django.db.models import Q
@@ -80,7 +81,7 @@ def _due(schedule: Schedule, moment: datetime) -> Due:
     if schedule.at is not None:
         return Due(first, first, 1)
     last, count = first, 1
-    for found in schedules.timing_of(schedule).several(first, MOST_MISSED):
+    for found in islice(schedules.timing_of(schedule).all_after(first), MOST_MISSED):
         if found > moment:
             break
         last, count = found, count + 1

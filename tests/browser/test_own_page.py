@@ -278,9 +278,7 @@ def test_a_page_is_light_on_the_wire(open_page: Any) -> None:
 
 
 @pytest.mark.parametrize(("size", "language"), [(DESK, "en"), (PHONE, "zh-hans")])
-def test_a_schedule_says_when_it_is_due_before_it_is_saved(
-    open_page: Any, size: Any, language: str, request: Any
-) -> None:
+def test_a_schedule_says_when_it_is_due_before_it_is_saved(open_page: Any, size: Any, language: str) -> None:
     made = acme()
     mia = somebody(made, "mia")
     page = open_page(mia, size, locale=language)
@@ -300,6 +298,5 @@ def test_a_schedule_says_when_it_is_due_before_it_is_saved(
     page.evaluate(AXE)
     assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.screenshot(path=f"/tmp/e-shot-{language}.png", full_page=True)
     page.goto("/schedules/")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -169,6 +169,12 @@ def test_a_year_of_missed_minutes_is_counted_up_to_a_limit(made):
     assert fresh(schedule).next_at > schedules.now()
 
 
+def test_what_is_due_once_in_years_is_due(made):
+    schedule = made(cron="0 9 29 2 *", ago=timedelta(0))
+    due.take(schedule.pk)
+    assert history(schedule) == [("started", 1)] and fresh(schedule).next_at.month == 2
+
+
 def test_a_full_queue_is_waited_for_and_the_time_is_not_lost(made, settings):
     settings.QUEUE_LIMIT = 0
     schedule = made(ago=timedelta(0))

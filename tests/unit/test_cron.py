@@ -61,6 +61,11 @@ def test_a_leap_day():
     assert years == [2028, 2032]
 
 
+def test_the_calendar_ends_and_is_no_error():
+    found = list(cron.upcoming("0 9 29 2 *", BERLIN, NOW))
+    assert found[-1].year == 9996
+
+
 def test_a_month_without_the_day_is_left_out():
     found = [m.month for m in islice(cron.upcoming("0 9 31 * *", BERLIN, NOW), 3)]
     assert found == [12, 1, 3]
