@@ -21,6 +21,7 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 
 from common import labels
 from config.unfold import SIDEBAR
+from runs.tools import registry
 
 BASE = Path(settings.BASE_DIR)
 OWN = ("common", "config", "groups", "memory", "policy", "runs")
@@ -112,6 +113,10 @@ def messages() -> dict[Message, set[str]]:
         if apps.is_installed(app):
             for words in labels.words(apps.get_app_config(app)):
                 found[Message(words)].add(f"{app}/models")
+    for tool in registry.built_in():  # what deciders are told of a call
+        described = tool.parameters.get("properties", {}).values()
+        for words in (tool.description, *(one.get("description", "") for one in described)):
+            found[Message(words)].add("runs/tools")
     for title, items in SIDEBAR:
         for words in (title, *(item[0] for item in items)):
             found[Message(words)].add("config/unfold.py")

@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -19,8 +20,8 @@ from .tenancy import Related, TenantAdmin
 
 def _summary(names: list[str] | None) -> str:
     if names is None:
-        return "no restriction"
-    return ", ".join(names) or "nothing"
+        return _("no restriction")
+    return ", ".join(names) or _("nothing")
 
 
 class OfferingWidget(UnfoldAdminTextInputWidget):
@@ -48,7 +49,10 @@ class RoleAdmin(TenantAdmin):
     empty_message = gettext_lazy("No role yet. A role says what an agent is told and which tools it may use.")
     fieldsets = (
         (None, {"fields": ("organization", "name", "description", "model", "system_prompt")}),
-        ("Tools", {"fields": ("allowed_tools", "denied_tools", "delegable_tools", "not_known_yet")}),
+        (
+            gettext_lazy("Tools"),
+            {"fields": ("allowed_tools", "denied_tools", "delegable_tools", "not_known_yet")},
+        ),
     )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:

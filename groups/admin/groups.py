@@ -190,6 +190,9 @@ class RoutingExampleAdmin(TenantAdmin):
         "Nothing learnt yet. Groups learn from what they complete, and from your word on a goal."
     )
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields if obj else ("group", "goal", "kind")
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         made = ("corrected_by", "source_run_id", "created_at")
         return ("group", "goal", *made) if obj else made

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from groups import member_permissions, members
@@ -68,7 +68,7 @@ class MembershipAdmin(PlaceAdmin):
     fieldsets = (
         (None, {"fields": ("organization", "user", "kind", "role", "custom_role", "active")}),
         (
-            "What runs in their name may do",
+            gettext_lazy("What runs in their name may do"),
             {"fields": ("projects", "allowed_tools", "denied_tools", "not_known_yet")},
         ),
     )
@@ -88,14 +88,27 @@ class MembershipAdmin(PlaceAdmin):
 
     @admin.display(description=gettext_lazy("Role"))
     def role_shown(self, membership: Membership) -> str:
-        return membership.role_name
+        return shown_role(membership)
 
     @admin.display(description=gettext_lazy("Boundary"))
     def boundary(self, membership: Membership) -> str:
-        projects = "all projects" if membership.projects is None else f"{len(membership.projects)} projects"
-        tools = "all tools" if membership.allowed_tools is None else f"{len(membership.allowed_tools)} tools"
-        denied = f", without {', '.join(membership.denied_tools)}" if membership.denied_tools else ""
-        return f"{projects}, {tools}{denied}"
+        rooms, tools = membership.projects, membership.allowed_tools
+        parts = [
+            _("all projects")
+            if rooms is None
+            else ngettext("{count} project", "{count} projects", len(rooms)).format(count=len(rooms)),
+            _("all tools")
+            if tools is None
+            else ngettext("{count} tool", "{count} tools", len(tools)).format(count=len(tools)),
+        ]
+        if membership.denied_tools:
+            parts.append(_("without {tools}").format(tools=", ".join(membership.denied_tools)))
+        return ", ".join(parts)
+
+
+def shown_role(membership: Membership) -> str:
+    """How the member's role is called: by the organization, or in the reader's language."""
+    return str(membership.custom_role or membership.get_role_display())
 
 
 @admin.register(CustomRole)

@@ -94,7 +94,8 @@ class TokenAdmin(TenantAdmin):
         if db_field.name != "scopes":
             return super().formfield_for_dbfield(db_field, request, **kwargs)
         return forms.MultipleChoiceField(
-            choices=[(name, f"{name} – {words}") for name, words in SCOPES.items()],
+            label=_("Scopes"),
+            choices=[(name, f"{name} – {_(words)}") for name, words in SCOPES.items()],
             widget=UnfoldAdminCheckboxSelectMultipleWidget,
             initial=list(DEFAULT),
             help_text=_("How far the token reaches, within what its user may do. Without a change it reads."),

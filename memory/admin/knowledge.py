@@ -31,11 +31,11 @@ from memory.models import DepositedKnowledge, Memory, MemoryRevision
 
 
 class OfProject(DropdownFilter):  # type: ignore[misc]
-    title, parameter_name = "project", "project"
+    title, parameter_name = gettext_lazy("project"), "project"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         seen = model_admin.get_queryset(request).order_by().values("project_id").distinct()
-        return [("-", "Whole organization")] + [
+        return [("-", _("Whole organization"))] + [
             (project.id, f"{project.organization.slug} / {project.name}")
             for project in Project.objects.filter(id__in=seen).select_related("organization")
         ]
@@ -49,7 +49,7 @@ class OfProject(DropdownFilter):  # type: ignore[misc]
 class OfGroup(DropdownFilter):  # type: ignore[misc]
     """Knowledge has no group of its own: its lineage says which group's run left it."""
 
-    title, parameter_name = "group", "group"
+    title, parameter_name = gettext_lazy("group"), "group"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         seen = model_admin.get_queryset(request).order_by().values("project_id").distinct()
@@ -147,13 +147,13 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, ModelAdmin):  
 
     @admin.display(description=gettext_lazy("belongs to"), ordering="project")
     def place(self, memory: Memory) -> str:
-        return f"{memory.organization.name} / {memory.project.name if memory.project else 'everyone'}"
+        return f"{memory.organization.name} / {memory.project.name if memory.project else _('everyone')}"
 
     @admin.display(description=gettext_lazy("source"))
     def came_from(self, memory: Memory) -> str:
         more = len(memory.sources)
         source = str(memory.metadata.get("file") or memory.metadata.get("source") or "")
-        return f"{source} and {more} more" if more else source
+        return _("{source} and {count} more").format(source=source, count=more) if more else source
 
     @admin.display(description=gettext_lazy("replaced by"))
     def replaced_by(self, memory: Memory) -> SafeString | str:

@@ -14,6 +14,12 @@ from groups.admin.moments import Moments
 from memory.admin.acting import Acting
 from memory.models import Memory, Remembered
 
+ENTRIES = {  # of a blackboard
+    "PROPOSAL": gettext_lazy("Proposal"),
+    "EVIDENCE": gettext_lazy("Evidence"),
+    "TODO": gettext_lazy("To do"),
+    "DECISION": gettext_lazy("Decision"),
+}
 PREFERENCE = {"pa_preference": True}
 MARKED = Q(metadata__contains=PREFERENCE)
 
@@ -61,7 +67,7 @@ class RememberedAdmin(Acting, Moments, ModelAdmin):  # type: ignore[misc]
         "content",
         "kind",
         "belongs_to",
-        "state",
+        "status",
         "importance",
         "expires_at",
         "run",
@@ -102,8 +108,8 @@ class RememberedAdmin(Acting, Moments, ModelAdmin):  # type: ignore[misc]
     def kind(self, memory: Memory) -> str:
         if memory.metadata.get("pa_preference") is True:
             return _("Preference")
-        said = str(memory.metadata.get("memory_type") or "").capitalize()
-        return said or memory.get_type_display()
+        said = str(memory.metadata.get("memory_type") or "")
+        return str(ENTRIES.get(said, said.capitalize() or memory.get_type_display()))
 
     @admin.display(description=gettext_lazy("belongs to"))
     def belongs_to(self, memory: Memory) -> str:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from groups import members
@@ -56,9 +57,12 @@ class CapabilityRuleAdmin(TenantAdmin):
                 )
             },
         ),
-        ("Where it holds", {"fields": ("project", "group", "role")}),
-        ("When somebody is asked", {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")}),
-        ("State", {"fields": ("active", "shadow", "not_known_yet")}),
+        (gettext_lazy("Where it holds"), {"fields": ("project", "group", "role")}),
+        (
+            gettext_lazy("When somebody is asked"),
+            {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")},
+        ),
+        (gettext_lazy("State"), {"fields": ("active", "shadow", "not_known_yet")}),
     )
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> type[ModelForm]:
@@ -76,12 +80,18 @@ class CapabilityRuleAdmin(TenantAdmin):
 
     @admin.display(description=gettext_lazy("About"))
     def about(self, rule: CapabilityRule) -> str:
-        return f"capability {rule.capability}" if rule.capability else f"tool {rule.tool}"
+        if rule.capability:
+            return _("capability {name}").format(name=rule.capability)
+        return _("tool {name}").format(name=rule.tool)
 
     @admin.display(description=gettext_lazy("Holds in"))
     def scope(self, rule: CapabilityRule) -> str:
-        named = (("project", rule.project), ("group", rule.group), ("role", rule.role))
-        return ", ".join(f"{kind} {thing}" for kind, thing in named if thing) or "the whole organization"
+        named = (
+            (_("project {name}"), rule.project),
+            (_("group {name}"), rule.group),
+            (_("role {name}"), rule.role),
+        )
+        return ", ".join(said.format(name=it) for said, it in named if it) or _("the whole organization")
 
 
 @admin.register(PolicyVersion)

@@ -45,7 +45,7 @@ class StatusFilter(admin.SimpleListFilter):
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return ApprovalStatus.choices
+        return [(value, _(words)) for value, words in ApprovalStatus.choices]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         return queryset.filter(status=self.value()) if self.value() in ApprovalStatus.values else queryset

@@ -57,7 +57,7 @@ def shown(approvals: Sequence[Approval], compare: bool = False) -> list[Shown]:
                 why=why(approval, rules.get(approval.rule)),
                 rule=rules.get(approval.rule),
                 risk=risk_of(approval),
-                does=tool.description if tool else "",
+                does=_(tool.description) if tool and tool.description else "",
                 tone=words.tone(approval.status),
                 before=before,
             )

@@ -35,7 +35,8 @@ def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None
     for number, (name, value) in enumerate(arguments.items()):
         kind, text = _kind(value), _text(value)
         rows = min(max(text.count("\n") + 1 + len(text) // 90, 1), ROWS)
-        hint = str(described.get(name, {}).get("description", ""))
+        said = str(described.get(name, {}).get("description", ""))
+        hint = _(said) if said else ""
         found.append(Field(f"argument-{number}", words.visible(name), kind, text, rows, hint))
     return found
 

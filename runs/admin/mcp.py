@@ -21,10 +21,10 @@ from runs.tools.mcp import definitions
 
 ACCEPTABLE = (ToolState.NEW, ToolState.CHANGED)
 HINTS = {
-    "readOnlyHint": ("reads only", "writes"),
-    "destructiveHint": ("destructive", "not destructive"),
-    "idempotentHint": ("may be repeated", "not to be repeated"),
-    "openWorldHint": ("reaches out", "stays within"),
+    "readOnlyHint": (gettext_lazy("reads only"), gettext_lazy("writes")),
+    "destructiveHint": (gettext_lazy("destructive"), gettext_lazy("not destructive")),
+    "idempotentHint": (gettext_lazy("may be repeated"), gettext_lazy("not to be repeated")),
+    "openWorldHint": (gettext_lazy("reaches out"), gettext_lazy("stays within")),
 }
 
 
@@ -32,6 +32,7 @@ class McpServerForm(OneOrganizationForm):
     """Headers go in and never come out."""
 
     headers = forms.CharField(
+        label=gettext_lazy("Headers"),
         required=False,
         widget=UnfoldAdminTextareaWidget({"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
         help_text=gettext_lazy(
@@ -97,8 +98,10 @@ class McpServerAdmin(TenantAdmin):
 
     @admin.display(description=gettext_lazy("Tools"))
     def tools_shown(self, server: Any) -> str:
-        waiting = f", {server.waiting_tools} to be looked at" if server.waiting_tools else ""
-        return f"{server.accepted_tools} accepted{waiting}"
+        said = _("{count} accepted").format(count=server.accepted_tools)
+        if server.waiting_tools:
+            said += ", " + _("{count} to be looked at").format(count=server.waiting_tools)
+        return said
 
     def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -214,7 +217,7 @@ def shown(tool: McpTool) -> dict[str, Any]:
     changed = tool.state == ToolState.CHANGED
     return {
         "tool": tool,
-        "hints": said_of_itself(tool) or "nothing",
+        "hints": said_of_itself(tool) or _("nothing"),
         "risk": definitions.risk(tool.name, tool.definition) if usable else "",
         "written": "\n".join(definitions.written(tool.definition)),
         "difference": definitions.difference(tool.accepted, tool.definition) if changed else "",
@@ -224,4 +227,4 @@ def shown(tool: McpTool) -> dict[str, Any]:
 def said_of_itself(tool: McpTool) -> str:
     """The server's hints in words. They are claims: they tighten what Deputy thinks, and never loosen it."""
     hints = tool.definition.get("annotations", {})
-    return ", ".join(HINTS[name][not value] for name, value in hints.items() if name in HINTS)
+    return ", ".join(str(HINTS[name][not value]) for name, value in hints.items() if name in HINTS)

@@ -34,6 +34,7 @@ class ModelKeyForm(OneOrganizationForm):
     """The key goes in and never comes out."""
 
     key = forms.CharField(
+        label=gettext_lazy("Key"),
         required=False,
         max_length=MAX_KEY,
         widget=UnfoldAdminPasswordWidget({"autocomplete": "off", "spellcheck": "false"}),
@@ -99,6 +100,11 @@ class ModelKeyAdmin(TenantAdmin):
         if had and not obj.sealed_key and obj.base_url:
             said = _("The address is another one, so its key is gone: enter the one for this address.")
             self.message_user(request, said, messages.WARNING)
+
+    def response_post_save_add(self, request: HttpRequest, obj: ModelKey) -> HttpResponse:
+        return _to(obj.organization)
+
+    response_post_save_change = response_post_save_add
 
     def models_view(self, request: HttpRequest) -> HttpResponse:
         """Providers, the models of roles, and what is known of each."""

@@ -21,7 +21,8 @@ TOLD_ONCE = gettext_lazy("The secret is {secret} – copy it now: it is not show
 
 class WebhookForm(OneOrganizationForm):
     events = forms.MultipleChoiceField(
-        choices=WebhookEvent.choices,
+        label=gettext_lazy("Events"),
+        choices=[(value, gettext_lazy(words)) for value, words in WebhookEvent.choices],
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("What it is told of."),
     )

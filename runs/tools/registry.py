@@ -74,6 +74,14 @@ def tool(
     return register
 
 
+def built_in() -> list[Tool]:
+    """The tools that Deputy brings, by name."""
+    return sorted(
+        (tool for tool in _tools.values() if tool.function.__module__.startswith("runs.tools.")),
+        key=lambda tool: tool.name,
+    )
+
+
 def add(made: Tool) -> None:
     """Register a tool. Raises BadTool."""
     check(made)

@@ -34,7 +34,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
     zone = access.time_zone(request)
     context = {
         "form": form,
-        "scopes": SCOPES,
+        "scopes": {name: _(does) for name, does in SCOPES.items()},
         "chosen": request.POST.getlist("scopes") if form.is_bound else ["runs:read"],
         "secret": secret,
         "tokens": list(own_tokens(request).order_by("revoked_at", "-id")[:50]),
