@@ -26,7 +26,6 @@ from runs.models.choices import ApprovalStatus, WaitKind
 
 View = Callable[..., HttpResponseBase]
 
-ORGANIZATION = "organization"  # in the session: where somebody with several memberships is
 TIME_ZONE = "time_zone"  # the cookie
 MOST_ASKED = 50  # pending approvals of which it is asked whether this person may decide them
 
@@ -45,10 +44,10 @@ def member(view: View) -> View:
 
     @wraps(view)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        request.memberships = memberships(request.user)
+        request.memberships = standing.memberships_of(request.user)
         if not request.memberships:
             return render(request, "web/no_membership.html", status=403)
-        enter(request, current(request))
+        enter(request, standing.membership_of(request.user) or request.memberships[0])
         with timezone.override(time_zone(request)):
             return view(request, *args, **kwargs)
 
@@ -68,18 +67,6 @@ def enter(request: Any, membership: Membership) -> None:
     request.membership = membership
     standing.stand(request.user, membership)  # what the role there permits, and no other
     request.actor = Actor.of_session(request, request.user, membership)
-
-
-def memberships(user: Any) -> list[Membership]:
-    """The user's active memberships, by organization."""
-    found = Membership.objects.filter(user=user, active=True).select_related("organization")
-    return list(found.order_by("organization__name", "id"))
-
-
-def current(request: MemberRequest) -> Membership:
-    """The membership the person chose last, or the first."""
-    chosen = request.session.get(ORGANIZATION)
-    return next((one for one in request.memberships if one.organization_id == chosen), request.memberships[0])
 
 
 def time_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
@@ -148,7 +135,7 @@ def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
         enter(request, membership)
         found = approvals(request).filter(pk=approval_id).first()
         if found is not None:
-            request.session[ORGANIZATION] = membership.organization_id
+            standing.choose(request, membership.organization_id)
             return found
     raise Http404
 

@@ -14,6 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from groups import current
 from groups.models import Token
 from groups.scopes import SCOPES
 from policy.authority import About, NotAllowed, may_arrange
@@ -104,9 +105,8 @@ def choose(request: MemberRequest) -> HttpResponse:
         _keep(response, pages.THEME, theme)
     if zone is not None and (zone == "" or zone in access.zones()):
         _keep(response, access.TIME_ZONE, zone)
-    chosen = request.POST.get("organization")
-    if chosen in {one.organization_id for one in request.memberships}:
-        request.session[access.ORGANIZATION] = chosen
+    if chosen := request.POST.get("organization"):
+        current.choose(request, chosen)
     return response
 
 

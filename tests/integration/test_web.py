@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from groups import current
 from groups.member_permissions import standard
 from groups.models.groups import RoutingExample
 from memory.models import Memory
@@ -687,6 +688,7 @@ def test_theme_time_zone_and_organization_are_the_readers_choice(acme):
     assert 'data-theme="dark"' in html and "<option selected>Asia/Shanghai" in html
     client.post(reverse("web:choose"), {"organization": other.organization_id})
     assert "You are mia in Zeta." in page(client, "settings")
+    assert client.session[current.CHOSEN] == other.organization_id  # and so in the admin
     client.post(reverse("web:choose"), {"organization": "org_of_nobody", "theme": "<b>", "time_zone": "../x"})
     html = page(client, "settings")
     assert "You are mia in Zeta." in html and 'data-theme="dark"' in html
