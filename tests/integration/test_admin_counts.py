@@ -157,6 +157,14 @@ def more(stem, made, start, count):
                 organization=o, url=f"https://example.org/{n}", events=["run.failed"], project=made.project
             )
             what.WebhookDelivery.objects.create(organization=o, endpoint=hook, event="run.failed", payload={})
+    elif stem in ("runs_schedule", "runs_scheduledrun"):
+        for user, run in zip(users(start, count), runs(made, count), strict=True):
+            schedule = what.Schedule.objects.create(
+                organization=o, project=made.project, user=user, title="t", goal="g", cron="0 9 * * *"
+            )
+            what.ScheduledRun.objects.create(
+                organization=o, schedule=schedule, due_at=timezone.now(), outcome="started", run=run
+            )
     elif stem in ("runs_mcpserver", "runs_mcptool"):
         for n in numbers:
             server = what.McpServer.objects.create(organization=o, name=f"s{n}", url="https://example.org/")

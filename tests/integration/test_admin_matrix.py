@@ -19,6 +19,7 @@ HAPPENED = (
     "runs_run", "runs_runevent", "runs_toolcall", "runs_wait", "runs_approval", "runs_approvaldecision",
     "runs_approvalnotice", "runs_idempotencyrecord", "runs_queuemessage", "runs_workergroup",
     "policy_grantuse", "policy_policyversion", "memory_depositedknowledge", "runs_webhookdelivery",
+    "runs_schedule", "runs_scheduledrun",
     "groups_change",
 )  # fmt: skip
 NOBODY = {f"{stem}_{verb}" for stem in HAPPENED for verb in ("add", "delete")}

@@ -25,6 +25,8 @@ HISTORY = {
         "approvalnotice",
         "idempotencyrecord",
         "webhookdelivery",
+        "schedule",
+        "scheduledrun",
     )
 }
 UNADDABLE = {*HISTORY, "groups_change", "policy_grantuse", "policy_policyversion"}
