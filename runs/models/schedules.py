@@ -112,4 +112,4 @@ class ScheduledRun(Created):
         ]
 
     def __str__(self) -> str:
-        return f"{self.schedule_id} {self.due_at:%Y-%m-%d %H:%M} {self.outcome}"
+        return f"{self.due_at:%Y-%m-%d %H:%M} · {self.get_outcome_display()}"
