@@ -171,6 +171,23 @@ def more(stem, made, start, count):
             what.McpTool.objects.create(
                 organization=o, server=server, name="t", digest="d", state="unusable", accepted_by=made.user
             )
+    elif stem == "runs_modelkey":
+        for n in numbers:
+            other = who.Organization.objects.create(slug=f"o{n}", name=f"O{n}")
+            what.ModelKey.objects.create(organization=other, provider="openai", sealed_key="x")
+    elif stem in ("runs_schedule", "runs_scheduledrun"):
+        for n in numbers:
+            schedule = what.Schedule.objects.create(
+                organization=o,
+                project=made.project,
+                user=made.user,
+                title=f"s{n}",
+                goal="g",
+                cron="0 9 * * *",
+            )
+            what.ScheduledRun.objects.create(
+                organization=o, schedule=schedule, due_at=timezone.now(), outcome="missed"
+            )
     else:
         assert stem == "runs_approvaldecision"
         what.ApprovalDecision.objects.bulk_create(

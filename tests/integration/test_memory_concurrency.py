@@ -88,7 +88,7 @@ def assert_counted_exactly() -> None:
 def test_edits_retractions_and_deletions_are_taken_off_the_counts(here):
     memories = [memory_write(f"report {number}", here.project_wide, type="archival") for number in range(6)]
     merge_all_deltas()
-    curate.edit(memories[0].id, None, content="a register instead")
+    curate.edit(memories[0].id, None, content="a journal instead")
     curate.retract(memories[1].id, None)
     curate.restore(curate.retract(memories[2].id, None).id, None)
     curate.supersede(memories[3].id, "a newer report", None)
@@ -97,7 +97,7 @@ def test_edits_retractions_and_deletions_are_taken_off_the_counts(here):
     curate.edit(memories[5].id, None, importance=0.9)
     assert_counted_exactly()
     assert ScopeSize.objects.get().memories == 4
-    assert TermCount.objects.get(term="register").memories == 1
+    assert TermCount.objects.get(term="journal").memories == 1
 
 
 def test_deposits_do_not_wait_for_the_counting_and_none_is_lost(here, aside):
@@ -152,11 +152,11 @@ def test_an_edit_waits_for_the_counting_and_is_counted_as_edited(here, aside):
     scope_key = Memory.objects.get(id=memory_id).scope_key
     with transaction.atomic():
         merge_deltas(scope_key)
-        edited = aside(lambda: curate.edit(memory_id, None, content="the register"))
+        edited = aside(lambda: curate.edit(memory_id, None, content="the journal"))
         until_somebody_waits()
     edited.result(20)
     assert_counted_exactly()
-    assert TermCount.objects.get(scope_key=scope_key, term="register").memories == 1
+    assert TermCount.objects.get(scope_key=scope_key, term="journal").memories == 1
     assert TermCount.objects.get(scope_key=scope_key, term="report").memories == 0
 
 
@@ -164,7 +164,7 @@ def test_the_counting_leaves_what_is_being_edited_for_later(here, aside):
     (memory_id,) = deposited(here, "run_0", "the report of May")
     scope_key = Memory.objects.get(id=memory_id).scope_key
     with transaction.atomic():
-        curate.edit(memory_id, None, content="the register")
+        curate.edit(memory_id, None, content="the journal")
         assert aside(lambda: merge_deltas(scope_key)).result(20) == 0
     assert_counted_exactly()
 
@@ -200,10 +200,10 @@ def test_a_join_waits_for_the_other_and_sees_what_it_did(here, aside):
 def test_a_deposit_during_an_edit_of_the_same_project_waits_for_nobody(here, aside):
     (known,) = deposited(here, "run_0", "the report of May")
     with transaction.atomic():
-        curate.edit(known, None, content="the register of May")
+        curate.edit(known, None, content="the journal of May")
         (new,) = aside(lambda: deposited(here, "run_1", "the report of June")).result(20)
     found = {hit.id: hit.content for hit in memory_search_pa("May June", here.personal)}
-    assert found == {known: "the register of May", new: "the report of June"}
+    assert found == {known: "the journal of May", new: "the report of June"}
     assert_counted_exactly()
 
 
