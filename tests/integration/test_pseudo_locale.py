@@ -27,6 +27,7 @@ DATA = re.compile(
     | \b(?:subject|body|to|goal|code|message|result|success)\b                # arguments, results of a tool
     | \b(?:allow|deny|pending|high|jsonl|en|zh-hans)\b                        # codes
     | \b(?:Deputy|MCP|CEL|API|JSON|REST|CSV|YAML|URL|PDF|Markdown|UTC)\b
+    | \b(?:Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)\b\.?\ \d  # Django's own words for dates
     | \b(?:OpenAI|Ollama|Anthropic|Google|English)\b
     """,
     re.VERBOSE,
