@@ -48,6 +48,7 @@ def crashes(*runs):
 # sessions
 
 
+@pytest.mark.slow
 def test_workers_whose_sessions_are_gone_without_a_word_notice_and_go_on(house, ask, ended, proxy, behind):
     assert ended(ask("brief")) == "completed"
     assert proxy.fall_silent(new=False) >= 3
@@ -59,6 +60,7 @@ def test_workers_whose_sessions_are_gone_without_a_word_notice_and_go_on(house, 
     assert crashes(*runs) == {0}
 
 
+@pytest.mark.slow
 def test_a_cluster_says_that_its_database_does_not_answer_and_comes_back(house, ask, ended, proxy, behind):
     busy = ask("naps 6")
     until(lambda: house.witness.count([busy]))
@@ -189,6 +191,7 @@ def test_an_approver_is_told_by_somebody_else_when_the_sender_was_killed(house, 
         mail.close()
 
 
+@pytest.mark.slow
 def test_what_a_whole_cluster_had_comes_back_to_another_within_seconds(house, ask, ended):
     house.end_common()
     busy = [ask("brief"), ask("brief")]

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection, transaction
 
 from runs.actions.claim import claim
-from runs.models import Run, RunEvent, ToolCall
+from runs.models import OutboundCall, QueueMessage, Run, RunEvent, ToolCall
 from runs.workers import worker
 from tests.acceptance.house import check_logs, cluster_process, status, tree, until
 
@@ -67,6 +67,16 @@ def test_of_two_workers_that_claim_a_run_one_wins_200_times(house, ask):
     assert [sorted(pair, key=str) for pair in zip(*won.values(), strict=True)] == [[1, None]] * 200
 
 
+def dying(house, point, once):
+    """A cluster one of whose processes dies there, once. It has nothing to do that earlier tests have left:
+    it would die at that.
+    """
+    house.end_common()
+    OutboundCall.objects.all().delete()
+    QueueMessage.objects.all().delete()
+    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(once))
+
+
 @pytest.mark.parametrize(
     ("point", "tool_ran_twice"),
     [
@@ -80,7 +90,7 @@ def test_a_tree_completes_after_its_worker_was_killed_in_a_child(
     house, ask, ended, tmp_path, point, tool_ran_twice
 ):
     once = tmp_path / "crashed"
-    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(once))
+    dying(house, point, once)
     run = ask("team keyed_effect")
 
     assert ended(run) == "completed", house.report(run)
@@ -90,7 +100,7 @@ def test_a_tree_completes_after_its_worker_was_killed_in_a_child(
 
 
 def test_a_call_that_may_be_repeated_runs_after_a_kill_before_it(house, ask, ended, tmp_path):
-    house.cluster(WORKERS="1", DEPUTY_CRASH_AT="before_slow:2", DEPUTY_CRASH_ONCE=str(tmp_path / "crashed"))
+    dying(house, "before_slow:2", tmp_path / "crashed")
     run = ask("alone keyed_effect")
 
     assert ended(run) == "completed", house.report(run)
@@ -99,7 +109,7 @@ def test_a_call_that_may_be_repeated_runs_after_a_kill_before_it(house, ask, end
 
 @pytest.mark.parametrize(("point", "effects"), [("before_slow:2", 0), ("after_slow:2", 1)])
 def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, ask, tmp_path, point, effects):
-    house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(tmp_path / "crashed"))
+    dying(house, point, tmp_path / "crashed")
     run = ask("alone effect")
 
     until(lambda: status(run) == "waiting", said=lambda: house.report(run))
