@@ -28,6 +28,7 @@ def violations(page: Any, address: str) -> list[str]:
     return [f"{address} {one}" for one in page.evaluate("window.violations")]
 
 
+@pytest.mark.slow
 def test_no_page_violates_it(open_page: Any) -> None:
     made = tenant()
     root = superuser(made)

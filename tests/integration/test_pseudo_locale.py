@@ -28,6 +28,7 @@ DATA = re.compile(
     | \b(?:allow|deny|pending|high|jsonl|en|zh-hans)\b                        # codes
     | \b(?:Deputy|MCP|CEL|API|JSON|REST|CSV|YAML|URL|PDF|Markdown|UTC)\b
     | \b(?:Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)\b\.?\ \d  # Django's own words for dates
+    | \bSelect\ record\b                              # Unfold's, which looks it up once a process
     | \b(?:OpenAI|Ollama|Anthropic|Google|English)\b
     """,
     re.VERBOSE,
