@@ -102,7 +102,7 @@ def figures(name: str, default: int, least: int = 1) -> dict[str, int]:
     Raises BadSetting.
     """
     found = {"*": default}
-    for entry in filter(None, map(str.strip, text(name, "").split(","))):
+    for entry in _entries(name):
         pattern, _, figure = entry.rpartition("=")
         if not (figure.strip().isascii() and figure.strip().isdigit() and int(figure) >= least):
             raise BadSetting(f"{name} has an entry that makes no sense; it takes 120, ollama:*=600.")

@@ -55,10 +55,7 @@ class ChatProvider:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], settings: ModelSettings
     ) -> Reply:
         """The model's next message. Raises ProviderError; never retries by itself."""
-        try:
-            return loop.call(lambda: self.answer(messages, tools, settings), settings.timeout)
-        except TimeoutError:
-            raise failures.late(settings.timeout) from None
+        return loop.reply(lambda: self.answer(messages, tools, settings), settings.timeout)
 
     async def answer(
         self,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from runs.providers import guarded
+from runs.providers import failures, guarded
 from runs.providers.base import ProviderError
 
 if TYPE_CHECKING:
@@ -61,6 +61,14 @@ def call(make: Callable[[], Awaitable[T]], timeout: float) -> T:
     except BaseException:
         future.cancel()
         raise
+
+
+def reply(make: Callable[[], Awaitable[T]], timeout: float) -> T:
+    """The same for a model. Raises ProviderError where its time was over."""
+    try:
+        return call(make, timeout)
+    except TimeoutError:
+        raise failures.late(timeout) from None
 
 
 def cancelled() -> bool:

@@ -73,10 +73,7 @@ class NativeProvider:
     ) -> Reply:
         """The model's next message. Raises ProviderError; never retries by itself."""
         require_installed(self.kind)
-        try:
-            return loop.call(lambda: self.answer(messages, tools, settings), settings.timeout)
-        except TimeoutError:
-            raise failures.late(settings.timeout) from None
+        return loop.reply(lambda: self.answer(messages, tools, settings), settings.timeout)
 
     async def answer(
         self,

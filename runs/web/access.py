@@ -72,11 +72,7 @@ def enter(request: Any, membership: Membership) -> None:
 def time_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
     """The reader's, from their cookie; None for the installation's."""
     name = request.COOKIES.get(TIME_ZONE, "")
-    return zoneinfo.ZoneInfo(name) if name in zones() else None
-
-
-def zones() -> frozenset[str]:
-    return cron.zones()
+    return zoneinfo.ZoneInfo(name) if name in cron.zones() else None
 
 
 def schedules(request: MemberRequest) -> QuerySet[Schedule]:

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from common import cron
 from groups.models import Group, Project
 from groups.scopes import SCOPES
 from runs.actions.schedule import most
@@ -152,7 +153,7 @@ class ScheduleForm(forms.Form):
         self.fields["project"].queryset = projects  # type: ignore[attr-defined]
         inside = Group.objects.filter(active=True, members__isnull=False, project__in=projects)
         self.fields["group"].queryset = inside.distinct().order_by("name")  # type: ignore[attr-defined]
-        zones = [(name, name) for name in sorted(access.zones())]
+        zones = [(name, name) for name in sorted(cron.zones())]
         self.fields["time_zone"].choices = zones  # type: ignore[attr-defined]
         limits = most()
         for name, limit in (

@@ -25,11 +25,15 @@ def theme(request: HttpRequest) -> dict[str, str]:
 
 
 def page(
-    request: MemberRequest, template: str, context: dict[str, Any] | None = None, status: int = 200
+    request: MemberRequest,
+    template: str,
+    context: dict[str, Any] | None = None,
+    status: int = 200,
+    listed_before: tuple[list[conversations.Listed], bool] | None = None,
 ) -> HttpResponse:
-    """The page with what stands beside all of them."""
+    """The page with what stands beside all of them; `listed_before`: the list, where a view has read it."""
     context = context or {}
-    listed, more = conversations.listed(request)
+    listed, more = listed_before or conversations.listed(request)
     beside = {
         "membership": request.membership,
         "memberships": request.memberships,

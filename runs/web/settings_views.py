@@ -14,6 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from common import cron
 from groups import current
 from groups.models import Token
 from groups.scopes import SCOPES
@@ -42,7 +43,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "may_issue": may_issue(request),
         "themes": pages.THEMES,
         "zone": str(zone) if zone else "",
-        "zones": sorted(access.zones()),
+        "zones": sorted(cron.zones()),
         "here": "settings",
     }
     return pages.page(request, "web/settings.html", context, status)
@@ -103,7 +104,7 @@ def choose(request: MemberRequest) -> HttpResponse:
     theme, zone = request.POST.get("theme"), request.POST.get("time_zone")
     if theme in pages.THEMES:
         _keep(response, pages.THEME, theme)
-    if zone is not None and (zone == "" or zone in access.zones()):
+    if zone is not None and (zone == "" or zone in cron.zones()):
         _keep(response, access.TIME_ZONE, zone)
     if chosen := request.POST.get("organization"):
         current.choose(request, chosen)

@@ -33,14 +33,14 @@ def home(request: MemberRequest) -> HttpResponse:
 
 
 def _home(request: MemberRequest, form: AskForm, status: int = 200) -> HttpResponse:
-    begun = len(conversations.listed(request)[0])
+    listed = conversations.listed(request)
     context = {
         "form": form,
         "first": not conversations.has_looked(request),
-        "suggestions": suggestions.offered(request) if begun <= A_BEGINNER else [],
+        "suggestions": suggestions.offered(request) if len(listed[0]) <= A_BEGINNER else [],
         "here": "new",
     }
-    return pages.page(request, "web/home.html", context, status)
+    return pages.page(request, "web/home.html", context, status, listed)
 
 
 @require_POST
@@ -96,7 +96,8 @@ def _conversation(request: MemberRequest, run: Run, form: AskForm, status: int =
 
 def _shown(request: MemberRequest) -> int:
     text = request.GET.get("turns", "")
-    return min(int(text), MOST_TURNS) if text.isascii() and text.isdigit() and 0 < len(text) < 6 else 20
+    asked = text.isascii() and text.isdigit() and 0 < len(text) < 6
+    return min(int(text), MOST_TURNS) if asked else conversations.TURNS
 
 
 @require_POST
