@@ -79,7 +79,7 @@ def test_deaths_are_told_in_order_until_they_are_dealt_with(page):
 
 
 def test_a_process_of_another_session_that_has_got_the_number_is_not_ours():
-    # Two sessions of their own: the number of this process's session may be 0, where its leader is outside the container.
+    # Each in a session of its own: this process's is 0 where its leader is outside the container.
     ours, stranger = (
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
         for _ in range(2)
