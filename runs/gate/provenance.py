@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.canonical import canonical
-from memory.models import Memory, MemoryType
+from memory.models import Memory, MemoryRevision, MemoryType
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
@@ -157,15 +157,24 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     """
     replies = RunEvent.objects.filter(
         run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
-    )
+    ).order_by("-seq")
     shown = {
-        one["id"]: seq
-        for seq, listed in replies.order_by("-seq").values_list("seq", "payload__memories")
+        one["id"]: (seq, at)
+        for seq, at, listed in replies.values_list("seq", "created_at", "payload__memories")
         for one in listed
     }
-    for memory in Memory.objects.filter(pk__in=shown) if shown else ():
+    found = {memory.pk: memory for memory in Memory.objects.filter(pk__in=shown)} if shown else {}
+    edited = MemoryRevision.objects.filter(memory__in=found, before__has_key="content") if found else ()
+    before = [(one.memory_id, one.before["content"], one.created_at) for one in edited]
+    for pk, (seq, at) in shown.items():
+        memory = found.get(pk)
+        if memory is None:  # deleted since: what it said nobody knows, but that it was read
+            yield seq, pk, "", "outside"
+            continue
         curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None
-        yield shown[memory.pk], memory.pk, memory.content, "organization" if curated else "outside"
+        trust: Trust = "organization" if curated else "outside"
+        said = [words for of, words, edited_at in before if of == pk and edited_at > at]
+        yield from ((seq, pk, words, trust) for words in (memory.content, *said))
 
 
 def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int, str]]]]:
