@@ -49,7 +49,7 @@ def of_approval(approval: Approval, allow_self_approval: bool) -> Demand:
 
 
 def counted(approval_id: str, arguments_digest: str, demand: Demand, about: About) -> Counted:
-    """How many approvals of exactly these arguments count. Two queries or three, and each decider's rights."""
+    """How many approvals of exactly these arguments count. Two or three queries, and each one's rights."""
     decisions = ApprovalDecision.objects.filter(
         approval_id=approval_id, arguments_digest=arguments_digest, approved=True
     ).select_related("user")
@@ -76,8 +76,8 @@ def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Ac
 
 
 def _taker(decision: ApprovalDecision, membership: Membership | None, revoked: bool) -> Actor:
-    """A decision of before doors were recorded is nobody's at Deputy's pages. What a token has decided that was
-    taken back reaches nowhere any more; one that has merely expired could decide when it did.
+    """A decision of before doors were recorded is nobody's at Deputy's pages. That of a token which was taken
+    back reaches nowhere any more; one that has merely expired could decide when it did.
     """
     user: Any = decision.user
     active = membership if user.is_active else None

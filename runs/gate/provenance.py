@@ -83,7 +83,7 @@ class Gathered:
             self.material.read_outside
             or before
             or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
-            or next(earlier_turns(self.run_id), None)
+            or any(next(earlier_turns(run_id), None) for run_id in made_from(self.run_id))
         )
 
     def _begin(self) -> None:
@@ -93,7 +93,8 @@ class Gathered:
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         if self.personal:
-            for run_id, goal, trust, said in earlier_turns(self.run_id):
+            turns = (turn for of in made_from(self.run_id) for turn in earlier_turns(of))
+            for run_id, goal, trust, said in turns:
                 self.material.recall(f"{run_id}:2", goal, trust)
                 for seq, text in said:
                     self.material.recall(f"{run_id}:{seq}", text, "outside")
@@ -135,11 +136,27 @@ class Gathered:
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
-    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs."""
+    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs.
+
+    A group's run that was made again is a root of its own; what it was asked for are an agent's words.
+    """
+    if Run.objects.filter(pk=root_id, kind=RunKind.GROUP).exists():
+        return []
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
     found = said.order_by("seq").values_list("seq", "payload")
     own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
     return [(seq, payload["content"]) for seq, payload in own]
+
+
+def made_from(run_id: str) -> list[str]:
+    """The run, and those that it was made again of: what their agents had read, it goes on with."""
+    found = [run_id]
+    while True:
+        created = RunEvent.objects.filter(run_id=found[-1], seq=1).values_list("payload", flat=True).first()
+        origin = ((created or {}).get("forked_from") or {}).get("run")
+        if origin is None:
+            return found
+        found.append(origin)
 
 
 def goal_is_outside(run_id: str) -> bool:
