@@ -355,6 +355,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_BYTES  # Django's own, of a form without its 
 STREAMS = env.whole_number("STREAMS", 50)  # live streams and long polls of one token in one web process
 CALLS_IN_REPLY = env.whole_number("CALLS_IN_REPLY", 32)  # of a model; the rest is refused
 OPEN_APPROVALS = env.whole_number("OPEN_APPROVALS", 20)  # of one run
+OPEN_APPROVALS_PERSON = env.whole_number("OPEN_APPROVALS_PERSON", 200)  # of one person's runs
 OPEN_APPROVALS_ALL = env.whole_number("OPEN_APPROVALS_ALL", 1000)  # of one organization
 SIGN_IN_SECONDS = env.whole_number("SIGN_IN_SECONDS", 300)  # in which are allowed, of attempts to sign in:
 SIGN_INS = env.whole_number("SIGN_INS", 10)  # to one account from one address
