@@ -102,6 +102,7 @@ WHERE id = ANY(ARRAY(SELECT id FROM runs_outboundcall
                      FOR UPDATE SKIP LOCKED))
 RETURNING id, organization_id, run_id, root_id, kind, call_id, target, rank, threaded, request, receipt,
     seconds, EXTRACT(epoch FROM expires_at - clock_timestamp())::float8,
+    EXISTS (SELECT FROM runs_outboundtarget t WHERE t.target = c.target),
     (SELECT ARRAY[k.sealed_key, k.base_url] FROM runs_modelkey k
      WHERE c.kind = 'model' AND k.organization_id = c.organization_id
        AND k.provider = split_part(replace(c.target, c.organization_id || '/', ''), ':', 1))
@@ -161,7 +162,8 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A call this carrier holds. `left` are the seconds until its run's time is over, None for no end;
-    `set_here` is what its organization has set for the model's provider, its key still sealed.
+    `troubled`: failures or a pause of its target are on record; `set_here` is what its organization has set
+    for the model's provider, its key still sealed.
     """
 
     id: int
@@ -177,6 +179,7 @@ class Taken:
     receipt: str
     seconds: float
     left: float | None
+    troubled: bool = False
     set_here: list[str] | None = None
 
     @property

@@ -429,3 +429,12 @@ def test_a_model_that_works_again_has_its_failures_forgotten():
     hear(HUNG, HUNG, FINE)
 
     assert not OutboundTarget.objects.filter(failures__gt=0).exists()
+
+
+def test_a_carrier_that_has_seen_no_failure_closes_the_circuit_that_another_opened():
+    hear(*[HUNG] * 5)
+    OutboundTarget.objects.update(paused_until=timezone.now() - HOUR)
+    OutboundCall.objects.all().delete()
+    hear(FINE)  # a carrier of its own
+
+    assert not OutboundTarget.objects.exists()
