@@ -432,9 +432,23 @@ def test_a_model_that_works_again_has_its_failures_forgotten():
 
 
 def test_a_carrier_that_has_seen_no_failure_closes_the_circuit_that_another_opened():
-    hear(*[HUNG] * 5)
-    OutboundTarget.objects.update(paused_until=timezone.now() - HOUR)
-    OutboundCall.objects.all().delete()
-    hear(FINE)  # a carrier of its own
+    waiting(OrganizationFactory(), "m:1", count=2)
+
+    async def go():
+        one, two = Circuits(Table("one")), Circuits(Table("two"))
+        ((first, *_), _) = await one.table.take(1, 1, 0)
+        for circuits, answer in ((two, FINE), *[(one, HUNG)] * 5):
+            circuits.heard(first, answer)
+            await circuits.note()
+        own = await one.table.connection()
+        await own.execute("UPDATE runs_outboundtarget SET paused_until = now() - interval '1 hour'")
+        await one.table.answer([(first.id, packing.text(HUNG))], "nobody's")
+        ((probe,), _) = await two.table.take(1, 1, 0)
+        two.heard(probe, FINE)
+        await two.note()
+        for circuits in (one, two):
+            await circuits.table.close()
+
+    asyncio.run(go())
 
     assert not OutboundTarget.objects.exists()
