@@ -79,11 +79,11 @@ class SlowModels(ModelServer):
         self.asked = Counter()
 
     def answer(self, request):
-        messages = request.body["messages"]
+        messages = (request.body or {"messages": []})["messages"]  # nothing, where who asked has just died
         said = [str(message["content"]) for message in messages if message["role"] == "user"]
-        _, play, number = next(goal for goal in said if goal.startswith("think ")).split()
-        if request.body["model"] == "hanging" and not self.mended:
-            return slowly(says("Never said."), HANG)
+        _, play, number = next((goal for goal in said if goal.startswith("think ")), "think brief 0").split()
+        if request.body and request.body["model"] == "hanging":
+            return slowly(says("At last."), 0.5 if self.mended else HANG)
         answered = sum(message["role"] == "tool" for message in messages)
         question = play, number, answered, len(said)
         self.asked[question] += 1
