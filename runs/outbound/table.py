@@ -50,6 +50,7 @@ of_target AS (SELECT target, sum(calls) AS calls FROM flying GROUP BY 1),
 of_host AS (SELECT host, sum(calls) AS calls FROM flying GROUP BY 1),
 waiting AS (
     SELECT first.*, COALESCE(o.calls, 0) AS organization_calls,
+        LEAST(%(organization)s, g.calls_limit) AS organization_most,
         row_number() OVER (PARTITION BY first.organization_id, first.rank ORDER BY first.id)
             * CASE WHEN first.rank > 0 AND first.urgent THEN %(aged_turn)s ELSE 1 END
             + COALESCE(o.calls, 0) AS turn
@@ -63,6 +64,7 @@ waiting AS (
         ORDER BY c.id LIMIT %(room)s
     ) first ON true
     LEFT JOIN of_organization o ON o.organization_id = first.organization_id
+    LEFT JOIN groups_organization g ON g.id = first.organization_id
     WHERE NOT EXISTS (SELECT FROM runs_outboundtarget t
                       WHERE t.target = lanes.target AND t.paused_until > now())
 ),
@@ -85,7 +87,7 @@ within_host AS (
 within_organization AS (
     SELECT * FROM (
         SELECT w.*, row_number() OVER (PARTITION BY w.organization_id ORDER BY w.urgent DESC, w.turn, w.id)
-                + w.organization_calls <= %(organization)s AS organization_fits
+                + w.organization_calls <= w.organization_most AS organization_fits
         FROM within_host w
     ) organized WHERE organization_fits
 ),

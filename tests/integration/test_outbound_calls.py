@@ -361,6 +361,24 @@ def test_limits_of_a_model_a_host_and_an_organization_hold(settings):
     assert held.filter(host="h").count() <= 3
 
 
+def test_an_organization_has_a_lower_limit_of_its_own_and_none_beyond_the_deployments(settings):
+    settings.ORGANIZATION_CALLS = 4
+    lower, higher = OrganizationFactory(calls_limit=2), OrganizationFactory(calls_limit=9)
+    for organization in (lower, higher):
+        waiting(organization, f"m:{organization.pk}", count=9)
+
+    taken()
+    held = OutboundCall.objects.exclude(holder="")
+    assert held.filter(organization=lower).count() == 2
+    assert held.filter(organization=higher).count() == 4
+
+
+def test_one_organization_leaves_room_for_others_at_a_model_and_in_a_carrier(settings):
+    (at_a_model,) = settings.MODEL_CALLS.values()
+
+    assert min(at_a_model, settings.CARRIER_CALLS) > settings.ORGANIZATION_CALLS
+
+
 def test_threads_are_not_taken_beyond_those_there_are():
     organization = OrganizationFactory()
     waiting(organization, "tool", count=5, kind="tool", threaded=True)
