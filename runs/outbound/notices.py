@@ -16,9 +16,9 @@ from django.contrib.auth import get_user_model
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models.functions import Now
-from django.urls import reverse
 
 from common.db import execute, let_go, row, rows
+from common.links import link
 from runs.gate import deciders
 from runs.models import Approval, ApprovalNotice
 from runs.models.choices import ApprovalStatus
@@ -213,8 +213,3 @@ def about(approval: Approval) -> str:
         link("web:approval", approval.pk),
     ]
     return "\n".join(line for line in lines if line)
-
-
-def link(name: str, *arguments: str) -> str:
-    """The address of one of Deputy's pages, by its name."""
-    return f"{settings.PUBLIC_URL}{reverse(name, args=arguments)}"
