@@ -11,11 +11,10 @@ from common import notifications
 from common.db import execute, own_connection
 from groups.models import Membership
 from runs.execution import executor
-from runs.execution.outside_agents import complete
 from runs.log.verify import verify
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.acting import approve, message
+from tests.acting import approve, complete, message
 from tests.auditor import audit, unrest
 from tests.factories import permit
 from tests.upgrades import FOLDER, LETTER
