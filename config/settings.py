@@ -328,10 +328,10 @@ HANDOFF_SECONDS = env.whole_number("HANDOFF_SECONDS", 30)  # after which a worke
 NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
 APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide
 MODEL_SECONDS = env.figures("MODEL_SECONDS", 120)  # of one call, by the model's name or a pattern
-MODEL_CALLS = env.figures("MODEL_CALLS", 1000)  # of one model under way at once, likewise
+MODEL_CALLS = env.figures("MODEL_CALLS", 2000)  # of one model under way at once, likewise
 TOOL_CALLS = env.figures("TOOL_CALLS", 16)  # of one tool that leaves the database, likewise
 HOST_CALLS = env.figures("HOST_CALLS", 2000)  # to one host, by its name as URLs have it
-ORGANIZATION_CALLS = env.whole_number("ORGANIZATION_CALLS", 1000)  # of one organization
+ORGANIZATION_CALLS = env.whole_number("ORGANIZATION_CALLS", 1000)  # of one organization: leaves room
 CARRIERS = env.whole_number("CARRIERS", 1, least=0, most=16)  # processes beside each cluster's workers
 CARRIER_CALLS = env.whole_number("CARRIER_CALLS", 2000)  # that one carrier awaits at once
 CARRIER_THREADS = env.whole_number(

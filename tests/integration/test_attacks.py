@@ -178,6 +178,7 @@ def test_however_many_approvals_are_asked_for_a_person_gets_one_message(ask, wor
 
 @pytest.fixture
 def no_slots():
+    slots._open.clear()
     yield
     slots._open.clear()
 
