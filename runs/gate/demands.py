@@ -9,7 +9,7 @@ from typing import Any
 
 from groups.actors import Actor, Via
 from groups.models import Membership
-from policy.authority import About, Demand, NotAllowed, may_decide
+from policy.authority import About, Demand, NotAllowed, may_decide, seats
 from policy.terms import Decision
 from runs.models import Approval, ApprovalDecision
 
@@ -52,8 +52,33 @@ def counted(approval_id: str, arguments_digest: str, demand: Demand, about: Abou
         approval_id=approval_id, arguments_digest=arguments_digest, approved=True
     ).select_related("user")
     actors = taken_by(list(decisions.order_by("id")), about.organization_id)
-    void = [f"{actor}: {why}" for actor in actors if (why := refusal(actor, demand, about))]
-    return Counted(len(actors) - len(void), demand.deciders_needed, tuple(void))
+    void, places = [], []
+    for actor in actors:
+        try:
+            places.append(seats(actor, demand, about))
+        except NotAllowed as refused:
+            void.append(f"{actor}: {refused.message}")
+    count = seated(places)
+    if count < len(places):
+        void.append("two of them decided in the place of the same person")
+    return Counted(count, demand.deciders_needed, tuple(void))
+
+
+def seated(places: list[list[str]]) -> int:
+    """How many can sit, one in each place: so that nobody counts for themself and again by a stand-in."""
+    taken: dict[str, int] = {}
+
+    def sit(number: int, tried: set[str]) -> bool:
+        for place in places[number]:
+            if place in tried:
+                continue
+            tried.add(place)
+            if place not in taken or sit(taken[place], tried):
+                taken[place] = number
+                return True
+        return False
+
+    return sum(sit(number, set()) for number in range(len(places)))
 
 
 def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Actor]:

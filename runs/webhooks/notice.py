@@ -11,7 +11,7 @@ from groups.member_permissions import holding
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from runs.models import WebhookEndpoint
-from runs.outbound.notices import link
+from runs.notices.message import link
 
 logger = logging.getLogger(__name__)
 
