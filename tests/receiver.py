@@ -4,6 +4,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from aiosmtpd.controller import Controller
+
 
 class Receiver:
     """Keeps each request in `got`: (path, headers, body). Answers what `answers(number)` says, else 200."""
@@ -19,7 +21,8 @@ class Receiver:
                 if status is None:  # refuses by hanging up
                     self.connection.close()
                     return
-                outer.got.append((self.path, dict(self.headers), body, status))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                outer.got.append((self.path, headers, body, status))
                 self.send_response(status)
                 self.send_header("Content-Length", "2")
                 self.end_headers()
@@ -42,3 +45,11 @@ class Receiver:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class SmtpController(Controller):
+    """aiosmtpd's, at a port that the system chooses."""
+
+    def _trigger_server(self):
+        self.port = self.server.sockets[0].getsockname()[1]
+        super()._trigger_server()

@@ -106,12 +106,12 @@ def _attend(watched: Watched) -> None:
     alarm = _alarm_of(watched, people, ways)
     if alarm != watched.alarm:
         said.append(_raise(watched, people, alarm))
-    if alarm:
-        _tell_alarm(watched)
     _log(approval, said)
     look_in = next_look(watched, alarm, len(ranks))
     kept = [watched.stage, watched.reminded, alarm, alarm, alarm]
     execute(KEEP, [*kept, look_in, approval.pk])
+    if alarm:
+        _tell_alarm(watched)
 
 
 def _tell(watched: Watched, ranks: list[list[Any]], ways: Sequence[Channel]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 
 import pytest
-from aiosmtpd.controller import Controller
 from django.db import connection
 from django.test import override_settings
 
@@ -17,7 +16,7 @@ from runs.models import Approval, ApprovalNotice, Channel, RunEvent
 from tests.acceptance.house import MODEL, until
 from tests.acting import start
 from tests.factories import MembershipFactory
-from tests.receiver import Receiver
+from tests.receiver import Receiver, SmtpController
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +43,7 @@ class Mail:
                 mail.got.append(envelope.content.decode())
                 return "250 OK"
 
-        self.controller = Controller(Handler(), hostname="127.0.0.1", port=0)
+        self.controller = SmtpController(Handler(), hostname="127.0.0.1", port=0)
         self.controller.start()
 
     @property
@@ -121,7 +120,7 @@ def latency(approval, alarms) -> float:
 
 def test_every_approval_is_heard_of_or_raises_an_alarm(house, world, deciders, mail, chat, chance):
     cluster = house.cluster(
-        DEPUTY_SMTP=mail.address, NOTIFY_ALLOW=chat.place, NOTIFY_SECONDS="5", OPEN_APPROVALS_ALL="1000"
+        DEPUTY_SMTP=mail.address, NOTIFY_ALLOW=chat.place, NOTIFY_SECONDS="5", OPEN_APPROVALS_PERSON="1000"
     )
     fire = Fire(cluster, chance)
     fire.start()
