@@ -23,6 +23,7 @@ ROOMS = (
     ("actions",),
     ("execution",),
     ("workers",),
+    ("deciding",),
     ("api", "terminal"),
     ("admin", "mcp", "demo"),
     ("web",),
