@@ -29,6 +29,13 @@ class Organization(Created):
         validators=[MinValueValidator(1)],
         help_text="New runs are refused while so many wait for a worker; empty means the deployment's limit.",
     )
+    calls_limit = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="At most so many calls of models and tools under way at once; never more than the "
+        "deployment's.",
+    )
     retention_days = models.PositiveIntegerField(
         null=True,
         blank=True,

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from groups.actors import Actor, Via
-from groups.models import Membership
+from groups.models import Membership, Token
 from policy.authority import About, Demand, NotAllowed, may_decide
 from policy.terms import Decision
 from runs.models import Approval, ApprovalDecision
+
+REVOKED = "the token it was taken with was revoked"
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,17 @@ def of_approval(approval: Approval, allow_self_approval: bool) -> Demand:
 
 
 def counted(approval_id: str, arguments_digest: str, demand: Demand, about: About) -> Counted:
-    """How many approvals of exactly these arguments count. Two queries, and each decider's rights."""
+    """How many approvals of exactly these arguments count. Two or three queries, and each one's rights."""
     decisions = ApprovalDecision.objects.filter(
         approval_id=approval_id, arguments_digest=arguments_digest, approved=True
     ).select_related("user")
     actors = taken_by(list(decisions.order_by("id")), about.organization_id)
-    void = [f"{actor}: {why}" for actor in actors if (why := refusal(actor, demand, about))]
+    void = [f"{actor}: {why}" for actor in actors if (why := _void(actor, demand, about))]
     return Counted(len(actors) - len(void), demand.deciders_needed, tuple(void))
+
+
+def _void(actor: Actor, demand: Demand, about: About) -> str:
+    return REVOKED if actor.scopes is not None else refusal(actor, demand, about)
 
 
 def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Actor]:
@@ -61,15 +67,23 @@ def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Ac
     users = [decision.user_id for decision in decisions]
     mine = Membership.objects.filter(organization_id=organization_id, user__in=users, active=True)
     members = {membership.user_id: membership for membership in mine}
-    return [_taker(decision, members.get(decision.user_id)) for decision in decisions]
+    tokens = {decision.token_id for decision in decisions if decision.token_id}
+    revoked = set(Token.objects.filter(pk__in=tokens).exclude(revoked_at=None).values_list("pk", flat=True))
+    return [
+        _taker(decision, members.get(decision.user_id), decision.token_id in revoked)
+        for decision in decisions
+    ]
 
 
-def _taker(decision: ApprovalDecision, membership: Membership | None) -> Actor:
-    """A decision of before doors were recorded is nobody's at Deputy's pages."""
+def _taker(decision: ApprovalDecision, membership: Membership | None, revoked: bool) -> Actor:
+    """A decision of before doors were recorded is nobody's at Deputy's pages. That of a token which was taken
+    back reaches nowhere any more; one that has merely expired could decide when it did.
+    """
     user: Any = decision.user
     active = membership if user.is_active else None
     via = Via(decision.via or Via.TOKEN.value)
-    return Actor(user, active, via, None, decision.as_human, decision.token_id)
+    scopes: frozenset[str] | None = frozenset() if revoked else None
+    return Actor(user, active, via, scopes, decision.as_human, decision.token_id)
 
 
 def refusal(actor: Actor, demand: Demand, about: About) -> str:

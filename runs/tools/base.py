@@ -6,13 +6,13 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Protocol
 
-from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
 from policy.terms import DelegatedPermissions
+from runs.tools import checking
 from runs.tools.previews import Preview
 
 ESCALATE = "escalate_to_group"
@@ -131,7 +131,7 @@ class Tool:
     capabilities: tuple[str, ...] = ()
     provenance: str = "inside"
     suspended: str = ""
-    checker: Callable[[dict[str, Any]], Validator] = Draft202012Validator
+    checker: Callable[[dict[str, Any]], Validator] = checking.checker
 
     declared: Declaration | None = None
     preview: Preview | None = None
