@@ -16,7 +16,7 @@ from common.db import execute
 from groups.actors import Actor
 from groups.models import Token
 from policy.models import Capability, CapabilityRule
-from runs.models import Approval, ApprovalNotice, RunEvent, ToolCall
+from runs.models import Approval, ApprovalNotice, Channel, RunEvent, ToolCall
 from runs.notices import delivery, watch
 from tests.admin_world import PASSWORD, client_of, superuser, tenant
 from tests.factories import MembershipFactory
