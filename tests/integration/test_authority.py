@@ -10,6 +10,7 @@ import pkgutil
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +26,7 @@ import memory.own
 import runs.actions
 import runs.context.agent_view
 from groups.actors import CONFIRMED_AT, Actor, Via
-from groups.models import Group, Role, Token
+from groups.models import Absence, Group, Membership, Role, Token
 from groups.scopes import SCOPES
 from memory.models import Memory
 from memory.scope import Scope
@@ -39,6 +40,7 @@ from runs.mcp.session import McpSession
 from runs.models import (
     Approval,
     ApprovalDecision,
+    Channel,
     Conversation,
     ModelKey,
     Rating,
@@ -148,6 +150,16 @@ def everybody(made):
         at_the_pages("arranger", person(made, "arne", *ARRANGER)),
         at_the_pages("arranger of one project", permit(some, *ARRANGER)),
     ]
+    made.own_channel = Channel(organization=made.organization, user=owner, kind="chat")
+    made.own_channel.keep_address("ntfy://127.0.0.1:9/topic", "ntfy")  # which nobody has allowed
+    made.own_channel.save()
+    made.absence = Absence.objects.create(
+        organization=made.organization,
+        membership=Membership.objects.get(user=owner),
+        stand_in=Membership.objects.get(user=decider),
+        starts_at=Now(),
+        ends_at=Now() + timedelta(days=1),
+    )
     return {who.name: who for who in found}
 
 
@@ -195,7 +207,7 @@ def job_signal(who, made):
 
 def page(decision, **fields):
     def door(who, made):
-        data = {"decision": decision, "digest": made.approval.arguments_digest, **fields}
+        data = {"decision": decision, "arguments_digest": made.approval.arguments_digest, **fields}
         return who.client and who.client.post(url("runs_approval_change", made.approval.pk), data)
 
     return door
@@ -735,10 +747,43 @@ def token_revoked(made):
     return Token.objects.get(pk=made.token.pk).revoked_at is not None
 
 
+PEOPLE = {"owner", "decider", "decider, long ago", "clerk", "operator", "arranger", "arranger of one project",
+          "of another project"}  # fmt: skip
+
+
+def own_channel(made):
+    return Channel.objects.filter(organization=made.organization, kind="chat", shown="ntfy://…").exists()
+
+
+def channel_off(made):
+    return not Channel.objects.get(pk=made.own_channel.pk).enabled
+
+
+def channel_gone(made):
+    return not Channel.objects.filter(pk=made.own_channel.pk).exists()
+
+
+def channel_tried(made):
+    return Channel.objects.get(pk=made.own_channel.pk).failing_since is not None
+
+
+def away(made):
+    there = Membership.objects.get(user__username="ada")
+    return {"first": "2999-01-01", "last": "2999-01-02", "stand_in": there.pk}
+
+
+def is_away(made):
+    return Absence.objects.filter(ends_at__year=2999).exists()
+
+
+def is_back(made):
+    return not Absence.objects.filter(pk=made.absence.pk).exists()
+
+
 OWN_PAGES = {  # of people: each form, and what it does
     "ask", "send", "answer", "stop", "again", "go_on", "rate", "rename", "approval", "correct", "forget",
     "forget_all", "new_group", "issue", "revoke", "new_schedule", "edit_schedule", "pause", "resume",
-    "delete_schedule",
+    "delete_schedule", "add_channel", "change_channel", "try_channel", "remove_channel", "be_away", "be_back",
 }  # fmt: skip
 WITH_A_PAGE = ("approval", "new_group", "new_schedule", "edit_schedule")  # the form stands where it goes to
 OF_THE_BROWSER = {"choose", "sign_in", "sign_out", "confirm"}  # where one is, and that it is one
@@ -881,6 +926,20 @@ ROWS = {
         own("issue", {"name": "made at one's page", "scopes": ["runs:read"], "days": "9"}), {}, issued,
         {"arranger", "arranger of one project"},
     ),
+    "be told by another channel": (
+        own("add_channel", {"kind": "chat", "address": "ntfy://deputy-topic"}), {}, own_channel, PEOPLE
+    ),
+    "switch one's own channel off": (
+        own("change_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_off, {"owner"}
+    ),
+    "remove one's own channel": (
+        own("remove_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_gone, {"owner"}
+    ),
+    "try one's own channel": (
+        own("try_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_tried, {"owner"}
+    ),
+    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider", "decider, long ago"}),
+    "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
     "revoke a token at one's own page": (
         own("revoke", {}, lambda made: [made.token.pk]), {}, token_revoked, {"owner"}
     ),
@@ -1012,6 +1071,10 @@ def actions():
 DRIVING = ("request_call", "came_before", "complete", "fail")
 KNOWN_ACTIONS = {
     "runs.actions.cancel.cancel",
+    *(f"runs.actions.channels.{name}" for name in (
+        "add_own", "change_own", "remove_own", "own", "with_email", "try_channel", "be_away", "be_back",
+        "stand_ins",
+    )),
     "runs.actions.decide.approve",
     "runs.actions.decide.reject",
     "runs.actions.decide.check_entitled",
@@ -1083,7 +1146,9 @@ def test_every_address_that_changes_something_has_a_row():
 
 DECIDE_IN_LISTS = {"approve_selected", "reject_selected", "revoke"}
 CURATE_IN_LISTS = {"approve", "promote", "merge", "retract", "restore"}
-ARRANGE_IN_LISTS = {"accept_selected", "refresh", "ping", "redeliver", "rotate"}  # test_admin_mcp, _webhooks
+ARRANGE_IN_LISTS = {  # test_admin_mcp, _webhooks, test_heard
+    *("accept_selected", "refresh", "ping", "redeliver", "rotate", "send_test"),
+}
 
 
 def test_every_list_action_of_the_admin_is_known():
