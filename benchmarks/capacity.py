@@ -6,8 +6,8 @@ All on one PostgreSQL and one model server, in turns. Deputy's runs are started 
 process of the benchmark, as the peers' are; web process, workers and carriers are those of `make run` with
 its defaults. Told for each: wall time, model calls a second, processor time of a call (without PostgreSQL's
 and the model server's; of Deputy's also the carriers' share and that of its other processes), memory of a
-call in flight beyond the idle processes', the most calls in flight, and how long after a reply's last byte the
-next request of the same run came. The last line is JSON.
+call in flight beyond the idle processes', the most calls in flight, and how long after a reply's last byte
+the next request of the same run came. The last line is JSON.
 """
 
 import argparse
