@@ -56,9 +56,9 @@ class Held:
 
 NOTHING = Held()
 APPROVED = """
-SELECT a.id, a.tool_call_id, place.allow_self_approval, r.organization_id, r.project_id, r.user_id
+SELECT a.id, a.tool_call_id, project.allow_self_approval, r.organization_id, r.project_id, r.user_id
 FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
-JOIN runs_run r ON r.id = c.run_id JOIN groups_project place ON place.id = r.project_id
+JOIN runs_run r ON r.id = c.run_id JOIN groups_project project ON project.id = r.project_id
 WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
   AND a.status = 'approved' AND {}
 ORDER BY a.id DESC LIMIT 1
@@ -105,8 +105,8 @@ def _found(sql: str, run_id: str, call_id: str, tool: str, arguments: dict[str, 
     found = row(sql, [run_id, call_id, digest])
     if found is None:
         return NOTHING
-    approval_id, row_id, allow_self_approval, *place = found
-    return Held(approval_id, row_id, digest, About(*place), allow_self_approval)
+    approval_id, row_id, allow_self_approval, *about = found
+    return Held(approval_id, row_id, digest, About(*about), allow_self_approval)
 
 
 @dataclass
@@ -144,7 +144,7 @@ def too_many(log: RunLog) -> str:
             "until some are decided, and ask for fewer at once."
         )
     if theirs >= most_theirs:
-        return f"{theirs} calls of this person's runs wait for a decision already; not more than {most_theirs} may."
+        return f"{theirs} calls of this person's runs wait for a decision; at most {most_theirs} may."
     if everywhere >= most:
         return f"{everywhere} calls of the organization wait for a decision; at most {most} may. Try later."
     return ""
