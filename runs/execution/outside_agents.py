@@ -29,7 +29,7 @@ REQUESTED_BEFORE = "SELECT request_digest FROM runs_toolcall WHERE run_id = %s A
 
 
 class OutsideRefused(Exception):
-    """The outside agent cannot do this, and nothing has changed, but for a budget: that ends the run.
+    """The outside agent cannot do this. Nothing has changed, except that a used-up budget ends the run.
 
     `code`: NOT_EXTERNAL, RUN_ENDED, BAD_CALL_ID, BAD_NAME, CALL_DIFFERS, CALLS_OPEN, TOO_LONG, BAD_CODE,
     EMPTY, BUDGET_STEPS, BUDGET_TOKENS, BUDGET_SECONDS.

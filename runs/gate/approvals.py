@@ -113,7 +113,7 @@ def _found(sql: str, run_id: str, call_id: str, tool: str, arguments: dict[str, 
 class Begun:
     """What let a call begin: the approval that was spent on it, or its use of a standing one.
 
-    It has to let it pass still when the call is run later, or once more: decisions may be void by then.
+    It is asked about again when the call runs later or once more, because decisions may have become void.
     """
 
     organization_id: str
@@ -256,7 +256,7 @@ def rejected_before(state: State, call: Call, arguments: dict[str, Any]) -> dict
 
 
 def reject_again(claimed: "ClaimedRun", call: Call, stopped: Stopped, error: dict[str, Any]) -> None:
-    """What was rejected in this run is not asked about a second time: the call is told the rejection."""
+    """A call that was rejected in this run is not asked about again: it gets the same rejection."""
     assert claimed.log is not None  # noqa: S101
     requested = CallStatus.REQUESTED
     tool_calls.open_call(claimed.log, call, stopped.arguments, stopped.idempotency_key, requested)
@@ -295,7 +295,7 @@ REFUSALS = {
 
 
 def record_decision(claimed: "ClaimedRun", call: Call) -> None:
-    """A decision has come: an approved call stands before the gate again, the others end in words."""
+    """A decision has come: an approved call goes through the gate again, any other ends with an error."""
     log = claimed.log
     assert log is not None  # noqa: S101
     if call.outcome == WaitOutcome.APPROVED:
