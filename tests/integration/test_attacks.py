@@ -16,8 +16,8 @@ from common.db import execute
 from groups.actors import Actor
 from groups.models import Token
 from policy.models import Capability, CapabilityRule
-from runs.models import Approval, ApprovalNotice, RunEvent, ToolCall
-from runs.outbound import notices
+from runs.models import Approval, ApprovalNotice, Channel, RunEvent, ToolCall
+from runs.notices import delivery, watch
 from tests.admin_world import PASSWORD, client_of, superuser, tenant
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api, problem
@@ -90,7 +90,7 @@ def test_a_run_may_wait_for_20_decisions_and_is_told_so(ask, world):
     assert Approval.objects.filter(run=run, status="pending").count() == 20
     refused = ToolCall.objects.filter(run=run, status="failed")
     assert {one.error["code"] for one in refused} == {"TOO_MANY_APPROVALS"} and len(refused) == 10
-    assert "not more than 20 may" in refused[0].error["message"]
+    assert "at most 20 may" in refused[0].error["message"]
     others_go_on()
 
 
@@ -146,7 +146,7 @@ def queued(monkeypatch):
 
     def enqueue_task(name, *args, delay=0, turn=None):
         if name == "deliver" and not delay:  # what is for now is done now
-            notices.deliver(*args)
+            delivery.deliver(*args)
         else:
             found.append((name, args))
 
@@ -163,12 +163,12 @@ def test_however_many_approvals_are_asked_for_a_person_gets_one_message(ask, wor
     run = ask(in_order(call(*[("send_email", {**MAIL, "subject": str(n)}) for n in range(300)]), say("ok")))
     queued.clear()
     for approval in Approval.objects.filter(run=run).order_by("id"):
-        notices.announce(approval.pk)
+        watch.attend(approval.pk)
 
     assert len(mail.outbox) == 1
     assert [name for name, _ in queued] == ["deliver"]  # one for all that came meanwhile
     execute("UPDATE runs_approvalnotice SET sent_at = sent_at - interval '1 hour'")
-    notices.deliver(run.organization_id, zoe.pk)
+    delivery.deliver(Channel.objects.get(user=zoe).pk)
     assert len(mail.outbox) == 2 and "299 calls" in mail.outbox[1].subject
     assert not ApprovalNotice.objects.filter(sent_at=None).exists()
 
