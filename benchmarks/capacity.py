@@ -26,8 +26,9 @@ from typing import Any
 
 from benchmarks import harness, peers
 from benchmarks.capacity_peer import memory_kb
-from benchmarks.start import HIDDEN, free_port, reached
+from benchmarks.start import HIDDEN, reached
 from launch.home import PROJECT
+from tests.ports import free_port
 
 CALLS = {"single": 1, "escalation": 3}  # of the model, a run
 PATIENCE = 1800  # seconds

@@ -346,7 +346,7 @@ BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a 
 ASKED_AGAIN_SECONDS = env.whole_number(
     "ASKED_AGAIN_SECONDS", 600
 )  # the same words of a client: the same call
-CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
+CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # after a sign-in it counts as the person
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person

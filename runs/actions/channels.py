@@ -14,8 +14,8 @@ from groups.models import Absence, Membership
 from groups.models.organizations import MembershipKind
 from policy.authority import About, Verb, may, may_act_as_person
 from runs.models import Channel, ChannelKind, Topic
-from runs.notices import delivery, message, senders
-from runs.notices.senders import BadAddress, NotSent
+from runs.notices import delivery, kinds, message
+from runs.notices.senders import BadAddress, NotSent, Sender
 
 MOST = 10  # channels of one person in an organization
 TRIES, PER_SECONDS = 5, 60
@@ -112,10 +112,10 @@ def keep_address(channel: Channel, address: str) -> None:
     channel.keep_address(address, shown)
 
 
-def _checked(kind: str, address: str) -> tuple[senders.Sender, str]:
-    sender = senders.found(kind)
+def _checked(kind: str, address: str) -> tuple[Sender, str]:
+    sender = kinds.found(kind)
     if sender is None:
-        there = ", ".join(sorted(senders.all_of_them()))
+        there = ", ".join(sorted(kinds.all_of_them()))
         raise ChannelRefused(f"There is no such kind of channel; there are: {there}.")
     try:
         return sender, sender.check(address)

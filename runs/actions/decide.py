@@ -30,10 +30,10 @@ from runs.queue import put
 # takes longer to write it than the server to answer.
 FIELDS = Approval._meta.concrete_fields
 ASKED = f"""
-SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, place.allow_self_approval,
+SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, project.allow_self_approval,
     EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
             AND w.resolved_at IS NULL)
-FROM runs_approval a JOIN groups_project place ON place.id = %s
+FROM runs_approval a JOIN groups_project project ON project.id = %s
 WHERE a.id = %s FOR NO KEY UPDATE OF a
 """  # noqa: S608 - the names of our own columns
 

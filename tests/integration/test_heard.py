@@ -26,7 +26,7 @@ from runs.actions.decide import DecisionRefused
 from runs.api import slack_hook
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, ApprovalWatch, Channel, ChatAccount, RunEvent
-from runs.notices import chat, delivery, message, push, senders, slack, watch
+from runs.notices import chat, delivery, kinds, message, push, slack, watch
 from runs.notices.senders import BadAddress, Item, Message, NotSent
 from runs.observe.alarms import alarms
 from runs.queue import put
@@ -176,7 +176,7 @@ def test_a_real_mail_server_is_written_to(asked, world, settings):
     [("ntfy://{place}/topic", "/"), ("mmost://{place}/abcdefghijklmnopqrstuvwx", "/hooks/")],
 )
 def test_chats_that_the_operator_allows_get_the_message(address, where, receiver):
-    senders.found("chat").send(address.format(place=receiver.place), SAID, "chn")
+    kinds.found("chat").send(address.format(place=receiver.place), SAID, "chn")
     path, _, body, _ = receiver.got[0]
     assert path.startswith(where)
     assert b"send_email, for mia in Atlas" in body and b"https://deputy.example/x" in body

@@ -12,12 +12,7 @@ import pytest
 
 from launch import postgres
 from launch.home import PROJECT
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from tests.ports import free_port
 
 
 class Run:
