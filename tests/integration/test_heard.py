@@ -696,3 +696,37 @@ def test_a_lost_message_of_the_queue_is_made_up_for(asked, world, monkeypatch):
     ApprovalNotice.objects.update(due_at=Now() - timedelta(seconds=30))
     assert delivery.send_due() == 1
     assert found == [("deliver", (Channel.objects.get().pk,))]
+
+
+def test_a_package_brings_a_notifier_by_its_entry_point(monkeypatch, world):
+    from common.extensions import Extension
+
+    got = []
+    pager = SimpleNamespace(
+        label="Pager", check=lambda address: address[:3], send=lambda *said: got.append(said)
+    )
+    brought = [Extension("pager", "the package deputy-pager", "deputy_pager:pager")]
+    monkeypatch.setattr("common.extensions.brought", lambda kind: brought if kind == "notifiers" else [])
+    monkeypatch.setattr(Extension, "load", lambda self: pager)
+    senders.all_of_them.cache_clear()
+    try:
+        actor = at_the_pages(world.user, world.organization.pk)
+        channel = channels.add_own(actor, "pager", "number 7")
+        assert channels.try_channel(actor, channel) == ""
+    finally:
+        senders.all_of_them.cache_clear()
+    assert [(address, said.subject) for address, said in got] == [("number 7", "Deputy: a test")]
+
+
+def test_a_stand_ins_decision_says_for_whom(asked, world):
+    ada, ben = decider(world, name="ada"), decider(world, name="ben")
+    approval = asked(deciders=named(ada))
+    away(ada, ben)
+    approve(approval.pk, ben)
+    event = RunEvent.objects.get(run=approval.run_id, type="wait.completed")
+    assert event.payload["payload"]["by"] == "ben, for ada"
+
+
+def test_the_service_worker_is_at_the_root_and_for_everybody(client):
+    answer = client.get("/sw.js")
+    assert answer["Content-Type"].startswith("text/javascript") and b"showNotification" in answer.content
