@@ -27,7 +27,7 @@ AUDITED = (
 )
 SECRET = {
     *("password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"),
-    "sealed_address",
+    *("sealed_address", "preferences"),  # the latter of a person, whose agent alone is told them
 }
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),

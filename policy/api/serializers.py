@@ -65,7 +65,7 @@ class RuleInput(StrictSerializer):
         child=TextField(max_length=80),
         required=False,
         max_length=50,
-        help_text="Who may decide: run.user, project.owner, role:…, member:… Empty: all who decide approvals.",
+        help_text="Who may decide: run.user, project.owner, role:…, member:… None: all who decide.",
     )
     in_order = StrictBoolean(required=False, help_text="They are told one after the other.")
     not_known_yet = StrictBoolean(required=False, help_text="Accept a tool that Deputy does not know yet.")

@@ -15,7 +15,7 @@ from groups.models.organizations import MembershipKind
 from policy.authority import About, Verb, may, may_act_as_person
 from runs.models import Channel, ChannelKind, Topic
 from runs.notices import delivery, message, senders
-from runs.notices.senders import BadAddress, NotSent
+from runs.notices.base import BadAddress, NotSent
 
 MOST = 10  # channels of one person in an organization
 TRIES, PER_SECONDS = 5, 60

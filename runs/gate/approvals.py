@@ -145,7 +145,9 @@ def too_many(log: RunLog) -> str:
             "until some are decided, and ask for fewer at once."
         )
     if theirs >= most_theirs:
-        return f"{theirs} calls of this person's runs wait for a decision; at most {most_theirs} may."
+        return (
+            f"{theirs} calls of this person's runs wait for a decision; at most {most_theirs} may. Try later."
+        )
     if everywhere >= most:
         return f"{everywhere} calls of the organization wait for a decision; at most {most} may. Try later."
     return ""

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from common.failures import FAILURES
 from common.outbound import OutboundError, fetch
-from runs.notices.senders import BadAddress, Message, NotSent, Sender
+from runs.notices.base import BadAddress, Message, NotSent, Sender
 
 SECONDS = 10.0
 MOST = 2000

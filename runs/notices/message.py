@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.core import signing
-from django.urls import reverse
 
+from common.links import link
 from common.redact import shown
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.choices import ApprovalEffect, RunStatus
 from runs.models.notices import TO_DECIDERS
-from runs.notices.senders import Item, Message
+from runs.notices.base import Item, Message
 
 MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3
@@ -159,9 +158,4 @@ def _target(text: str) -> str:
 def prepared_link(notice: ApprovalNotice, what: str) -> str:
     """The address that opens the approval with this decision prepared, once, for the person it is sent to."""
     token = signing.dumps([notice.pk, what], salt=SALT, compress=False)
-    return f"{settings.PUBLIC_URL}{reverse('web:prepared', args=[token])}"
-
-
-def link(name: str, *arguments: str) -> str:
-    """The address of one of Deputy's pages, by its name."""
-    return f"{settings.PUBLIC_URL}{reverse(name, args=arguments)}"
+    return link("web:prepared", token)

@@ -8,7 +8,8 @@ import inspect
 import json
 import pkgutil
 import re
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib import import_module
 from typing import Any
@@ -30,8 +31,9 @@ from groups.scopes import SCOPES
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
-from policy.authority import VERBS, Verb
+from policy.authority import VERBS, NotAllowed, Verb
 from policy.models import CapabilityRule, Grant
+from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
 from runs.mcp.session import McpSession
@@ -362,9 +364,68 @@ def api_drive(who, made):
     who.post(made, f"runs/{made.asking.pk}/tool-calls/", body)
 
 
-def api_complete(who, made):
+def api_fail(who, made):
     Run.objects.filter(pk=made.asking.pk).update(driver="external")
     who.post(made, f"runs/{made.asking.pk}/fail/", {"message": "No."})
+
+
+def api_complete(who, made):
+    from_outside(made)
+    who.post(made, f"runs/{made.asking.pk}/complete/", {"output": "Done."})
+
+
+def from_outside(made):
+    """The run in the hands of an outside agent, with nothing open."""
+    ToolCall.objects.filter(run=made.asking).delete()
+    RunEvent.objects.filter(run=made.asking, seq__gt=2).delete()
+    status = {"driver": "external", "status": "running", "waiting_reason": None, "last_seq": 2}
+    Run.objects.filter(pk=made.asking.pk).update(**status)
+
+
+def by_itself(act):
+    """The action without a door: whoever calls it, it asks."""
+
+    def door(who, made):
+        from_outside(made)
+        with suppress(NotAllowed):
+            act(made.asking.pk, actor_of(who, made))
+
+    return door
+
+
+def actor_of(who, made):
+    membership = made.organization.memberships.filter(user=who.user, active=True).first()
+    if who.client:
+        return Actor(who.user, membership, Via.SESSION, None, True)
+    token = Token.objects.live(who.secret)
+    return Actor.of_token(token, membership)
+
+
+def over_mcp(act):
+    """As a client of MCP, whose address names the run."""
+
+    def door(who, made):
+        from_outside(made)
+        if not who.secret:
+            return
+        actor = replace(actor_of(who, made), via=Via.MCP)
+        token, run = Token.objects.live(who.secret), made.asking.pk
+        with suppress(offer.Refused):
+            act(McpSession(who.user, actor.membership, token, actor, made.project, run))
+
+    return door
+
+
+def call_from_outside(run, by):
+    outside_agents.request_call(run, by, "x", "list_available_groups", {})
+
+
+def mcp_call(session):
+    offer.ask(session, "list_available_groups", {}, {offer.CALL_ID_KEY: "x"})
+
+
+def mcp_complete(session):
+    offer.completed(session, {"output": "Done."})
 
 
 def rearrange(who, made):
@@ -614,6 +675,10 @@ def driven(made):
     return ToolCall.objects.filter(run=made.asking, call_id="x").exists()
 
 
+def completed(made):
+    return Run.objects.get(pk=made.asking.pk).status == "completed"
+
+
 def failed(made):
     return Run.objects.get(pk=made.asking.pk).status == "failed"
 
@@ -804,7 +869,15 @@ ROWS = {
         page_resolve, {}, resolved, {"operator", "robot at the pages"}
     ),
     "drive from outside": (api_drive, {}, driven, OWNER),
-    "end from outside": (api_complete, {}, failed, OWNER),
+    "drive by itself": (by_itself(call_from_outside), {}, driven, OWNER),
+    "drive over MCP": (over_mcp(mcp_call), {}, driven, OWNER - SESSIONS),
+    "fail from outside": (api_fail, {}, failed, OWNER),
+    "fail by itself": (by_itself(lambda run, by: outside_agents.fail(run, by, "No.")), {}, failed, OWNER),
+    "complete from outside": (api_complete, {}, completed, OWNER),
+    "complete by itself": (
+        by_itself(lambda run, by: outside_agents.complete(run, by, "Done.")), {}, completed, OWNER
+    ),
+    "complete over MCP": (over_mcp(mcp_complete), {}, completed, OWNER - SESSIONS),
     "make a standing approval over the API": (api_grant, {}, granted, MAY_GRANT),
     "make a standing approval on the page": (page_grant, {}, granted, MAY_GRANT & SESSIONS),
     "revoke a standing approval over the API": (api_revoke, {}, revoked, MAY_GRANT),
@@ -939,6 +1012,44 @@ def test_lists_badges_and_mails_name_exactly_those_whose_decision_would_count(ma
         assert mailed == {"ada"}
 
 
+# Asking the decision point, which decides nothing and changes nothing
+
+
+def authzen(who, made, address, body):
+    return who.client.post(f"/access/v1/{address}", json.dumps(body), content_type="application/json") if (
+        who.client
+    ) else Client().post(
+        f"/access/v1/{address}",
+        json.dumps(body),
+        content_type="application/json",
+        headers={"Authorization": f"Token {who.secret}"},
+    )  # fmt: skip
+
+
+MEMBERS_BY_TOKEN = {"owner's token", "owner's voice", "decider's token", "operator's token", "robot"}
+
+
+def test_of_others_only_who_may_see_rules_asks_the_decision_point_and_nothing_changes(made, everybody):
+    about = {
+        "action": {"name": "send_email", "properties": {"arguments": EDITED}},
+        "resource": {"type": "project", "id": made.project.pk},
+    }
+    counted = (RunEvent, Approval, ApprovalDecision, ToolCall, Grant, Run)
+    before = [model.objects.count() for model in counted]
+    of_themselves, of_the_owner = set(), set()
+    for who in everybody.values():
+        for found, name in ((of_themselves, who.user.get_username()), (of_the_owner, made.user.username)):
+            answer = authzen(who, made, "evaluation", {**about, "subject": {"type": "user", "id": name}})
+            if answer.status_code == 200 and "No such" not in answer.json()["context"].get("reason", ""):
+                found.add(who.name)
+        listed = authzen(who, made, "search/subject", {**about, "subject": {"type": "user"}})
+        if listed.status_code == 200:
+            assert {one["id"] for one in listed.json()["results"]} <= {who.user.get_username()}
+    assert of_themselves == MEMBERS_BY_TOKEN
+    assert of_the_owner == {"owner's token", "owner's voice"}
+    assert [model.objects.count() for model in counted] == before
+
+
 # Nothing without a row
 
 
@@ -949,7 +1060,7 @@ def actions():
     ]
     return {
         f"{module.__name__}.{name}"
-        for module in [*modules, memory.curate, memory.own, runs.context.agent_view]
+        for module in [*modules, memory.curate, memory.own, runs.context.agent_view, outside_agents]
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
@@ -957,6 +1068,7 @@ def actions():
     }
 
 
+DRIVING = ("request_call", "came_before", "complete", "fail")
 KNOWN_ACTIONS = {
     "runs.actions.cancel.cancel",
     *(f"runs.actions.channels.{name}" for name in (
@@ -973,6 +1085,7 @@ KNOWN_ACTIONS = {
     "runs.actions.models.try_model",
     "runs.actions.rate.rate",
     "runs.context.agent_view.operate",
+    *(f"runs.execution.outside_agents.{name}" for name in DRIVING),
     *(f"memory.own.{name}" for name in ("correct", "forget", "forget_all")),
     *(f"runs.actions.make.{name}" for name in ("make_group", "may_make", "may_make_roles")),
     "runs.actions.resolve.resolve",

@@ -27,7 +27,7 @@ from runs.api import slack_hook
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, ApprovalWatch, Channel, ChatAccount, RunEvent
 from runs.notices import chat, delivery, message, push, senders, slack, watch
-from runs.notices.senders import BadAddress, Item, Message, NotSent
+from runs.notices.base import BadAddress, Item, Message, NotSent
 from runs.observe.alarms import alarms
 from runs.queue import put
 from runs.workers import tasks

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('groups', '0014_calls_limit'),
+        ('groups', '0015_door_of_own_pages'),
     ]
 
     operations = [
