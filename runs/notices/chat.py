@@ -60,6 +60,7 @@ def send(address: str, message: Message, channel: str) -> None:
         plugin = _plugin(address)
     except BadAddress as error:
         raise NotSent(str(error), lasting=True) from None
+    plugin.overflow_mode = _library().OverflowMode.SPLIT  # where a service takes less than a digest may have
     with _sending(type(plugin).__name__) as outcome:
         try:
             taken = plugin.notify(body=message.text, title=message.subject)

@@ -5,6 +5,7 @@ has to be called next. The row it works from is written with the approval.
 """
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,7 @@ UNHEARD_SECONDS = 40  # after which an approval that no message about has left i
 LOOK_SECONDS = 10.0  # between two looks while there is an alarm, or may be one soon
 CALM_SECONDS = 120.0  # the same, where all is well: somebody may have lost a right meanwhile
 BATCH = 100
+TURN_SECONDS = 3.0  # that one round may take, of a process that has other duties
 ARRANGES = "policy.change_capabilityrule"  # who can do something about it: administrators
 
 TAKE = """
@@ -237,12 +239,14 @@ def administrators(approval: Approval) -> list[Any]:
 def _alarm_of(watched: Watched, people: Sequence[Any], ways: Sequence[Channel]) -> str:
     approval = watched.approval
     missing = approval.deciders_needed - _approved(approval)
-    if len(people) < max(1, missing):
+    programs = len(deciders.addressed(approval, people_only=False)) - len(people)
+    if len(people) + programs < max(1, missing):
         return Alarm.NOBODY
-    if not ways:
-        return Alarm.NO_CHANNEL
-    if watched.age >= UNHEARD_SECONDS and not row(HEARD, [approval.pk])[0]:
-        return Alarm.UNHEARD
+    if not programs:  # which are told by webhooks, or look for themselves
+        if not ways:
+            return Alarm.NO_CHANNEL
+        if watched.age >= UNHEARD_SECONDS and not row(HEARD, [approval.pk])[0]:
+            return Alarm.UNHEARD
     return Alarm.OVERDUE if watched.age >= watched.overdue_after else ""
 
 
@@ -307,7 +311,10 @@ def _log(approval: Approval, said: Sequence[dict[str, Any]]) -> None:
 def attend_due() -> int:
     """See to every approval that is due; returns how many. What goes wrong with one keeps no other."""
     count = 0
+    until = time.monotonic() + TURN_SECONDS
     for approval_id in _due():
+        if time.monotonic() > until:
+            break
         try:
             attend(approval_id)
             count += 1

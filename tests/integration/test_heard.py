@@ -499,6 +499,26 @@ def test_what_nobody_hears_of_is_an_alarm_until_somebody_does(case, alarm, asked
     assert alarms() == {}
 
 
+def test_where_a_program_may_decide_it_nobody_has_to_be_reached(asked, world):
+    decider(world, name="robot", kind="service")
+    watch.attend(asked().pk)
+    assert alarms() == {}
+
+
+def test_a_digest_that_is_too_long_for_a_service_comes_in_parts(monkeypatch):
+    got = []
+
+    def fetch(url, **options):
+        got.append(json.loads(options["content"]))
+        return SimpleNamespace(status=204, url=url, headers={}, text="")
+
+    monkeypatch.setattr(chat, "fetch", fetch)
+    items = tuple(Item(f"send_email {n}, for mia in Atlas", ("x" * 150,), "") for n in range(20))
+    chat.send("discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", Message("Many", items), "chn")
+    assert len(got) > 1 and all(len(one["content"]) <= 2000 for one in got)
+    assert all(any(f"send_email {n}," in one["content"] for one in got) for n in range(20))
+
+
 def refuse(*_):
     raise ConnectionRefusedError
 
