@@ -36,6 +36,7 @@ class Verb(StrEnum):
     CANCEL = "cancel"
     FORK = "fork"
     DECIDE = "decide"
+    AUDIT = "audit"
     RESOLVE_REVIEW = "resolve_review"
     GRANT = "grant"
     REVOKE = "revoke"
@@ -142,6 +143,13 @@ VERBS: dict[Verb, Need] = {
         ("runs.decide_approval",),
         "approvals:decide",
         refused=gettext_noop("You may not decide approvals of this project."),
+    ),
+    Verb.AUDIT: Need(
+        "Look at who decided what",
+        ("runs.view_runevent",),
+        "approvals:read",
+        own=True,
+        refused=gettext_noop("This takes the right to look at what happened in all runs."),
     ),
     Verb.RESOLVE_REVIEW: Need(
         "Say what became of an interrupted call",

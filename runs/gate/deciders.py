@@ -30,6 +30,8 @@ from runs.gate import demands
 from runs.models import Approval, ApprovalDecision
 from runs.models.choices import ApprovalEffect, ApprovalStatus
 
+# of an approval, to say who may decide it: not its arguments, nor its run's words
+NEEDED = ("effect", "deciders_needed", "deciders", "run__organization_id", "run__project_id", "run__user_id")
 (PERMISSION,) = VERBS[Verb.DECIDE].permissions
 
 
@@ -73,7 +75,8 @@ def _named(actor: Actor, pending: QuerySet[Approval]) -> list[str]:
     """Of the approvals whose rules name their deciders, those the actor may decide."""
     some = pending.exclude(deciders=[]).annotate(allowed=F("run__project__allow_self_approval"))
     there = replace(actor, interactive=actor.via == Via.SESSION)
-    return [one.pk for one in some.select_related("run") if _counts(there, one, one.allowed)]
+    small = some.select_related("run").only(*NEEDED)
+    return [one.pk for one in small if _counts(there, one, one.allowed)]
 
 
 def _counts(actor: Actor, approval: Approval, allow_self_approval: bool) -> bool:

@@ -207,7 +207,7 @@ def job_signal(who, made):
 
 def page(decision, **fields):
     def door(who, made):
-        data = {"decision": decision, "digest": made.approval.arguments_digest, **fields}
+        data = {"decision": decision, "arguments_digest": made.approval.arguments_digest, **fields}
         return who.client and who.client.post(url("runs_approval_change", made.approval.pk), data)
 
     return door

@@ -271,7 +271,7 @@ def test_a_session_that_was_not_confirmed_lately_confirms_first(waiting, world, 
     session["deputy_confirmed_at"] = 0
     session.save()
     address = reverse("admin:runs_approval_change", args=[approval.pk])
-    form = {"decision": "approve", "digest": approval.arguments_digest}
+    form = {"decision": "approve", "arguments_digest": approval.arguments_digest}
 
     assert "Confirm your password" in client.get(address).content.decode()
     client.post(address, form)

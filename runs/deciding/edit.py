@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.admin import words
+from runs.deciding import words
 
 ROWS = 12  # at most, of a text
 
