@@ -116,7 +116,7 @@ def _asset() -> Any:
 
 def _guard(module: str) -> None:
     """From here on the plugin's module sends through the guard."""
-    plugins = import_module(module)
+    plugins: Any = import_module(module)
     if not isinstance(plugins.requests, Guarded):
         plugins.requests = Guarded()
 
@@ -177,13 +177,18 @@ class Guarded:
         prepared = requests.Request(method, url, **passed).prepare()
         if outcome is None or not may_ask(outcome.plugin, str(prepared.url)):
             return self._refuse(outcome, NotSent("The host is not one of this service's.", lasting=True))
-        headers = {name: value for name, value in prepared.headers.items() if name.lower() not in FRAMING}
+        headers = {
+            name: value.decode("latin-1") if isinstance(value, bytes) else value
+            for name, value in prepared.headers.items()
+            if name.lower() not in FRAMING
+        }
+        content = prepared.body if isinstance(prepared.body, bytes | str) else None
         try:
             answer = fetch(
                 str(prepared.url),
                 method=method,
                 headers=headers,
-                content=prepared.body,
+                content=content,
                 timeout=SECONDS,
                 max_bytes=100_000,
                 max_redirects=0,

@@ -93,9 +93,9 @@ def attend(approval_id: str) -> None:
             execute(OVER, [approval_id])
             execute(LATER, [approval_id])
             return
-        *state, limit = found
-        watched = Watched(approval, *state, overdue_after=float(limit or settings.APPROVAL_ALARM_SECONDS))
-        _attend(watched)
+        stage, reminded, alarm, age, total, limit = found
+        overdue_after = float(limit or settings.APPROVAL_ALARM_SECONDS)
+        _attend(Watched(approval, stage, reminded, alarm, age, total, overdue_after))
 
 
 def _attend(watched: Watched) -> None:
@@ -200,7 +200,9 @@ def channels_of(approval: Approval, people: Sequence[Any], topic: Topic) -> list
     found = Channel.objects.filter(
         organization_id=approval.organization_id, enabled=True, topics__contains=[topic.value]
     ).select_related("user")
-    mine = [one for one in found.filter(user__in=keys) if one.kind != "email" or one.user.email]
+    mine = [
+        one for one in found.filter(user__in=keys) if one.kind != "email" or (one.user and one.user.email)
+    ]
     there = [
         one for one in found.filter(user=None) if one.project_id in (None, approval.run.project_id)
     ]  # fmt: skip
