@@ -37,7 +37,7 @@ def add_own(actor: Actor, kind: str, address: str, name: str = "", topics: Seque
         if mine.count() >= MOST:
             raise ChannelRefused(f"There are {MOST} channels already; remove one first.")
         _forget_same(mine, kind, address)
-        channel = Channel(organization_id=actor.organization_id, user=actor.user, kind=sender.kind)
+        channel = Channel(organization_id=actor.membership.organization_id, user=actor.user, kind=sender.kind)
         channel.name, channel.topics = name.strip()[:100], known_topics(topics) or Channel().topics
         channel.keep_address(address, shown)
         channel.save(force_insert=True)
