@@ -16,7 +16,7 @@ from policy.authority import NotAllowed
 from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.models import Channel, Topic
-from runs.notices.kinds import all_of_them
+from runs.notices.senders import all_of_them
 
 
 def kinds() -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.choices import ApprovalStatus
 from runs.models.notices import TO_DECIDERS
 from runs.models.queue import ErrandKind
-from runs.notices import kinds, message
-from runs.notices.senders import Message, NotSent
+from runs.notices import message, senders
+from runs.notices.base import Message, NotSent
 from runs.queue import broker, put
 
 logger = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ def deliver(channel_id: str) -> None:
 
 def send(channel: Channel, digest: Message) -> None:
     """Raises NotSent. Holds no connection to the database while the receiver takes its time."""
-    sender = kinds.found(channel.kind)
+    sender = senders.found(channel.kind)
     if sender is None:
         raise NotSent(f"There is no notifier {channel.kind!r} any more.", lasting=True)
     try:

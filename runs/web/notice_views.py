@@ -20,7 +20,7 @@ from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.api.slack_hook import code
 from runs.models import ApprovalNotice, Channel, Topic
-from runs.notices import chat, kinds, push
+from runs.notices import chat, push, senders
 from runs.notices.message import SALT
 from runs.web import pages
 from runs.web.access import MemberRequest, member
@@ -36,7 +36,7 @@ def notices(request: MemberRequest) -> HttpResponse:
     context = {
         "channels": channels.with_email(request.actor),
         "topics": [(value, _(label)) for value, label in Topic.choices],
-        "kinds": [one for kind, one in kinds.all_of_them().items() if kind not in OURS],
+        "kinds": [one for kind, one in senders.all_of_them().items() if kind not in OURS],
         "services": chat.LISTED,
         "push_key": push.public_key(),
         "absence": Absence.objects.filter(membership=request.membership)
@@ -68,7 +68,7 @@ def _done(request: MemberRequest, do: Callable[[], Any], said: str) -> HttpRespo
             return redirect(f"{reverse('web:confirm')}?next={reverse('web:notices')}")
         messages.error(request, _(refused.message))
     except ChannelRefused as refused:
-        messages.error(request, str(refused))
+        messages.error(request, _(str(refused)))
     except Channel.DoesNotExist:
         raise Http404 from None
     else:
