@@ -122,7 +122,10 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The list, with how many wait for this person, which its title says."""
         count = decidable(request).count() if self.has_view_permission(request) else 0
-        return super().changelist_view(request, {"queue_count": count, **(extra_context or {})})
+        answer: HttpResponse = super().changelist_view(
+            request, {"queue_count": count, **(extra_context or {})}
+        )
+        return answer
 
     # Its page
 

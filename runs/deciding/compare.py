@@ -217,8 +217,8 @@ def _new_targets(new: frozenset[str], targets: frozenset[str], past: _Past) -> I
     if not new:
         return
     said = ngettext(
-        "New: {names}. No approved call went there before.",
-        "{count} of {all} are new: {names}. No approved call went there before.",
+        "New, with no approved call before: {names}",
+        "{count} of {all} are new, with no approved call before: {names}",
         len(targets),
     )
     yield said.format(count=len(new), all=len(targets), names=_listed(new))

@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from groups import current
@@ -793,3 +795,26 @@ def test_a_page_that_is_not_there_leads_home(acme):
     assert answer.status_code == 404 and 'href="/"' in answer.content.decode()
     refused = client.get(reverse("web:new_group"))
     assert refused.status_code == 403 and 'href="/"' in refused.content.decode()
+
+
+def test_the_badge_of_every_page_costs_two_queries_and_reads_no_arguments(acme):
+    mail_needs_approval(acme)
+    _, mia = member(acme, "mia")
+    _, decider = member(acme, "ines", "runs.decide_approval")
+    address = reverse("web:count")
+
+    def asked():
+        with CaptureQueriesContext(connection) as queries:
+            said = decider.get(address).content.decode()
+        about = [one["sql"] for one in queries if "runs_approval" in one["sql"]]
+        assert not any(name in sql for sql in about for name in ('arguments"', "explanation", "goal"))
+        return len(queries), len(about), said
+
+    waiting_mail(acme, mia)
+    one = asked()
+    for _ in range(3):
+        waiting_mail(acme, mia)
+    four = asked()
+
+    assert one[:2] == four[:2] and one[1] == 2
+    assert 'data-count="1"' in one[2] and 'data-count="4"' in four[2]
