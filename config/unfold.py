@@ -69,6 +69,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
             ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
             ("Webhooks", "webhook", "runs_webhookendpoint_changelist", "runs.view_webhookendpoint"),
+            ("Channels", "campaign", "runs_channel_changelist", "runs.view_channel"),
             (
                 "Webhook deliveries",
                 "outbox",

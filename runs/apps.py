@@ -17,11 +17,13 @@ class RunsConfig(AppConfig):
         from policy import tools
         from runs.actions import models
         from runs.log import listeners
+        from runs.notices import own
         from runs.tools import facts, registry
         from runs.webhooks import outbox
 
         tools.register("toolbox", facts.of_organization)
         listeners.listen(outbox.listener)
+        listeners.listen(own.listener)
         registry.load()
         changes.connect()
         known.register(

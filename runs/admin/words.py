@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 
 from runs.deciding.words import FOLDED, Line, marked, readable, scalar, shown, tone, visible
 from runs.models import Run
@@ -14,6 +15,7 @@ __all__ = [
     "FOLDED",
     "Line",
     "badge",
+    "followed_up",
     "marked",
     "readable",
     "run_badge",
@@ -40,3 +42,24 @@ def run_badge(run: Run) -> SafeString:
 def tokens(usage: dict[str, Any] | None) -> int:
     """The tokens a run has used, its ended children's included."""
     return int((usage or {}).get("tokens", 0))
+
+
+FOLLOWED_UP = {
+    "reminded": gettext_lazy("Reminded: {people}"),
+    "escalated": gettext_lazy("Nobody has decided yet; told now: {people}"),
+    "alarm_over": gettext_lazy("Somebody hears of it again"),
+}
+ALARMS = {
+    "nobody": gettext_lazy("Nobody may decide this. An administrator has to name somebody."),
+    "no_channel": gettext_lazy("Nobody who may decide this can be reached by any channel."),
+    "unheard": gettext_lazy("No message about this has arrived anywhere."),
+    "overdue": gettext_lazy("This has been waiting for a decision too long."),
+}
+
+
+def followed_up(payload: dict[str, Any]) -> str:
+    """What was done about an approval that nobody had decided, in words."""
+    if payload.get("what") == "alarm":
+        return str(ALARMS.get(str(payload.get("alarm")), ""))
+    said = FOLLOWED_UP.get(str(payload.get("what")))
+    return str(said).format(people=", ".join(map(str, payload.get("people") or ()))) if said else ""

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from common import ids
 from common.canonical import canonical, digest
-from common.db import row
+from common.db import execute, row
 from policy.authority import About
 from policy.checker import approval_key
 from policy.evaluate import grantable
@@ -80,6 +80,7 @@ SELECT (SELECT count(*) FROM (
             SELECT FROM runs_approval a JOIN runs_run r ON r.id = a.run_id
             WHERE a.organization_id = %s AND a.status = 'pending' AND r.user_id = %s LIMIT %s) c)
 """
+WATCH = "INSERT INTO runs_approvalwatch (approval_id, organization_id) VALUES (%s, %s)"
 CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 
@@ -144,7 +145,9 @@ def too_many(log: RunLog) -> str:
             "until some are decided, and ask for fewer at once."
         )
     if theirs >= most_theirs:
-        return f"{theirs} calls of this person's runs wait for a decision; at most {most_theirs} may."
+        return (
+            f"{theirs} calls of this person's runs wait for a decision; at most {most_theirs} may. Try later."
+        )
     if everywhere >= most:
         return f"{everywhere} calls of the organization wait for a decision; at most {most} may. Try later."
     return ""
@@ -192,6 +195,7 @@ def request(
         on_expiry=decision.on_expiry,
     )
     approval.save(force_insert=True)
+    watch(approval)
     claimed.append(
         EventType.TOOL_REQUIRES_APPROVAL,
         {
@@ -214,6 +218,13 @@ def request(
     )
     claimed.absorb()
     put.enqueue_task("notify", approval.pk, turn=put.for_people(approval.organization_id))
+
+
+def watch(approval: Approval) -> None:
+    """Have it watched until it is decided (runs/notices/watch.py), from the transaction that asks: who asks
+    is heard, whatever stops right after it.
+    """
+    execute(WATCH, [approval.pk, approval.organization_id])
 
 
 def consume(log: RunLog, approval_id: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from groups.actors import Actor, Via
 from groups.models import Membership, Token
-from policy.authority import About, Demand, NotAllowed, may_decide
+from policy.authority import About, Demand, NotAllowed, may_decide, seats
 from policy.terms import Decision
 from runs.models import Approval, ApprovalDecision
 
@@ -54,12 +54,40 @@ def counted(approval_id: str, arguments_digest: str, demand: Demand, about: Abou
         approval_id=approval_id, arguments_digest=arguments_digest, approved=True
     ).select_related("user")
     actors = taken_by(list(decisions.order_by("id")), about.organization_id)
-    void = [f"{actor}: {why}" for actor in actors if (why := _void(actor, demand, about))]
-    return Counted(len(actors) - len(void), demand.deciders_needed, tuple(void))
+    judged = [(actor, *_judged(actor, demand, about)) for actor in actors]
+    void = [f"{actor}: {why}" for actor, why, _ in judged if why]
+    places = [found for _, why, found in judged if not why]
+    count = seated(places)
+    if count < len(places):
+        void.append("two of them decided in the place of the same person")
+    return Counted(count, demand.deciders_needed, tuple(void))
 
 
-def _void(actor: Actor, demand: Demand, about: About) -> str:
-    return REVOKED if actor.scopes is not None else refusal(actor, demand, about)
+def _judged(actor: Actor, demand: Demand, about: About) -> tuple[str, list[str]]:
+    """Why the decision does not count, empty where it does; and in whose place it was taken."""
+    if actor.scopes is not None:
+        return REVOKED, []
+    try:
+        return "", seats(actor, demand, about)
+    except NotAllowed as refused:
+        return refused.message, []
+
+
+def seated(places: list[list[str]]) -> int:
+    """How many can sit, one in each place: so that nobody counts for themself and again by a stand-in."""
+    taken: dict[str, int] = {}
+
+    def sit(number: int, tried: set[str]) -> bool:
+        for place in places[number]:
+            if place in tried:
+                continue
+            tried.add(place)
+            if place not in taken or sit(taken[place], tried):
+                taken[place] = number
+                return True
+        return False
+
+    return sum(sit(number, set()) for number in range(len(places)))
 
 
 def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Actor]:

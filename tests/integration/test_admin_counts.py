@@ -171,6 +171,10 @@ def more(stem, made, start, count):
             what.McpTool.objects.create(
                 organization=o, server=server, name="t", digest="d", state="unusable", accepted_by=made.user
             )
+    elif stem == "runs_channel":
+        what.Channel.objects.bulk_create(
+            what.Channel(organization=o, project=made.project, kind="email", name=f"c{n}") for n in numbers
+        )
     elif stem == "runs_modelkey":
         for n in numbers:
             other = who.Organization.objects.create(slug=f"o{n}", name=f"O{n}")

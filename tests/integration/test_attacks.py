@@ -16,8 +16,8 @@ from common.db import execute
 from groups.actors import Actor
 from groups.models import Token
 from policy.models import Capability, CapabilityRule
-from runs.models import Approval, ApprovalNotice, RunEvent, ToolCall
-from runs.outbound import notices
+from runs.models import Approval, ApprovalNotice, Channel, RunEvent, ToolCall
+from runs.notices import delivery, watch
 from tests.admin_world import PASSWORD, client_of, superuser, tenant
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api, problem
@@ -146,7 +146,7 @@ def queued(monkeypatch):
 
     def enqueue_task(name, *args, delay=0, turn=None):
         if name == "deliver" and not delay:  # what is for now is done now
-            notices.deliver(*args)
+            delivery.deliver(*args)
         else:
             found.append((name, args))
 
@@ -163,12 +163,12 @@ def test_however_many_approvals_are_asked_for_a_person_gets_one_message(ask, wor
     run = ask(in_order(call(*[("send_email", {**MAIL, "subject": str(n)}) for n in range(300)]), say("ok")))
     queued.clear()
     for approval in Approval.objects.filter(run=run).order_by("id"):
-        notices.announce(approval.pk)
+        watch.attend(approval.pk)
 
     assert len(mail.outbox) == 1
     assert [name for name, _ in queued] == ["deliver"]  # one for all that came meanwhile
     execute("UPDATE runs_approvalnotice SET sent_at = sent_at - interval '1 hour'")
-    notices.deliver(run.organization_id, zoe.pk)
+    delivery.deliver(Channel.objects.get(user=zoe).pk)
     assert len(mail.outbox) == 2 and "299 calls" in mail.outbox[1].subject
     assert not ApprovalNotice.objects.filter(sent_at=None).exists()
 

@@ -17,12 +17,11 @@ from runs.actions.decide import DecisionRefused, Remember
 from runs.actions.message import message as say_to
 from runs.context import working_memory
 from runs.execution import executor
-from runs.execution.outside_agents import request_call
 from runs.gate.admission import gate_of
 from runs.gate.deciders import addressed
 from runs.gate.provenance import of_run
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
-from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, start
+from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, request_call, start
 from tests.admin_world import PASSWORD, client_of
 from tests.factories import MembershipFactory
 from tests.factories import permit as only

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from runs.execution import executor
@@ -63,9 +64,10 @@ def carry(name="one"):
 
     async def go():
         table, circuits = Table(name), Circuits(Table(name))
-        with ThreadPoolExecutor(4) as pool:
+        with ThreadPoolExecutor(4) as pool, ThreadPoolExecutor(1) as gate:
             calls, _ = await table.take(100, 100, 0)
-            answers = [(each, await asking.ask(each, pool, None)) for each in calls]
+            answers = [(each, await asking.ask(each, pool, gate, None)) for each in calls]
+            gate.submit(connections.close_all)
         for each, answer in answers:
             circuits.heard(each, answer)
         await circuits.note()

@@ -17,11 +17,10 @@ from groups.models import Membership
 from launch import prepare
 from launch.errors import LaunchError
 from runs.execution import executor
-from runs.execution.outside_agents import complete
 from runs.log.verify import verify
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.acting import approve, message
+from tests.acting import approve, complete, message
 from tests.auditor import audit, unrest
 from tests.factories import permit
 from tests.upgrades import FOLDER, LETTER
