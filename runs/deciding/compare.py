@@ -13,7 +13,7 @@ from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from common.lookalikes import skeleton, visible
+from common.lookalikes import skeleton, told_apart, visible
 from policy.provenance import lexicon
 from policy.provenance.verbs import split
 from runs.models import Approval
@@ -232,7 +232,7 @@ def _new_targets(new: frozenset[str], targets: frozenset[str], past: _Past) -> I
         other = looks.get(skeleton(host))
         if other is not None:
             said = _("{host} looks like {other}, to which calls were approved, and is another one.")
-            yield said.format(host=visible(host), other=visible(other))
+            yield said.format(host=told_apart(host), other=told_apart(other))
 
 
 def _as_host(target: str) -> str:
