@@ -117,12 +117,19 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, approval: Approval) -> str:
-        return words.badge(approval.get_status_display(), words.tone(approval.status))
+        said = words.badge(approval.get_status_display(), words.tone(approval.status))
+        why = view.single_only(approval) if approval.status == ApprovalStatus.PENDING else ""
+        if why:  # seen before rows are chosen; calls of one run and tool are one question all the same
+            return format_html('{} <span class="dp-help" title="{}">{}</span>', said, why, _("one by one"))
+        return said
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The list, with how many wait for this person, which its title says."""
         count = decidable(request).count() if self.has_view_permission(request) else 0
-        return super().changelist_view(request, {"queue_count": count, **(extra_context or {})})
+        answer: HttpResponse = super().changelist_view(
+            request, {"queue_count": count, **(extra_context or {})}
+        )
+        return answer
 
     # Its page
 

@@ -117,7 +117,7 @@ def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
     approver = Visitor(browser, address, "approver", passwords["approver"])
     approver.go("/admin/runs/approval/next/")
     approver.page.click("button[data-key=a]")  # something to compare the others with
-    approver.page.wait_for_selector(".dp-mark")
+    approver.page.wait_for_selector(".ap-callouts")
     approver.take("approval", height=840)
     approver.page.keyboard.press("e")
     approver.take("edit", at="details[data-key=e]")

@@ -516,6 +516,12 @@ def question(made):
     return {"run": made.asking.pk, "key": key, "content": "2026, they say"}
 
 
+def own_together(who, made):
+    approval = made.approval
+    said = {"id": approval.pk, "decision": "approve", f"digest-{approval.pk}": approval.arguments_digest}
+    return who.client and who.client.post(reverse("web:together"), said)
+
+
 def own_decision(decision, **fields):
     def body(made):
         return {"decision": decision, "arguments_digest": made.approval.arguments_digest, **fields}
@@ -779,8 +785,16 @@ OWN_PAGES = {  # of people: each form, and what it does
     "ask", "send", "answer", "stop", "again", "go_on", "rate", "rename", "approval", "correct", "forget",
     "forget_all", "new_group", "issue", "revoke", "new_schedule", "edit_schedule", "pause", "resume",
     "delete_schedule", "add_channel", "change_channel", "try_channel", "remove_channel", "be_away", "be_back",
+    "together",
 }  # fmt: skip
-WITH_A_PAGE = ("approval", "new_group", "new_schedule", "edit_schedule")  # the form stands where it goes to
+# the form stands where it goes to
+WITH_A_PAGE = (
+    "approval",
+    "together",
+    "new_group",
+    "new_schedule",
+    "edit_schedule",
+)  # the form stands where it goes to
 OF_THE_BROWSER = {"choose", "sign_in", "sign_out", "confirm"}  # where one is, and that it is one
 ASK_ONLY_AT_PAGES = {"times"}
 SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
@@ -907,6 +921,8 @@ ROWS = {
     "reject at one's own page": (
         own_decision("reject", reason="No."), {}, rejected, MAY_DECIDE & SESSIONS
     ),
+    "approve several at one's own page": (own_together, {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve several for a person at one's own page": (own_together, HUMAN, concluded, NOBODY),
     "approve for a person at one's own page": (own_decision("approve"), HUMAN, concluded, {"decider"}),
     "approve alone where two have to, at one's own page": (own_decision("approve"), TWO, concluded, NOBODY),
     "edit at one's own page": (
