@@ -344,6 +344,9 @@ BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a 
 ASKED_AGAIN_SECONDS = env.whole_number(
     "ASKED_AGAIN_SECONDS", 600
 )  # the same words of a client: the same call
+MCP_HOLD_SECONDS = env.whole_number(
+    "MCP_HOLD_SECONDS", 4, least=0, most=45
+)  # one client known gives up after 5
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
