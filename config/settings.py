@@ -247,6 +247,12 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
     "DESCRIPTION": "The control plane for an organisation's agents.",
     "VERSION": "0.1.0",
+    "CONTACT": {"name": "Deputy"},
+    "SERVERS": [{"url": "/", "description": "The Deputy that serves this document."}],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "common.api.document.tidied",
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells nothing of anybody's data
     "SERVE_AUTHENTICATION": [],
