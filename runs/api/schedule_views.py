@@ -35,7 +35,7 @@ EXAMPLE = {
     "goal": "What did our competitors change since yesterday?",
     "cron": "0 9 * * 1-5",
     "time_zone": "Europe/Berlin",
-    "ends_at": "2027-12-31T23:59",
+    "ends_at": "2027-12-31T22:59:00Z",
     "budgets": {"steps": 10},
 }
 NOT_ALLOWED = {

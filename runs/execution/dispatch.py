@@ -279,6 +279,10 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     if call.wait_kind == WaitKind.APPROVAL:
         approvals.record_decision(claimed, call)
         return None
+    if call.outcome == WaitOutcome.CANCELLED:
+        withdrawn = Failed("WITHDRAWN", f"'{call.tool}' was withdrawn before it had an answer.")
+        fail(claimed, call, withdrawn, EventType.TOOL_FAILED, CallStatus.CANCELLED)
+        return None
     if call.outcome != WaitOutcome.COMPLETED:
         fail(
             claimed,

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
+from mcp import MCPError
 
 import memory.curate
 import memory.own
@@ -36,6 +37,8 @@ from policy.models import CapabilityRule, Grant
 from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
+from runs.mcp import tasks as mcp_tasks
+from runs.mcp.server import server as mcp_server
 from runs.mcp.session import McpSession
 from runs.models import (
     Approval,
@@ -428,18 +431,34 @@ def rearrange(who, made):
     who.post(made, f"runs/{made.asking.pk}/context/", body)
 
 
-def mcp_start(who, made):
-    if not who.secret:
-        return
-    token = Token.objects.live(who.secret)
+def mcp_session(who, made):
+    """As the entrance makes it; None where it lets nobody in."""
+    token = Token.objects.live(who.secret) if who.secret else None
     membership = made.organization.memberships.filter(user=who.user, active=True).first()
+    if token is None or membership is None:
+        return None
     actor = Actor.of_token(token, membership, Via.MCP)
-    try:
-        offer.started(
-            McpSession(who.user, membership, token, actor, made.project), {"goal": "Count the chairs"}
-        )
-    except offer.Refused:
-        return
+    return McpSession(who.user, membership, token, actor, made.project)
+
+
+def mcp_start(who, made):
+    if session := mcp_session(who, made):
+        with suppress(offer.Refused):
+            offer.started(session, {"goal": "Count the chairs"})
+
+
+def mcp_withdraw(who, made):
+    if session := mcp_session(who, made):
+        with suppress(MCPError):
+            mcp_tasks._withdraw(session, made.call.pk)
+
+
+def mcp_answer(who, made):
+    if session := mcp_session(who, made):
+        key = Wait.objects.get(run=made.asking, resolved_at=None).correlation_key
+        form = {key: {"action": "accept", "content": {"answer": "2026, they say"}}}
+        with suppress(MCPError):
+            mcp_tasks._take(session, ToolCall.objects.get(run=made.asking).pk, form)
 
 
 def api_grant(who, made):
@@ -623,6 +642,10 @@ def cancelled(made):
 
 def started(made):
     return RunEvent.objects.filter(seq=2, payload__content="Count the chairs").exists()
+
+
+def withdrawn(made):
+    return Approval.objects.get(pk=made.approval.pk).status == "cancelled"
 
 
 def started_as_person(made):
@@ -848,6 +871,8 @@ ROWS = {
         {"owner", "owner's voice", "operator", "operator's token", "robot"},
     ),
     "start by MCP": (mcp_start, {}, started, STARTING),
+    "withdraw a call by MCP": (mcp_withdraw, {}, withdrawn, {"owner's token", "owner's voice"}),
+    "answer in a form of an MCP client": (mcp_answer, {}, answered, {"owner's voice"}),
     "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
     "schedule over the API": (
         api_schedule, {}, scheduled, STARTING | {"owner", "operator", "robot at the pages"}
@@ -1103,6 +1128,7 @@ KNOWN_ACTIONS = {
     *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
     "runs.actions.start.start",
+    "runs.actions.withdraw.withdraw",
     *(f"memory.curate.{name}" for name in (
         "approve", "retract", "restore", "edit", "supersede", "promote", "merge"
     )),
@@ -1185,7 +1211,10 @@ def test_the_admins_own_pages_are_known_to_the_matrix():
     assert "runs_run_say" in PAGES
 
 
-def test_an_mcp_client_can_start_complete_and_look_and_nothing_else():
+def test_an_mcp_client_can_start_complete_look_and_take_back_and_nothing_else():
+    assert {name for name in mcp_server._request_handlers if name.startswith("tasks/")} == {
+        "tasks/get", "tasks/update", "tasks/cancel"
+    }  # fmt: skip
     assert set(offer.OWN) == {"deputy_start_run", "deputy_call_result", "deputy_complete_run"}
 
 
