@@ -63,8 +63,13 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.humanize",
     "django.contrib.postgres",
     "import_export",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "corsheaders",
@@ -86,6 +91,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "groups.current.CurrentOrganization",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "groups.sign_in.doors.PacedDoors",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "common.api.errors.Unavailable",
     "common.characters.Characters",
@@ -106,6 +113,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "runs.web.pages.theme",
+                "runs.web.pages.door",
             ],
             "libraries": {"web": "runs.web.tags"},
             "builtins": ["django.templatetags.i18n", "common.tags"],
@@ -175,9 +183,43 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 AUTHENTICATION_BACKENDS = ["groups.current.MembershipBackend"]
-LOGIN_URL = "web:sign_in"
+LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "web:home"
-LOGOUT_REDIRECT_URL = "web:sign_in"
+LOGOUT_REDIRECT_URL = "account_login"
+PASSWORD_RESET_TIMEOUT = 3600  # seconds that a link to set a new password works
+
+# django-allauth: how attempts are paced, who may have an account and what confirms a person is Deputy's own
+# rule (groups/sign_in); allauth's own limits, which each process would count for itself, are off.
+
+ACCOUNT_ADAPTER = "groups.sign_in.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_LOGIN_BY_CODE_ENABLED = True
+ACCOUNT_LOGIN_TIMEOUT = 900
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = False
+ACCOUNT_FORMS = {
+    "login": "groups.sign_in.forms.SignInForm",
+    "request_login_code": "groups.sign_in.forms.RequestCodeForm",
+    "reset_password": "groups.sign_in.forms.ResetForm",
+}
+MFA_ADAPTER = "groups.sign_in.adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey stands for the person, not for what they carry
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody opens an account in another's name: there is no sign-up
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "Deputy"
+MFA_RATE_LIMITS = False
+MFA_FORMS = {
+    "authenticate": "groups.sign_in.forms.FactorForm",
+    "reauthenticate": "groups.sign_in.forms.ConfirmFactorForm",
+}
+SOCIALACCOUNT_RATE_LIMITS = False
 
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
@@ -288,6 +330,8 @@ if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
 if EMAIL_BACKEND == "django.core.mail.backends.filebased.EmailBackend":
     EMAIL_BACKEND = "common.mail.PrivateFiles"
+# where mail goes nowhere, nobody waits for a link in it
+ACCOUNT_EMAIL_VERIFICATION = "optional" if email_url else "none"
 
 # Looking after it: logs, and who may see metrics and what a probe found (config/watchers.py)
 
@@ -345,6 +389,7 @@ ASKED_AGAIN_SECONDS = env.whole_number(
     "ASKED_AGAIN_SECONDS", 600
 )  # the same words of a client: the same call
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
+ACCOUNT_REAUTHENTICATION_TIMEOUT = CONFIRMED_SECONDS
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person
@@ -359,6 +404,7 @@ OPEN_APPROVALS_ALL = env.whole_number("OPEN_APPROVALS_ALL", 1000)  # of one orga
 SIGN_IN_SECONDS = env.whole_number("SIGN_IN_SECONDS", 300)  # in which are allowed, of attempts to sign in:
 SIGN_INS = env.whole_number("SIGN_INS", 10)  # to one account from one address
 SIGN_INS_ADDRESS = env.whole_number("SIGN_INS_ADDRESS", 100)  # from one address
+SIGN_IN_MAILS = env.whole_number("SIGN_IN_MAILS", 5)  # with a link or a code, to one address
 SIGN_INS_ACCOUNT = env.whole_number("SIGN_INS_ACCOUNT", 50)  # to one account from browsers it does not know
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach

@@ -195,7 +195,6 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": True,
     "STYLES": [lambda request: static("deputy/admin.css")],
     "SCRIPTS": [lambda request: static("deputy/times.js"), lambda request: static("deputy/names.js")],
-    "LOGIN": {"form": "groups.sign_in.SignInForm"},
     "DASHBOARD_CALLBACK": "runs.admin.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,

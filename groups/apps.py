@@ -15,7 +15,10 @@ class GroupsConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_in
         from django.db.models.signals import post_delete
 
+        from allauth.account.signals import authentication_step_completed
+
         user_logged_in.connect(note_sign_in, dispatch_uid="deputy.confirmed")
+        authentication_step_completed.connect(note_confirmation, dispatch_uid="deputy.confirmed_again")
         post_delete.connect(end_tokens, sender=self.get_model("Membership"), dispatch_uid="deputy.tokens_end")
 
 
@@ -31,4 +34,12 @@ def note_sign_in(sender: Any, request: Any, **more: Any) -> None:
     from groups import actors
 
     if request is not None and hasattr(request, "session"):
+        actors.confirm(request)
+
+
+def note_confirmation(sender: Any, request: Any, reauthenticated: bool = False, **more: Any) -> None:
+    """So has whoever confirms it with a password, a code or a passkey while signed in."""
+    from groups import actors
+
+    if reauthenticated:
         actors.confirm(request)

@@ -24,11 +24,13 @@ AUDITED = (
     "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
     *("runs.ModelKey", "runs.TriedModel", "auth.User"),
+    *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
-SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"}
+OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
+SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key", "data"}
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
-    *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
+    *("extra_data", "next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"
@@ -155,8 +157,9 @@ def _organizations(instance: Model) -> list[str | None]:
     label = instance._meta.label_lower
     if label == "groups.organization":
         return [str(instance.pk)]
-    if label == "auth.user":
-        found = Membership.objects.filter(user_id=instance.pk).values_list("organization_id", flat=True)
+    if label == "auth.user" or label in OF_ACCOUNTS:
+        user_id = instance.pk if label == "auth.user" else getattr(instance, "user_id", None)
+        found = Membership.objects.filter(user_id=user_id).values_list("organization_id", flat=True)
         return [*found] or [None]
     return [getattr(instance, "organization_id", None)]
 

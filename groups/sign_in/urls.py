@@ -1,0 +1,30 @@
+"""The pages of one's account: allauth's, except those on which strangers could make one."""
+
+from allauth.account import views
+from django.urls import include, path, re_path
+
+urlpatterns = [
+    path("inactive/", views.account_inactive, name="account_inactive"),
+    path("signup/", views.signup, name="account_signup"),  # says that it is closed
+    path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
+    path("email/", views.email, name="account_email"),
+    path("confirm-email/", views.email_verification_sent, name="account_email_verification_sent"),
+    re_path(r"^confirm-email/(?P<key>[-:\w]+)/$", views.confirm_email, name="account_confirm_email"),
+    path("password/change/", views.password_change, name="account_change_password"),
+    path("password/set/", views.password_set, name="account_set_password"),
+    path("password/reset/", views.password_reset, name="account_reset_password"),
+    path("password/reset/done/", views.password_reset_done, name="account_reset_password_done"),
+    re_path(
+        r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
+        views.password_reset_from_key,
+        name="account_reset_password_from_key",
+    ),
+    path(
+        "password/reset/key/done/",
+        views.password_reset_from_key_done,
+        name="account_reset_password_from_key_done",
+    ),
+    path("code/", views.request_login_code, name="account_request_login_code"),
+    path("code/confirm/", views.confirm_login_code, name="account_confirm_login_code"),
+    path("factors/", include("allauth.mfa.urls")),
+]
