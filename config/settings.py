@@ -13,6 +13,8 @@ PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
 MODEL_ALLOW      host:port of models' servers that organizations may name at such addresses (none)
 WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not public (none)
+IDENTITY_ALLOW   host:port of providers of identities at addresses that are not public (none)
+OIDC_ISSUER      the provider of identities for the whole installation (none; docs/sign-in.md)
 NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
@@ -70,6 +72,8 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
+    "allauth.usersessions",
+    "oauth2_provider",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "corsheaders",
@@ -239,6 +243,9 @@ if BEHIND_HTTPS and not DEBUG:
     SECURE_HSTS_SECONDS = 31_536_000
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+    # a name that browsers take from this host over HTTPS alone, for the whole site
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
 # Whether every other name below this one speaks HTTPS too is not Deputy's to promise.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -320,6 +327,41 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# A provider of identities for the whole installation; organizations have their own in the admin
+
+OIDC = env.openid()
+IDENTITY_ALLOW = env.names("IDENTITY_ALLOW", ())
+
+# Programs that people connect: an OAuth 2.1 authorization server for Deputy's own API and MCP
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"
+OAUTH2_PROVIDER = {
+    "SCOPES_BACKEND_CLASS": "groups.oauth.Scopes",
+    "OAUTH2_VALIDATOR_CLASS": "groups.oauth.Validator",
+    "OIDC_ISS_ENDPOINT": PUBLIC_URL.rstrip("/"),
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 900,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 24 * 3600,
+    "ROTATE_REFRESH_TOKEN": True,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "PKCE_REQUIRED": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https", "http"],  # http on the person's own machine (Validator)
+    "ALLOW_LOCALHOST_LOOPBACK": True,
+    "CIMD_ENABLED": True,
+    "CIMD_METADATA_FETCHER": "groups.oauth.Documents",
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
+    "OAUTH2_PROTECTED_RESOURCE_NAME": "Deputy",
+    **{
+        f"COMPLIANT_BCP_RFC9700_{name}": True
+        for name in (
+            *("IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD", "ACCESS_TOKEN_TRANSPORT"),
+            *("AUTHZ_RESPONSE_ISS", "TOKEN_STORAGE", "REFRESH_TOKEN", "PKCE_REQUIRED"),
+        )
+    },
+}
+
 # E-mail: written to files until EMAIL_URL says where to send it
 
 EMAIL_BACKEND = "common.mail.PrivateFiles"
@@ -390,6 +432,9 @@ ASKED_AGAIN_SECONDS = env.whole_number(
 )  # the same words of a client: the same call
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
 ACCOUNT_REAUTHENTICATION_TIMEOUT = CONFIRMED_SECONDS
+SESSION_SECONDS = env.whole_number("SESSION_SECONDS", 14 * 24 * 3600)  # after which one signs in anew
+SESSION_IDLE_SECONDS = env.whole_number("SESSION_IDLE_SECONDS", 24 * 3600)  # without opening a page
+SESSION_COOKIE_AGE = SESSION_SECONDS
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person

@@ -9,10 +9,11 @@ from django.utils.module_loading import module_has_submodule
 
 from common.api import errors
 from config import health, metrics
+from groups.sign_in import openid_views
 
 # django-q2 registers pages on which staff could have any function called, allauth pages on which they could
 # read and plant what people sign in with; Deputy has pages of its own.
-for label in ("django_q", "account", "mfa", "socialaccount"):
+for label in ("django_q", "account", "mfa", "socialaccount", "usersessions", "oauth2_provider"):
     for model in apps.get_app_config(label).get_models():
         if admin.site.is_registered(model):
             admin.site.unregister(model)
@@ -32,7 +33,9 @@ urlpatterns = [
     path("", include("runs.web.urls")),
     path("account/", include("groups.sign_in.urls")),
     path("sign-in/", account.login, name="account_login"),
+    path("sign-in/<slug:organization>/", openid_views.door, name="organization_door"),
     path("sign-out/", account.logout, name="account_logout"),
+    path("", include("runs.web.oauth_urls")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

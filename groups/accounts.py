@@ -46,7 +46,7 @@ def remove_factors(user: Any) -> int:
     return len(found)
 
 
-def end_sessions(user: Any) -> int:
-    """End every browser session of the account; how many."""
+def end_sessions(user: Any, but: str | None = None) -> int:
+    """End every browser session of the account, `but` one; how many."""
     mine = [row for row in Session.objects.iterator() if row.get_decoded().get(SESSION_USER) == str(user.pk)]
-    return int(Session.objects.filter(pk__in=[row.pk for row in mine]).delete()[0])
+    return int(Session.objects.filter(pk__in=[row.pk for row in mine if row.pk != but]).delete()[0])

@@ -19,6 +19,7 @@ from groups.models import Change, ChangeAction, Door, Membership
 
 AUDITED = (
     *("groups.Organization", "groups.Project", "groups.Membership", "groups.CustomRole", "groups.Token"),
+    "groups.IdentityProvider",
     *("groups.Role", "groups.AgentInstance", "groups.Group", "groups.GroupMember"),
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
@@ -27,10 +28,28 @@ AUDITED = (
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
 OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
-SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key", "data"}
+SECRET = {
+    "password",
+    "secret_hash",
+    "sealed_headers",
+    "sealed_secret",
+    "sealed_previous",
+    "sealed_key",
+    "data",
+}
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
-    *("extra_data", "next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
+    *(
+        "extra_data",
+        "next_at",
+        "started",
+        "checked_at",
+        "failing_since",
+        "changed_at",
+        "definition",
+        "digest",
+        "problem",
+    ),
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"

@@ -10,11 +10,15 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth import authenticate
 from django.http import HttpRequest
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from rest_framework.throttling import BaseThrottle
 
 from common import mail, sealed
 from groups import actors
-from groups.sign_in import pace
+from groups.sign_in import pace, sessions
+from groups.sign_in.providers import INSTALLATION, ways
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -38,6 +42,23 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if not get_reauthentication_flows(context.request.user):
             raise ReauthenticationRequired
         return True
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """At the provider first, for who came by one."""
+        found: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        how = sessions.through(context.request.session, user)
+        if how is None:
+            return found
+        address = reverse("oidc_confirm", args=[how.provider])
+        return [{"id": "provider", "description": _("At your provider"), "url": address}, *found]
+
+    def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> Any:
+        """A page in place of the sign-in where the installation takes none but its provider's."""
+        if settings.OIDC and settings.OIDC["only"] and not user.is_superuser:
+            how = sessions.through(request.session, user)
+            if how is None or how.provider != INSTALLATION:
+                return render(request, "account/only_provider.html", {"ways": ways(request)}, status=403)
+        return super().pre_login(request, user, **more)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return str(BaseThrottle().get_ident(request))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import BoundedSemaphore
-from typing import Any, TypeVar
+from typing import TypeVar
 from unicodedata import normalize
 
 from django.conf import settings
@@ -25,7 +25,7 @@ from rest_framework.throttling import BaseThrottle
 from common.api import throttles
 
 AT_ONCE = 4  # passwords that one process looks at side by side; each keeps a core busy
-KNOWN = "deputy_known"  # the cookie of a browser in which somebody has signed in
+KNOWN = ("__Host-" if settings.SESSION_COOKIE_SECURE else "") + "deputy_known"  # cookie: who signed in here
 KNOWN_SECONDS = 180 * 24 * 3600
 SALT = "deputy.sign_in"
 BUSY_SECONDS = 2

@@ -3,6 +3,8 @@
 from allauth.account import views
 from django.urls import include, path, re_path
 
+from groups.sign_in import openid_views, session_views
+
 urlpatterns = [
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("signup/", views.signup, name="account_signup"),  # says that it is closed
@@ -24,7 +26,14 @@ urlpatterns = [
         views.password_reset_from_key_done,
         name="account_reset_password_from_key_done",
     ),
+    path("sessions/", session_views.listed, name="account_sessions"),
     path("code/", views.request_login_code, name="account_request_login_code"),
     path("code/confirm/", views.confirm_login_code, name="account_confirm_login_code"),
+    path("provider/<str:provider_id>/", openid_views.begin, name="oidc_begin"),
+    path("provider/<str:provider_id>/confirm/", openid_views.begin, {"purpose": "confirm"}, "oidc_confirm"),
+    path("provider/<str:provider_id>/connect/", openid_views.begin, {"purpose": "connect"}, "oidc_connect"),
+    path("provider/<str:provider_id>/connected/", openid_views.connected, name="oidc_connected"),
+    path("provider/<str:provider_id>/callback/", openid_views.callback, name="oidc_callback"),
+    path("provider/<str:provider_id>/logout/", openid_views.logout, name="oidc_logout"),
     path("factors/", include("allauth.mfa.urls")),
 ]

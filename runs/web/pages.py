@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 
+from groups.sign_in import providers
 from runs.web import access, conversations
 from runs.web.access import MemberRequest
 
@@ -35,7 +36,7 @@ def door(request: HttpRequest) -> dict[str, Any]:
     return {
         "demo_accounts": DEMO_ACCOUNTS if demo else "",
         "mail_works": settings.EMAIL_BACKEND != NOWHERE,
-        "ways": [],
+        "ways": providers.ways(request),
     }
 
 

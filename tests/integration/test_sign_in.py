@@ -18,6 +18,7 @@ from common import sealed
 from groups import accounts
 from groups.actors import CONFIRMED_AT, Actor
 from groups.models import Change
+from groups.sign_in.sessions import BEGAN_AT, SEEN_AT
 from policy.authority import NotAllowed, may_act_as_person
 from tests.admin_world import PASSWORD, superuser
 from tests.factories import MembershipFactory
@@ -315,3 +316,86 @@ def test_a_mail_that_cannot_be_sent_is_logged_without_its_words(ada, caplog):
     with patch("django.core.mail.EmailMessage.send", side_effect=OSError("secret words")):
         Client().post(reverse("account_reset_password"), {"email": "ada@example.org"})
     assert "a mail was not sent: OSError" in caplog.text and "secret words" not in caplog.text
+
+
+# Sessions
+
+
+def test_somebody_lists_their_sessions_and_ends_one(ada):
+    here, there = with_password().client, with_password().client
+    page = here.get(reverse("account_sessions")).content.decode()
+    (other,) = re.findall(r'name="end" value="(\d+)"', page)
+    here.post(reverse("account_sessions"), {"end": other})
+    assert [client.get("/").status_code for client in (here, there)] == [200, 302]
+
+
+def test_nobody_ends_the_session_of_somebody_else(ada):
+    there = with_password().client
+    (mine,) = ada.usersession_set.all()
+    bo = get_user_model().objects.create_user("bo", password=PASSWORD)
+    MembershipFactory(user=bo)
+    assert with_password("bo").client.post(reverse("account_sessions"), {"end": mine.pk}).status_code == 404
+    assert there.get("/").status_code == 200
+
+
+def test_all_other_sessions_end_at_once(ada):
+    here, there, third = (with_password().client for _ in range(3))
+    here.post(reverse("account_sessions"), {"end": "others"})
+    assert [client.get("/").status_code for client in (here, there, third)] == [200, 302, 302]
+
+
+def aged(client, key, seconds):
+    session = client.session
+    session[key] -= seconds
+    session.save()
+
+
+@pytest.mark.parametrize(
+    ("key", "setting"), [(BEGAN_AT, "SESSION_SECONDS"), (SEEN_AT, "SESSION_IDLE_SECONDS")]
+)
+def test_a_session_ends_in_time(ada, settings, key, setting):
+    client = with_password().client
+    aged(client, key, getattr(settings, setting) - 30)
+    assert client.get("/").status_code == 200
+    client = with_password().client
+    aged(client, key, getattr(settings, setting))
+    assert client.get("/").status_code == 302 and not signed_in(client)
+
+
+def test_a_page_left_open_does_not_keep_its_session(ada):
+    client = with_password().client
+    aged(client, SEEN_AT, 3600)
+    before = client.session[SEEN_AT]
+    client.get(reverse("web:count"), headers={"Sec-Fetch-Mode": "cors"})
+    assert client.session[SEEN_AT] == before
+    client.get("/", headers={"Sec-Fetch-Mode": "navigate"})
+    assert client.session[SEEN_AT] > before
+
+
+def test_a_new_browser_is_told_by_mail_and_a_known_one_is_not(ada):
+    client = with_password().client
+    (message,) = mail.outbox
+    assert message.to == ["ada@example.org"] and "127.0.0.1" in message.body
+    client.post(reverse("account_logout"))
+    with_password(client=client)
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.slow
+def test_10000_guesses_from_everywhere_let_nobody_in_and_lock_nobody_out(ada):
+    """A hundred addresses guess at one account, which its owner goes on using from her own browser."""
+    mine = with_password().client
+    others = get_user_model().objects.create_user("bo", password=PASSWORD)
+    MembershipFactory(user=others)
+    statuses = set()
+    for n in range(10_000):
+        told = {"login": "ada", "password": f"guess {n}"}
+        guess = Client().post(reverse("account_login"), told, REMOTE_ADDR=f"198.51.{n % 100}.7")
+        statuses.add(guess.status_code)
+        assert "sessionid" not in guess.cookies
+    assert statuses == {200, 429}
+
+    mine.post(reverse("account_logout"))
+    with_password(client=mine)
+    assert signed_in(mine)
+    assert signed_in(with_password("bo").client)
