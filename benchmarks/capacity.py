@@ -51,10 +51,32 @@ def ask(url: str, path: str) -> dict[str, Any]:
     return found
 
 
+def below(pid: int) -> list[int]:
+    """The process, and all that it and those have started."""
+    parents: dict[int, int] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
+            parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
+    found = [pid]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found
+
+
+def processor_seconds(pid: int) -> float:
+    """Of these processes, as far as they live; none ends while it is measured."""
+    ticks = 0
+    for each in below(pid):
+        with contextlib.suppress(OSError), open(f"/proc/{each}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS
+
+
 class Installation:
     """Deputy as `make run` starts it, on this database and model."""
 
-    def __init__(self, url: str, model_url: str, home: Path) -> None:
+    def __init__(self, url: str, model_url: str, home: Path, **more: str) -> None:
         self.port = free_port()
         environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
         self.environment = environment | {
@@ -65,6 +87,7 @@ class Installation:
             "DEPUTY_MODEL": "openai:slow",
             "OPENAI_BASE_URL": f"{model_url}/v1",
             "QUEUE_LIMIT": "100000",
+            **more,
         }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "launch.run"],
@@ -75,28 +98,11 @@ class Installation:
         )
         reached(self.port, "/readyz?all", self.process)
 
-    def processes(self) -> list[int]:
-        """All below `make run`, that one included."""
-        parents: dict[int, int] = {}
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
-                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
-        found = [self.process.pid]
-        for pid in found:
-            found += [child for child, parent in parents.items() if parent == pid]
-        return found
-
     def memory_kb(self) -> int:
-        return sum(memory_kb(pid) for pid in self.processes())
+        return sum(memory_kb(pid) for pid in below(self.process.pid))
 
     def processor_seconds(self) -> float:
-        """Of the processes that live; none ends while it is measured."""
-        ticks = 0
-        for pid in self.processes():
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
-                fields = file.read().rpartition(")")[2].split()
-                ticks += int(fields[11]) + int(fields[12])
-        return ticks / TICKS
+        return processor_seconds(self.process.pid)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)

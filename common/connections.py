@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OF_A_WORKER = 3  # its own; one that renews its lease; one that sends hints
 OF_A_GROUP = 6  # who takes messages; who acknowledges; duties; signs of life; hints; one for questions
-OF_A_CARRIER = 6  # calls; listening; its lease; errands; leases of outside calls; hints
+OF_A_CARRIER = 8  # calls; listening; its lease; errands; leases of outside calls; hints; two that ask policy
 OF_A_WEB_PROCESS = 5  # beside its threads: events, listening to them; hints; two for requests of MCP
 SPARE = 20  # commands, psql, backups, and what PostgreSQL keeps for superusers
 LEAST = 100  # PostgreSQL's own default

@@ -10,6 +10,8 @@ from django.utils.module_loading import module_has_submodule
 from common.api import errors
 from config import health, metrics
 from groups.sign_in import openid_views
+from runs.api import slack_hook
+from runs.web.worker_script import service_worker
 
 # django-q2 registers pages on which staff could have any function called, allauth pages on which they could
 # read and plant what people sign in with; Deputy has pages of its own.
@@ -36,6 +38,8 @@ urlpatterns = [
     path("sign-in/<slug:organization>/", openid_views.door, name="organization_door"),
     path("sign-out/", account.logout, name="account_logout"),
     path("", include("runs.web.oauth_urls")),
+    path("sw.js", service_worker, name="service_worker"),
+    path("hooks/slack/<str:channel_id>/", slack_hook.slack_hook, name="slack_hook"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

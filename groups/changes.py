@@ -28,28 +28,13 @@ AUDITED = (
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
 OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
-SECRET = {
-    "password",
-    "secret_hash",
-    "sealed_headers",
-    "sealed_secret",
-    "sealed_previous",
-    "sealed_key",
-    "data",
-}
+SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"}
+SECRET |= {"data"}  # of a second factor
+SECRET |= {"preferences"}  # of a person, whose agent alone is told them
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
-    *(
-        "extra_data",
-        "next_at",
-        "started",
-        "checked_at",
-        "failing_since",
-        "changed_at",
-        "definition",
-        "digest",
-        "problem",
-    ),
+    *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
+    "extra_data",
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"

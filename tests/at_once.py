@@ -16,6 +16,11 @@ from common.db import row
 
 PATIENCE = 30.0  # seconds
 CROWD = 20  # connections
+# of this database: the other test processes' databases are on the same server
+BLOCKED = """
+    SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE NOT granted AND datname = current_database()
+"""
 
 
 def at_once(*todo: Callable[[], Any]) -> list[Any]:
@@ -85,7 +90,7 @@ def until_blocked(other: Beside, count: int = 1) -> None:
     """Return when so many connections wait for a lock, or the other has come through without."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and not other.done:
-        waiting = row("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")[0]
+        waiting = row(BLOCKED)[0]
         if waiting >= count:
             return
         time.sleep(0.005)

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 SILENT_SECONDS = 3.0  # without an answer, after which the server is asked about the statement
 LATE_ANSWER_SECONDS = 1.0  # for an answer that was on its way while the question was asked
+READY_NONE = 0  # psycopg's word for a socket with nothing to read and no room to write
 ASYNC_SECONDS = 10.0  # for statements of a coroutine, all of which are quick
 
 STILL_SECONDS = (
@@ -69,14 +70,16 @@ class Connection(psycopg.Connection[Any]):
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         if timeout is not None:  # who sets a time of their own expects no answer
             return super().wait(gen, interval, timeout)
+        going_on = gen
         while True:
             try:
-                return super().wait(gen, interval, SILENT_SECONDS)
+                return super().wait(going_on, interval, SILENT_SECONDS)
             except errors._WaitTimeout:
+                going_on = _resumed(gen)
                 if not self._is_lost():
                     continue
             try:
-                return super().wait(gen, interval, LATE_ANSWER_SECONDS)
+                return super().wait(going_on, interval, LATE_ANSWER_SECONDS)
             except errors._WaitTimeout:
                 logger.warning("a session with PostgreSQL is gone without a word")
                 self.pgconn.finish()
@@ -89,6 +92,20 @@ class Connection(psycopg.Connection[Any]):
                 return inquiry.lost(self.info.backend_pid)
         except psycopg.OperationalError as error:
             return error.sqlstate is None  # with one, the server has answered: it is full, or starting
+
+
+def _resumed(gen: Any) -> Any:
+    """Go on with a statement that was left in its middle.
+
+    psycopg's `wait` begins with `next`. A generator that still sends takes that for an answer of the
+    socket, and fails; so it is told first that nothing is ready.
+    """
+    try:
+        wanted = gen.send(READY_NONE)
+        while True:
+            wanted = gen.send((yield wanted))
+    except StopIteration as end:
+        return end.value
 
 
 class Inquiry(psycopg.Connection[Any]):

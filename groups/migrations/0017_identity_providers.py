@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('groups', '0013_not_known_yet'),
+        ('groups', '0016_heard'),
     ]
 
     operations = [

@@ -1,5 +1,6 @@
 """Who there is: organizations, people, tokens, roles, agents and groups."""
 
+from .absences import Absence
 from .agents import AgentInstance, Role
 from .changes import Change, ChangeAction, Door
 from .connections import Connection
@@ -10,6 +11,7 @@ from .providers import IdentityProvider
 from .tokens import Token
 
 __all__ = [
+    "Absence",
     "AgentInstance",
     "Change",
     "ChangeAction",

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists
+
 from policy.terms import Decision
 from runs.gate.approvals import Begun
 from runs.gate.provenance import of_run
@@ -55,8 +57,8 @@ def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, An
     """
     at_work = {"status": CallStatus.RUNNING, "run__status": RunStatus.RUNNING}
     calls = ToolCall.objects.select_related("run").filter(run_id=run_id, call_id=call_id, **at_work)
-    call = calls.first()
-    if call is None or not OutboundCall.objects.filter(pk=outbound_id).exists():
+    call = calls.filter(Exists(OutboundCall.objects.filter(pk=outbound_id))).first()
+    if call is None:
         return None
     run, gate = call.run, gate_of(call.run)
     begun = Begun(run.organization_id, run.pk, call_id, call.tool, arguments)

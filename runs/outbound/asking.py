@@ -6,10 +6,9 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from threading import BoundedSemaphore
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from common import crash
 from common.current import working_for
@@ -22,17 +21,20 @@ from runs.outbound import packing
 from runs.outbound.table import Taken
 from runs.providers import asking, loop, registry
 from runs.providers.base import ModelSettings, ProviderError, Reply, Words
-from runs.tools.base import Tool
+from runs.tools.base import Tool, ToolContext
 from runs.tools.call import Admitted, perform
 
 logger = logging.getLogger(__name__)
 
 
-async def ask(call: Taken, pool: Executor, words: Words | None) -> dict[str, Any]:
-    """What came of it, as `packing` writes it. Never raises for what the other side does."""
+async def ask(call: Taken, pool: Executor, gates: Executor, words: Words | None) -> dict[str, Any]:
+    """What came of it, as `packing` writes it. Never raises for what the other side does.
+
+    Tools run in threads of `pool`; `gates` has the few that ask policy, whose connections stay open.
+    """
     try:
         async with asyncio.timeout(call.limit):
-            return await (of_model(call, pool, words) if call.of_model else of_tool(call, pool))
+            return await (of_model(call, pool, words) if call.of_model else of_tool(call, pool, gates))
     except TimeoutError:
         return packing.LATE if call.left is not None and call.left <= call.seconds else _too_slow(call)
     except FAILURES as error:
@@ -71,38 +73,38 @@ def _span(call: Taken) -> AbstractContextManager[Span]:
     return tracing.of_model(call.model, receipt["agent"], receipt["role"], call.root_id)
 
 
-async def of_tool(call: Taken, pool: Executor) -> dict[str, Any]:
-    answer: dict[str, Any] = await in_thread(pool, lambda: _performed(call))
-    return answer
-
-
-def _performed(call: Taken) -> dict[str, Any]:
+async def of_tool(call: Taken, pool: Executor, gates: Executor) -> dict[str, Any]:
     """Run the tool, unless policy has changed its mind while the call waited here: then a worker brings it
     before the gate again.
     """
     arguments, context = packing.read_tool_request(call.request)
-    tool = _leaving(call, arguments)
+    leaving: Callable[[], Tool | None] = lambda: _leaving(call, arguments)  # noqa: E731
+    tool = await asyncio.get_running_loop().run_in_executor(gates, leaving)
     if tool is None:
         return packing.HELD_BACK
+    admitted = Admitted(tool, arguments, context.idempotency_key, ADMITTED)
+    answer: dict[str, Any] = await in_thread(pool, lambda: _performed(admitted, context))
+    return answer
+
+
+def _leaving(call: Taken, arguments: dict[str, Any]) -> Tool | None:
+    """The tool, if the call may leave now. The thread's connection stays open for the next call."""
+    close_old_connections()
+    try:
+        return admission.leaving(call.id, call.run_id, call.call_id, arguments)
+    except (OperationalError, InterfaceError):
+        connections.close_all()
+        return None  # the database is away: the call has not left, and is asked about again
+
+
+def _performed(admitted: Admitted, context: ToolContext) -> dict[str, Any]:
     crash.point("before_slow")
-    answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
+    answer = perform(admitted, context)
     crash.point("after_slow")
     return packing.result(answer)
 
 
-def _leaving(call: Taken, arguments: dict[str, Any]) -> Tool | None:
-    """The tool, if the call may leave now. A connection for this moment only: a tool may take long."""
-    with CONNECTIONS:
-        try:
-            return admission.leaving(call.id, call.run_id, call.call_id, arguments)
-        except (OperationalError, InterfaceError):
-            return None  # the database is away: the call has not left, and is asked about again
-        finally:
-            connections.close_all()
-
-
 ADMITTED = Decision("allow", "ADMITTED", "Admitted when it was asked for, and when it left.", ())
-CONNECTIONS = BoundedSemaphore(4)  # that ask policy at once
 
 
 async def in_thread(pool: Executor, work: Callable[[], Any]) -> Any:

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 LISTEN_SECONDS = 5.0  # between two looks at whether the session that listens is still there
 POLL_SECONDS = 5.0  # what a lost notification of new calls may cost
 LOOK_SECONDS = 0.5  # what a lost notification that a call is dropped may cost
+GATES = 2  # threads that ask policy whether a tool's call may leave, each with a connection
 GATHER_SECONDS = 0.004  # answers of this time are written together
 MOST = 500  # calls taken, or answers written, at once
 LOCKED_SECONDS = 0.05  # between two looks at a call that somebody has locked
@@ -56,6 +57,7 @@ class Carrier:
         self.circuits = Circuits(self.table)
         self.words = Words()
         self.pool = ThreadPoolExecutor(settings.CARRIER_THREADS, thread_name_prefix="tool")
+        self.gates = ThreadPoolExecutor(GATES, thread_name_prefix="gate")
         self.lease = Lease(name)
         self.errands = Errands(name, self.lease)
 
@@ -160,7 +162,7 @@ class Carrier:
     async def _carry(self, call: Taken) -> None:
         """One call from its question to its answer."""
         try:
-            answer = await asking.ask(call, self.pool, self.words.of(call))
+            answer = await asking.ask(call, self.pool, self.gates, self.words.of(call))
             self.circuits.heard(call, answer)
             self.answers.append((call, packing.text(answer)))
             self.answered.set()

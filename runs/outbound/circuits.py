@@ -26,7 +26,7 @@ class Circuits:
         self.reasons: dict[str, str] = {}
         self.wishes: dict[str, float] = {}
         self.works: set[str] = set()
-        self.troubled: set[str] | None = None  # those the table knows of, as far as we know
+        self.troubled: set[str] = set()  # those the table knows of, as far as we know
 
     def heard(self, call: Taken, answer: dict[str, Any]) -> None:
         """A model answered, or did not."""
@@ -41,13 +41,13 @@ class Circuits:
             self.reasons[call.target] = said
             self.works.discard(call.target)
         elif not code:
+            if call.troubled:
+                self.troubled.add(call.target)
             self.works.add(call.target)
             self.failures.pop(call.target, None)
 
     async def note(self) -> None:
         """Write down what is new. Costs nothing while all models work."""
-        if self.troubled is None:
-            self.troubled = await self.table.troubled()
         failures, self.failures = self.failures, Counter()
         wishes, self.wishes = self.wishes, {}
         works, self.works = self.works & self.troubled, set()

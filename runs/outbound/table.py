@@ -50,6 +50,7 @@ of_target AS (SELECT target, sum(calls) AS calls FROM flying GROUP BY 1),
 of_host AS (SELECT host, sum(calls) AS calls FROM flying GROUP BY 1),
 waiting AS (
     SELECT first.*, COALESCE(o.calls, 0) AS organization_calls,
+        LEAST(%(organization)s, g.calls_limit) AS organization_most,
         row_number() OVER (PARTITION BY first.organization_id, first.rank ORDER BY first.id)
             * CASE WHEN first.rank > 0 AND first.urgent THEN %(aged_turn)s ELSE 1 END
             + COALESCE(o.calls, 0) AS turn
@@ -63,6 +64,7 @@ waiting AS (
         ORDER BY c.id LIMIT %(room)s
     ) first ON true
     LEFT JOIN of_organization o ON o.organization_id = first.organization_id
+    LEFT JOIN groups_organization g ON g.id = first.organization_id
     WHERE NOT EXISTS (SELECT FROM runs_outboundtarget t
                       WHERE t.target = lanes.target AND t.paused_until > now())
 ),
@@ -85,7 +87,7 @@ within_host AS (
 within_organization AS (
     SELECT * FROM (
         SELECT w.*, row_number() OVER (PARTITION BY w.organization_id ORDER BY w.urgent DESC, w.turn, w.id)
-                + w.organization_calls <= %(organization)s AS organization_fits
+                + w.organization_calls <= w.organization_most AS organization_fits
         FROM within_host w
     ) organized WHERE organization_fits
 ),
@@ -102,6 +104,7 @@ WHERE id = ANY(ARRAY(SELECT id FROM runs_outboundcall
                      FOR UPDATE SKIP LOCKED))
 RETURNING id, organization_id, run_id, root_id, kind, call_id, target, rank, threaded, request, receipt,
     seconds, EXTRACT(epoch FROM expires_at - clock_timestamp())::float8,
+    EXISTS (SELECT FROM runs_outboundtarget t WHERE t.target = c.target),
     (SELECT ARRAY[k.sealed_key, k.base_url] FROM runs_modelkey k
      WHERE c.kind = 'model' AND k.organization_id = c.organization_id
        AND k.provider = split_part(replace(c.target, c.organization_id || '/', ''), ':', 1))
@@ -161,7 +164,8 @@ NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[])
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A call this carrier holds. `left` are the seconds until its run's time is over, None for no end;
-    `set_here` is what its organization has set for the model's provider, its key still sealed.
+    `troubled`: failures or a pause of its target are on record; `set_here` is what its organization has set
+    for the model's provider, its key still sealed.
     """
 
     id: int
@@ -177,6 +181,7 @@ class Taken:
     receipt: str
     seconds: float
     left: float | None
+    troubled: bool = False
     set_here: list[str] | None = None
 
     @property

@@ -1,5 +1,7 @@
 """Slow models hold no worker: carriers await them, and whoever is killed loses only what was on the wire."""
 
+import os
+import signal
 import time
 from collections import Counter
 
@@ -10,9 +12,11 @@ from django.test import override_settings
 from runs.models import OutboundCall, Run
 from tests.acceptance.house import check_logs, status, until
 from tests.acting import cancel, message, start
+from tests.auditor import audit
 from tests.model_server import Answer, ModelServer, says, slowly
 
 SLOW = 3.0  # seconds of one call
+LONG = 15.0  # seconds in which hundreds of runs come to their models
 
 
 def asked_for(request) -> str:
@@ -21,9 +25,9 @@ def asked_for(request) -> str:
 
 
 def by_words(request) -> Answer:
-    """What the goal says: `slow`, `hang`, or at once."""
+    """What the goal says: `slow`, `long`, `hang`, or at once."""
     goal = asked_for(request)
-    seconds = {"slow": SLOW, "hang": 600.0}.get(goal.split()[0], 0.0)
+    seconds = {"slow": SLOW, "long": LONG, "hang": 600.0}.get(goal.split()[0], 0.0)
     return slowly(says(f"Answer to {goal}"), seconds)
 
 
@@ -109,6 +113,32 @@ def test_a_killed_carrier_loses_what_was_on_the_wire_and_nothing_else(house, thi
     assert set(asked.values()) <= {1, 2}
     assert all(asked[f"quick {n}"] == 1 for n in range(5)), asked
     assert not Run.objects.filter(pk__in=runs).exclude(crashes=0).exists()
+
+
+@pytest.mark.slow
+def test_of_500_calls_under_way_only_those_are_repeated_whose_carrier_or_database_died(
+    house, think, cluster, models
+):
+    started = cluster()
+    runs = [think(f"long {n}") for n in range(500)]
+    repeated = 0
+    for victim in ("carrier", "worker", "postgres"):
+        until(lambda: models.at_once > 400 or all_ended(runs))
+        if victim != "worker":
+            repeated += models.at_once
+        if victim == "postgres":
+            os.kill(house.postmaster(), signal.SIGKILL)
+        else:
+            started.kill((started.carriers() if victim == "carrier" else started.workers())[0])
+        time.sleep(1)
+    until(house.answers)
+    connection.close()
+    until(lambda: all_ended(runs), seconds=180, said=lambda: house.report(runs[0]))
+
+    assert statuses(runs) == {"completed": 500}
+    assert len(models.received) - 500 <= repeated
+    assert not Run.objects.filter(pk__in=runs).exclude(crashes=0).exists()
+    assert not audit(Run.objects.get(pk=runs[0]).organization_id)
 
 
 def test_a_cancel_closes_the_connection_to_the_model(house, think, ended, cluster, models):

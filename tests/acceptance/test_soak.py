@@ -1,4 +1,5 @@
-"""A mixed load for some minutes, while workers, their cluster and PostgreSQL are killed by a seeded schedule.
+"""A mixed load for some minutes, while workers, carriers, their cluster and PostgreSQL are killed by a seeded
+schedule, and models take their time, fail or hang.
 
     make soak MIN=10 SEED=n
 
@@ -23,14 +24,15 @@ from django.test import override_settings
 
 from runs.actions.decide import DecisionRefused
 from runs.actions.signal import SignalRefused
-from runs.execution.outside_agents import OutsideRefused, complete, request_call
+from runs.execution.outside_agents import OutsideRefused
 from runs.log.log import AlreadyEnded
-from runs.models import Approval, Run, ToolCall, Wait
+from runs.models import Approval, Carrier, OutboundCall, OutboundTarget, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE
 from tests.acceptance.house import MODEL, cluster_process, until
-from tests.acting import approve, cancel, message, reject, resolve, signal, start
+from tests.acting import approve, cancel, complete, message, reject, request_call, resolve, signal, start
 from tests.auditor import audit, audit_effects, counts, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
+from tests.model_server import Answer, ModelServer, asks_for, says, slowly
 from tests.plays import LETTER
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("their_tools")]
@@ -39,6 +41,10 @@ MINUTES = float(os.environ.get("SOAK_MINUTES") or 2)
 SEED = int(os.environ.get("SOAK_SEED") or random.randrange(10**6))
 FOUND: tuple[int, ...] = ()  # seeds that once found something
 OPEN = 40  # runs of the tree's top that are active at a time
+THINKING = 60  # and of those whose models take their time
+SLOWEST = 6  # seconds
+HANG = 600.0  # seconds: for ever
+PATIENCE = "120, compatible:hanging=10"  # MODEL_SECONDS
 KILL_EVERY = 4.0  # seconds, on average
 LEASE = 4  # seconds
 PAUSE = 6.0  # seconds a worker is stopped for: longer than its lease
@@ -58,6 +64,47 @@ GOALS = (
     ),
     *("asking", "asking", "letter 0", "letter 1", "letter 2", "naps 3", "poisoned"),
 )
+SLOW_PLAYS = ("brief", "effect", "keyed_effect", "twice", "limited", "cut")
+SLOW_MODELS = (*["compatible:one"] * 6, *["compatible:other"] * 6, "compatible:hanging")
+
+
+class SlowModels(ModelServer):
+    """Models that take some seconds. What each question gets is told by its goal, `think PLAY NUMBER`, so
+    that it is the same for whoever asks it again. `compatible:hanging` says nothing until it is `mended`.
+    """
+
+    def __init__(self):
+        super().__init__(self.answer)
+        self.mended = False
+        self.asked = Counter()
+
+    def answer(self, request):
+        messages = (request.body or {"messages": []})["messages"]  # nothing, where who asked has just died
+        said = [str(message["content"]) for message in messages if message["role"] == "user"]
+        _, play, number = next((goal for goal in said if goal.startswith("think ")), "think brief 0").split()
+        if request.body and request.body["model"] == "hanging":
+            return slowly(says("At last."), 0.5 if self.mended else HANG)
+        answered = sum(message["role"] == "tool" for message in messages)
+        question = play, number, answered, len(said)
+        self.asked[question] += 1
+        return self.of_play(play, answered, self.asked[question], 1 + (int(number) + answered) % SLOWEST)
+
+    def of_play(self, play, answered, times, seconds):
+        if play == "limited" and times == 1:
+            return Answer({"error": "slow down"}, status=429, headers={"Retry-After": "1"})
+        if play == "cut" and times == 1:
+            return Answer(says("Cut off.").body, before=0.5, cut_after=20)
+        if play in ("effect", "keyed_effect") and not answered:
+            return slowly(says(None, asks_for(play, {"name": "thought"}), finish="tool_calls"), seconds)
+        if play == "twice" and not answered:
+            calls = [asks_for("nap", {"seconds": 0.1 + n / 100}, f"call_{n}") for n in range(2)]
+            return slowly(says(None, *calls, finish="tool_calls"), seconds)
+        return slowly(says("Thought about."), seconds)
+
+    def again(self):
+        """How often a question was asked that had been asked before, and need not have been."""
+        failing = ("limited", "cut")
+        return sum(times - 1 - (play in failing) for (play, *_), times in self.asked.items() if times > 1)
 
 
 @dataclass
@@ -66,6 +113,7 @@ class Load:
 
     house: object
     chance: random.Random
+    models: SlowModels
     project: object = field(default_factory=ProjectFactory)
     done: Counter = field(default_factory=Counter)
     seen_unknown: dict = field(default_factory=dict)
@@ -82,8 +130,9 @@ class Load:
 
     def something(self):
         """One thing somebody does. A database that is away takes nothing, and loses nothing it took."""
-        acts = [self.begin] * 6 + [self.begin_outside, self.call_outside, self.call_outside, self.end_outside]
-        acts += [self.decide] * 3 + [self.answer] * 3 + [self.review] * 2 + [self.cancel, self.expire]
+        acts = [self.begin] * 6 + [self.think] * 6 + [self.interrupt, self.cancel, self.expire]
+        acts += [self.begin_outside, self.call_outside, self.call_outside, self.end_outside]
+        acts += [self.decide] * 3 + [self.answer] * 3 + [self.review] * 2
         act = self.chance.choice(acts)
         try:
             act()
@@ -103,6 +152,19 @@ class Load:
         if self.runs(parent_run=None, status__in=ACTIVE).count() < OPEN:
             goal = goal or self.chance.choice(GOALS)
             start(user=self.user, project=self.project, goal=goal, context=self.group.pk)
+
+    def think(self):
+        if self.runs(goal__startswith="think ", status__in=ACTIVE).count() < THINKING:
+            goal = f"think {self.chance.choice(SLOW_PLAYS)} {self.chance.randrange(10**9)}"
+            model = self.chance.choice(SLOW_MODELS)
+            with override_settings(DEPUTY_MODEL=model):
+                start(user=self.user, project=self.project, goal=goal)
+
+    def interrupt(self):
+        """A word to somebody whose model is thinking."""
+        run = self.one_of(list(self.runs(goal__startswith="think ", status="running")))
+        if run:
+            message(run.pk, "Go on.", "mia")
 
     def begin_outside(self):
         if self.runs(driver="external", status__in=ACTIVE).count() < 5:
@@ -205,8 +267,8 @@ class Load:
 class Killer:
     """SIGKILL to what the house has started, by the seed's schedule."""
 
-    def __init__(self, house, chance):
-        self.house, self.chance = house, chance
+    def __init__(self, house, chance, models):
+        self.house, self.chance, self.models = house, chance, models
         self.done = Counter()
         now = time.monotonic()
         self.next_kill, self.next_postgres = now + KILL_EVERY, now + POSTGRES_EVERY
@@ -227,20 +289,21 @@ class Killer:
 
     def somebody(self):
         cluster = self.chance.choice(self.house.clusters)
-        kinds = ["worker"] * 6 + ["pause"] * 3 + ["inner", "inner", "sentinel", "parent", "cluster"]
-        kind = self.chance.choice(kinds)
-        inner = cluster.inner()
-        if not inner or cluster.group is None:
+        kinds = ["worker"] * 5 + ["carrier"] * 5 + ["pause"] * 2 + ["pause carrier"] * 2
+        kind = self.chance.choice([*kinds, "inner", "inner", "sentinel", "parent", "cluster"])
+        inner, carriers = cluster.inner(), cluster.carriers()
+        if not inner or not carriers or cluster.group is None:
             return
         workers = inner[: cluster.count]
         victims = {"worker": workers, "pause": workers, "inner": inner, "sentinel": [cluster.sentinel()]}
+        victims |= {"carrier": carriers, "pause carrier": carriers}
         victim = self.chance.choice(victims.get(kind) or [cluster.group])
         if kind == "cluster":
             cluster.kill(cluster.process.pid)
             cluster.process.wait()
             self.house.clusters.remove(cluster)
             self.cluster()
-        elif kind == "pause":
+        elif kind in ("pause", "pause carrier"):
             self.pause(victim)
         elif victim is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -248,19 +311,23 @@ class Killer:
         self.done[kind] += 1
 
     def cluster(self):
-        self.house.cluster(LEASE_SECONDS=str(LEASE))
+        self.house.cluster(
+            LEASE_SECONDS=str(LEASE),
+            DEPUTY_MODEL_BASE_URL=self.models.base_url,
+            MODEL_SECONDS=PATIENCE,
+        )
 
-    def pause(self, worker):
-        """It loses its run, and goes on later as if nothing had been. A thread lets it: it may hold a row
-        that whoever paused it waits for.
+    def pause(self, victim):
+        """It loses its run or its calls, and goes on later as if nothing had been. A thread lets it: it may
+        hold a row that whoever paused it waits for.
         """
         with contextlib.suppress(ProcessLookupError):
-            os.kill(worker, signals.SIGSTOP)
-            threading.Timer(PAUSE, self.resume, [worker]).start()
+            os.kill(victim, signals.SIGSTOP)
+            threading.Timer(PAUSE, self.resume, [victim]).start()
 
-    def resume(self, worker):
-        if cluster_process(worker):
-            os.kill(worker, signals.SIGCONT)
+    def resume(self, victim):
+        if cluster_process(victim):
+            os.kill(victim, signals.SIGCONT)
 
 
 def letters(load):
@@ -322,7 +389,12 @@ def settle(load):
 
 
 def left(load):
-    return load.runs(status__in=ACTIVE).values_list("pk", "status", "waiting_reason", "goal", "crashes")
+    """What is not over, and what it is at."""
+    runs = load.runs(status__in=ACTIVE).values_list("pk", "status", "waiting_reason", "goal", "crashes")
+    calls = OutboundCall.objects.values_list(
+        "run_id", "target", "holder", "due_at", "begun_at", "answered_at"
+    )
+    return [*runs, *calls, *OutboundTarget.objects.values(), *Carrier.objects.values()]
 
 
 @pytest.mark.parametrize("seed", [pytest.param(SEED, id="seed"), *FOUND])  # all processes know it by one name
@@ -330,8 +402,8 @@ def test_a_mixed_load_survives_kills_by_a_seeded_schedule(house, seed):
     print(f"\nSEED={seed} MIN={MINUTES:g}")
     chance = random.Random(seed)
     # as in the cluster: an outside agent's group is made here, and with what is set here
-    with override_settings(RUN_DEPTH=10, DEPUTY_MODEL=MODEL):
-        load, killer = Load(house, chance), Killer(house, random.Random(seed + 1))
+    with override_settings(RUN_DEPTH=10, DEPUTY_MODEL=MODEL), SlowModels() as models:
+        load, killer = Load(house, chance, models), Killer(house, random.Random(seed + 1), models)
         killer.cluster()
         killer.cluster()
         end = time.monotonic() + 60 * MINUTES
@@ -341,8 +413,10 @@ def test_a_mixed_load_survives_kills_by_a_seeded_schedule(house, seed):
             time.sleep(chance.uniform(0, 0.08))
         time.sleep(PAUSE)  # everybody is at work again
         until(house.answers)
+        models.mended = True
         settle(load)
+    print(f"asked: {len(models.received)}, most at once {models.most_at_once}, again {models.again()}")
     print(f"done: {dict(load.done)}\nkilled: {dict(killer.done)}\nthere: {counts(load.organization)}")
     found = findings(load)
     assert not found, "\n".join(found)
-    assert killer.done["worker"], "nobody was killed"
+    assert killer.done["worker"] and killer.done["carrier"], "nobody was killed"

@@ -12,8 +12,10 @@ from django.db import connection, transaction
 
 from runs.actions.claim import claim
 from runs.models import OutboundCall, QueueMessage, Run, RunEvent, ToolCall
+from runs.models.choices import ACTIVE
 from runs.workers import worker
 from tests.acceptance.house import check_logs, cluster_process, status, tree, until
+from tests.acting import cancel
 
 LEVELS = 10
 SOON = 15  # seconds within which a run completes although something was killed
@@ -69,9 +71,11 @@ def test_of_two_workers_that_claim_a_run_one_wins_200_times(house, ask):
 
 def dying(house, point, once):
     """A cluster one of whose processes dies there, once. It has nothing to do that earlier tests have left:
-    it would die at that.
+    it would die at that. Their runs are cancelled, since the sweep finds those whose messages are gone.
     """
     house.end_common()
+    for left in Run.objects.filter(status__in=ACTIVE, parent_run=None):
+        cancel(left.pk)
     OutboundCall.objects.all().delete()
     QueueMessage.objects.all().delete()
     house.cluster(WORKERS="1", DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(once))

@@ -57,9 +57,9 @@ class Mail:
 
 
 class MailSink:
-    """As much of SMTP as it takes to be sent mail."""
+    """As much of SMTP as it takes to be sent mail; on a free port, where none is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.mails: list[Mail] = []
         sink = self
 
@@ -84,7 +84,7 @@ class MailSink:
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", port), Handler)
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from groups.models import Membership
@@ -189,7 +190,8 @@ def test_a_cancelled_run_sends_nothing_even_where_a_carrier_has_taken_its_call(l
     cancel(run.pk)
 
     with ThreadPoolExecutor(1) as pool:
-        assert asyncio.run(asking.ask(held, pool, None)) == packing.HELD_BACK
+        assert asyncio.run(asking.ask(held, pool, pool, None)) == packing.HELD_BACK
+        pool.submit(connections.close_all)
     assert effect == []
 
 

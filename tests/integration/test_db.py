@@ -1,6 +1,10 @@
 """Raw SQL: one cursor for each connection, whatever becomes of the connection; times as they were stored."""
 
+import os
+import signal
+import threading
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from django.db import DataError, connection, transaction
@@ -56,3 +60,20 @@ def test_whoever_counts_statements_sees_them(django_assert_num_queries):
         row("SELECT %s", ["one"])
         execute("SELECT %s", ["two"])
     assert [query["sql"] for query in counted.captured_queries] == ["SELECT 'one'", "SELECT 'two'"]
+
+
+def test_a_statement_that_the_server_takes_late_is_sent_to_its_end(monkeypatch):
+    monkeypatch.setattr("common.postgres.SILENT_SECONDS", 0.3)
+    monkeypatch.setattr("common.postgres.LATE_ANSWER_SECONDS", 20.0)
+    (pid,) = row("SELECT pg_backend_pid()")
+    process = Path(f"/proc/{pid}/cmdline")
+    if not process.exists() or not process.read_bytes().startswith(b"postgres: "):
+        pytest.skip("the server's processes are not of this machine")
+    text = "x" * 30_000_000  # more than the sockets hold
+    os.kill(pid, signal.SIGSTOP)
+    later = threading.Timer(1.0, os.kill, (pid, signal.SIGCONT))
+    later.start()
+    try:
+        assert row("SELECT length(%s)", [text]) == (len(text),)
+    finally:
+        later.join()

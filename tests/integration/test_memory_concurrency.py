@@ -15,11 +15,10 @@ from memory.models import DepartedTerms, Memory, PendingMemory, ScopeSize, TermC
 from memory.search import memory_search_pa
 from memory.statistics import merge_all_deltas, merge_deltas
 from memory.write import memory_write
+from tests.at_once import BLOCKED
 from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def aside():
 def until_somebody_waits() -> None:
     """Return when a statement waits for a lock."""
     for _ in range(500):
-        if row(WAITS)[0]:
+        if row(BLOCKED)[0]:
             return
         threading.Event().wait(0.01)
     raise AssertionError("nobody waits for a lock")

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from runs.execution import executor
@@ -63,9 +64,10 @@ def carry(name="one"):
 
     async def go():
         table, circuits = Table(name), Circuits(Table(name))
-        with ThreadPoolExecutor(4) as pool:
+        with ThreadPoolExecutor(4) as pool, ThreadPoolExecutor(1) as gate:
             calls, _ = await table.take(100, 100, 0)
-            answers = [(each, await asking.ask(each, pool, None)) for each in calls]
+            answers = [(each, await asking.ask(each, pool, gate, None)) for each in calls]
+            gate.submit(connections.close_all)
         for each, answer in answers:
             circuits.heard(each, answer)
         await circuits.note()
@@ -361,6 +363,24 @@ def test_limits_of_a_model_a_host_and_an_organization_hold(settings):
     assert held.filter(host="h").count() <= 3
 
 
+def test_an_organization_has_a_lower_limit_of_its_own_and_none_beyond_the_deployments(settings):
+    settings.ORGANIZATION_CALLS = 4
+    lower, higher = OrganizationFactory(calls_limit=2), OrganizationFactory(calls_limit=9)
+    for organization in (lower, higher):
+        waiting(organization, f"m:{organization.pk}", count=9)
+
+    taken()
+    held = OutboundCall.objects.exclude(holder="")
+    assert held.filter(organization=lower).count() == 2
+    assert held.filter(organization=higher).count() == 4
+
+
+def test_one_organization_leaves_room_for_others_at_a_model_and_in_a_carrier(settings):
+    (at_a_model,) = settings.MODEL_CALLS.values()
+
+    assert min(at_a_model, settings.CARRIER_CALLS) > settings.ORGANIZATION_CALLS
+
+
 def test_threads_are_not_taken_beyond_those_there_are():
     organization = OrganizationFactory()
     waiting(organization, "tool", count=5, kind="tool", threaded=True)
@@ -429,3 +449,26 @@ def test_a_model_that_works_again_has_its_failures_forgotten():
     hear(HUNG, HUNG, FINE)
 
     assert not OutboundTarget.objects.filter(failures__gt=0).exists()
+
+
+def test_a_carrier_that_has_seen_no_failure_closes_the_circuit_that_another_opened():
+    waiting(OrganizationFactory(), "m:1", count=2)
+
+    async def go():
+        one, two = Circuits(Table("one")), Circuits(Table("two"))
+        ((first, *_), _) = await one.table.take(1, 1, 0)
+        for circuits, answer in ((two, FINE), *[(one, HUNG)] * 5):
+            circuits.heard(first, answer)
+            await circuits.note()
+        own = await one.table.connection()
+        await own.execute("UPDATE runs_outboundtarget SET paused_until = now() - interval '1 hour'")
+        await one.table.answer([(first.id, packing.text(HUNG))], "nobody's")
+        ((probe,), _) = await two.table.take(1, 1, 0)
+        two.heard(probe, FINE)
+        await two.note()
+        for circuits in (one, two):
+            await circuits.table.close()
+
+    asyncio.run(go())
+
+    assert not OutboundTarget.objects.exists()
