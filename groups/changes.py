@@ -162,7 +162,7 @@ def _organizations(instance: Model) -> list[str | None]:
     if label == "groups.organization":
         return [str(instance.pk)]
     if label == "auth.user" or label in OF_ACCOUNTS:
-        user_id = instance.pk if label == "auth.user" else getattr(instance, "user_id", None)
+        user_id = instance.pk if label == "auth.user" else instance.user_id  # type: ignore[attr-defined]
         found = Membership.objects.filter(user_id=user_id).values_list("organization_id", flat=True)
         return [*found] or [None]
     return [getattr(instance, "organization_id", None)]

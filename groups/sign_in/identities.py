@@ -198,4 +198,4 @@ def is_of(provider: Provider, claims: dict[str, Any], user: Any) -> bool:
 
 
 def is_of_user(provider: Provider, subject: str, user_id: Any) -> bool:
-    return SocialAccount.objects.filter(provider=provider.pk, uid=subject, user_id=user_id).exists()
+    return bool(SocialAccount.objects.filter(provider=provider.pk, uid=subject, user_id=user_id).exists())

@@ -82,13 +82,16 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
         return _refused(request, provider, refused)
 
 
-def _sign_in(request: HttpRequest, provider: Provider, claims: dict[str, Any], begun: openid.Begun) -> Any:
+def _sign_in(
+    request: HttpRequest, provider: Provider, claims: dict[str, Any], begun: openid.Begun
+) -> HttpResponse:
     user = identities.of(provider, claims)
     if request.user.is_authenticated:
         end_session(request)
     sessions.enter(request, provider, claims, user)
     record_authentication(request, user, "socialaccount", provider=provider.pk, uid=str(claims["sub"]))
-    return perform_login(request, user, redirect_url=begun.after or reverse("web:home"))
+    answer: HttpResponse = perform_login(request, user, redirect_url=begun.after or reverse("web:home"))
+    return answer
 
 
 def _connect(request: HttpRequest, provider: Provider, claims: dict[str, Any]) -> HttpResponse:

@@ -1,7 +1,7 @@
 """The providers of identities: each organization's own, and the installation's, by environment."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode
 
 from allauth.socialaccount.models import SocialAccount
@@ -11,24 +11,6 @@ from django.urls import reverse
 from groups.models import IdentityProvider, Organization
 
 INSTALLATION = "installation"  # the id of the provider that the environment names
-
-
-class Provider(Protocol):
-    """What both kinds have. `organization_id`: whom it vouches for people in; None, for the installation."""
-
-    pk: str
-    name: str
-    issuer: str
-    client_id: str
-    scopes: str
-    groups_claim: str
-    rules: Any
-    default_role: str
-    domains: Any
-    only: bool
-
-    @property
-    def secret(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -47,6 +29,9 @@ class Installation:
     only: bool
     organization: str  # its slug; where the groups make people members
     pk: str = INSTALLATION
+
+
+Provider = IdentityProvider | Installation
 
 
 def installation() -> Installation | None:
