@@ -131,6 +131,46 @@ def port() -> int:
     return whole_number("PORT", 8000, least=1, most=65535)
 
 
+def openid() -> dict[str, Any] | None:
+    """OIDC_…: the installation's provider of identities; None without OIDC_ISSUER. Raises BadSetting.
+
+    OIDC_GROUPS: which of the provider's groups makes somebody what in OIDC_ORGANIZATION, the first that fits:
+    `group=role` or `group=role:project+project`, comma-separated.
+    """
+    issuer = text("OIDC_ISSUER", "")
+    if not issuer:
+        return None
+    found: dict[str, Any] = {
+        "issuer": issuer,
+        "rules": [_openid_rule(one) for one in names("OIDC_GROUPS", ())],
+    }
+    for name in ("client_id", "secret"):
+        variable = "OIDC_CLIENT_ID" if name == "client_id" else "OIDC_CLIENT_SECRET"
+        found[name] = text(variable, "")
+        if not found[name]:
+            raise BadSetting(f"{variable} is not set; OIDC_ISSUER takes it.")
+    found["name"] = text("OIDC_NAME", "Single sign-on")
+    found["scopes"] = text("OIDC_SCOPES", "openid profile email")
+    found["groups_claim"] = text("OIDC_GROUPS_CLAIM", "groups")
+    found["default_role"] = text("OIDC_DEFAULT_ROLE", "")
+    found["domains"] = names("OIDC_DOMAINS", ())
+    found["only"] = flag("OIDC_ONLY", False)
+    found["organization"] = text("OIDC_ORGANIZATION", "")
+    if (found["rules"] or found["default_role"]) and not found["organization"]:
+        raise BadSetting("OIDC_ORGANIZATION is not set; OIDC_GROUPS and OIDC_DEFAULT_ROLE take its slug.")
+    return found
+
+
+def _openid_rule(written: str) -> dict[str, Any]:
+    group, equals, rest = written.rpartition("=")
+    role, _, projects = rest.partition(":")
+    if not (group and equals and role):
+        raise BadSetting(
+            "OIDC_GROUPS is no list of rules; it takes group=role or group=role:project+project."
+        )
+    return {"group": group, "role": role, "projects": projects.split("+") if projects else None}
+
+
 def database(url: str) -> dict[str, Any]:
     """Django's description of a PostgreSQL URL; a socket folder may be the host, percent-encoded.
 

@@ -58,6 +58,10 @@ def membership_id() -> str:
     return new_id("mbr")
 
 
+def identity_provider_id() -> str:
+    return new_id("idp")
+
+
 def custom_role_id() -> str:
     return new_id("mrl")
 

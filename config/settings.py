@@ -13,6 +13,8 @@ PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
 MODEL_ALLOW      host:port of models' servers that organizations may name at such addresses (none)
 WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not public (none)
+IDENTITY_ALLOW   host:port of providers of identities at addresses that are not public (none)
+OIDC_ISSUER      the provider of identities for the whole installation (none; docs/sign-in.md)
 NOTIFY_ALLOW     hosts, or host:port, of chats that people run themselves and that channels may name (none)
 NOTIFY_SECONDS   how long a channel is sent no second message about approvals (30)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
@@ -64,8 +66,15 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.humanize",
     "django.contrib.postgres",
     "import_export",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.usersessions",
+    "oauth2_provider",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "corsheaders",
@@ -87,6 +96,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "groups.current.CurrentOrganization",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "groups.sign_in.doors.PacedDoors",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "common.api.errors.Unavailable",
     "common.characters.Characters",
@@ -107,6 +118,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "runs.web.pages.theme",
+                "runs.web.pages.door",
             ],
             "libraries": {"web": "runs.web.tags"},
             "builtins": ["django.templatetags.i18n", "common.tags"],
@@ -176,9 +188,43 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 AUTHENTICATION_BACKENDS = ["groups.current.MembershipBackend"]
-LOGIN_URL = "web:sign_in"
+LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "web:home"
-LOGOUT_REDIRECT_URL = "web:sign_in"
+LOGOUT_REDIRECT_URL = "account_login"
+PASSWORD_RESET_TIMEOUT = 3600  # seconds that a link to set a new password works
+
+# django-allauth: how attempts are paced, who may have an account and what confirms a person is Deputy's own
+# rule (groups/sign_in); allauth's own limits, which each process would count for itself, are off.
+
+ACCOUNT_ADAPTER = "groups.sign_in.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_LOGIN_BY_CODE_ENABLED = True
+ACCOUNT_LOGIN_TIMEOUT = 900
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = False
+ACCOUNT_FORMS = {
+    "login": "groups.sign_in.forms.SignInForm",
+    "request_login_code": "groups.sign_in.forms.RequestCodeForm",
+    "reset_password": "groups.sign_in.forms.ResetForm",
+}
+MFA_ADAPTER = "groups.sign_in.adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey stands for the person, not for what they carry
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody opens an account in another's name: there is no sign-up
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "Deputy"
+MFA_RATE_LIMITS = False
+MFA_FORMS = {
+    "authenticate": "groups.sign_in.forms.FactorForm",
+    "reauthenticate": "groups.sign_in.forms.ConfirmFactorForm",
+}
+SOCIALACCOUNT_RATE_LIMITS = False
 
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
@@ -198,6 +244,9 @@ if BEHIND_HTTPS and not DEBUG:
     SECURE_HSTS_SECONDS = 31_536_000
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+    # a name that browsers take from this host over HTTPS alone, for the whole site
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
 # Whether every other name below this one speaks HTTPS too is not Deputy's to promise.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -285,6 +334,41 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# A provider of identities for the whole installation; organizations have their own in the admin
+
+OIDC = env.openid()
+IDENTITY_ALLOW = env.names("IDENTITY_ALLOW", ())
+
+# Programs that people connect: an OAuth 2.1 authorization server for Deputy's own API and MCP
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"
+OAUTH2_PROVIDER = {
+    "SCOPES_BACKEND_CLASS": "groups.oauth.Scopes",
+    "OAUTH2_VALIDATOR_CLASS": "groups.oauth.Validator",
+    "OIDC_ISS_ENDPOINT": PUBLIC_URL.rstrip("/"),
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 900,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 24 * 3600,
+    "ROTATE_REFRESH_TOKEN": True,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "PKCE_REQUIRED": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https", "http"],  # http on the person's own machine (Validator)
+    "ALLOW_LOCALHOST_LOOPBACK": True,
+    "CIMD_ENABLED": True,
+    "CIMD_METADATA_FETCHER": "groups.oauth.Documents",
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
+    "OAUTH2_PROTECTED_RESOURCE_NAME": "Deputy",
+    **{
+        f"COMPLIANT_BCP_RFC9700_{name}": True
+        for name in (
+            *("IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD", "ACCESS_TOKEN_TRANSPORT"),
+            *("AUTHZ_RESPONSE_ISS", "TOKEN_STORAGE", "REFRESH_TOKEN", "PKCE_REQUIRED"),
+        )
+    },
+}
+
 # E-mail: written to files until EMAIL_URL says where to send it
 
 EMAIL_BACKEND = "common.mail.PrivateFiles"
@@ -295,6 +379,8 @@ if email_url := env.text("EMAIL_URL", ""):
     globals().update(env.email(email_url))
 if EMAIL_BACKEND == "django.core.mail.backends.filebased.EmailBackend":
     EMAIL_BACKEND = "common.mail.PrivateFiles"
+# where mail goes nowhere, nobody waits for a link in it
+ACCOUNT_EMAIL_VERIFICATION = "optional" if email_url else "none"
 
 # Looking after it: logs, and who may see metrics and what a probe found (config/watchers.py)
 
@@ -356,6 +442,10 @@ MCP_HOLD_SECONDS = env.whole_number(
     "MCP_HOLD_SECONDS", 4, least=0, most=45
 )  # one client known gives up after 5
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # after a sign-in it counts as the person
+ACCOUNT_REAUTHENTICATION_TIMEOUT = CONFIRMED_SECONDS
+SESSION_SECONDS = env.whole_number("SESSION_SECONDS", 14 * 24 * 3600)  # after which one signs in anew
+SESSION_IDLE_SECONDS = env.whole_number("SESSION_IDLE_SECONDS", 24 * 3600)  # without opening a page
+SESSION_COOKIE_AGE = SESSION_SECONDS
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person
@@ -371,6 +461,7 @@ OPEN_APPROVALS_ALL = env.whole_number("OPEN_APPROVALS_ALL", 1000)  # of one orga
 SIGN_IN_SECONDS = env.whole_number("SIGN_IN_SECONDS", 300)  # in which are allowed, of attempts to sign in:
 SIGN_INS = env.whole_number("SIGN_INS", 10)  # to one account from one address
 SIGN_INS_ADDRESS = env.whole_number("SIGN_INS_ADDRESS", 100)  # from one address
+SIGN_IN_MAILS = env.whole_number("SIGN_IN_MAILS", 5)  # with a link or a code, to one address
 SIGN_INS_ACCOUNT = env.whole_number("SIGN_INS_ACCOUNT", 50)  # to one account from browsers it does not know
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach

@@ -2,11 +2,17 @@
 
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.admin import sites
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
+from django.utils.http import url_has_allowed_host_and_scheme
 from unfold.apps import DefaultAppConfig
 from unfold.sites import UnfoldAdminSite
 
@@ -17,10 +23,23 @@ class Site(UnfoldAdminSite):  # type: ignore[misc]
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """The sign-in page. What is refused for its pace is refused as such (groups/sign_in.py)."""
-        from groups import sign_in  # its form wants the applications
+        """There is one door: that of people's own pages. Who is no administrator is told so behind it."""
+        if request.user.is_authenticated and not self.has_permission(request):
+            raise PermissionDenied
+        after = own_address(request) or reverse("admin:index")
+        if request.user.is_authenticated:
+            return redirect(after)
+        return redirect(f"{reverse('account_login')}?{urlencode({REDIRECT_FIELD_NAME: after})}")
 
-        return sign_in.answered(request, super().login(request, extra_context))
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return redirect("account_change_password")
+
+
+def own_address(request: HttpRequest) -> str:
+    """Where the request wants to go next, if that is a page of Deputy's."""
+    wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
+    own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure())
+    return wanted if own else ""
 
 
 class Unfold(DefaultAppConfig):  # type: ignore[misc]

@@ -107,6 +107,12 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("Projects", "folder", "groups_project_changelist", "groups.view_project"),
             ("Memberships", "card_membership", "groups_membership_changelist", "groups.view_membership"),
             ("Member roles", "shield_person", "groups_customrole_changelist", "groups.view_customrole"),
+            (
+                "Identity providers",
+                "login",
+                "groups_identityprovider_changelist",
+                "groups.view_identityprovider",
+            ),
             ("Tokens", "vpn_key", "groups_token_changelist", "groups.view_token"),
             ("Changes", "history", "groups_change_changelist", "groups.view_change"),
             ("Users", "person", "auth_user_changelist", "auth.view_user"),
@@ -197,7 +203,6 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": True,
     "STYLES": [lambda request: static("deputy/admin.css")],
     "SCRIPTS": [lambda request: static("deputy/times.js"), lambda request: static("deputy/names.js")],
-    "LOGIN": {"form": "groups.sign_in.SignInForm"},
     "DASHBOARD_CALLBACK": "runs.admin.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,

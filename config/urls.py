@@ -1,5 +1,6 @@
 """Deputy's addresses."""
 
+from allauth.account import views as account
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
@@ -8,13 +9,16 @@ from django.utils.module_loading import module_has_submodule
 
 from common.api import errors
 from config import health, metrics
+from groups.sign_in import openid_views
 from runs.api import slack_hook
 from runs.web.worker_script import service_worker
 
-# django-q2 registers pages on which staff could have any function called; the queue has pages of its own.
-for model in apps.get_app_config("django_q").get_models():
-    if admin.site.is_registered(model):
-        admin.site.unregister(model)
+# django-q2 registers pages on which staff could have any function called, allauth pages on which they could
+# read and plant what people sign in with; Deputy has pages of its own.
+for label in ("django_q", "account", "mfa", "socialaccount", "usersessions", "oauth2_provider"):
+    for model in apps.get_app_config(label).get_models():
+        if admin.site.is_registered(model):
+            admin.site.unregister(model)
 
 
 def other_packages() -> list[URLPattern | URLResolver]:
@@ -29,6 +33,11 @@ def other_packages() -> list[URLPattern | URLResolver]:
 
 urlpatterns = [
     path("", include("runs.web.urls")),
+    path("account/", include("groups.sign_in.urls")),
+    path("sign-in/", account.login, name="account_login"),
+    path("sign-in/<slug:organization>/", openid_views.door, name="organization_door"),
+    path("sign-out/", account.logout, name="account_logout"),
+    path("", include("runs.web.oauth_urls")),
     path("sw.js", service_worker, name="service_worker"),
     path("hooks/slack/<str:channel_id>/", slack_hook.slack_hook, name="slack_hook"),
     path("healthz", health.healthz),

@@ -130,9 +130,9 @@ def actors_of(request: Any) -> list[Actor]:
     return kept
 
 
-def confirm(request: Any) -> None:
-    """Note that the session's user has just proved who they are."""
-    request.session[CONFIRMED_AT] = int(time.time())
+def confirm(request: Any, at: int | None = None) -> None:
+    """Note that the session's user has proved who they are: just now, or at a time, in seconds since 1970."""
+    request.session[CONFIRMED_AT] = int(time.time()) if at is None else at
 
 
 def is_confirmed(request: Any, membership: Membership | None = None) -> bool:

@@ -12,10 +12,12 @@ class GroupsConfig(AppConfig):
 
     def ready(self) -> None:
         labels.translate(self)
+        from allauth.account.signals import authentication_step_completed
         from django.contrib.auth.signals import user_logged_in
         from django.db.models.signals import post_delete
 
         user_logged_in.connect(note_sign_in, dispatch_uid="deputy.confirmed")
+        authentication_step_completed.connect(note_confirmation, dispatch_uid="deputy.confirmed_again")
         post_delete.connect(end_tokens, sender=self.get_model("Membership"), dispatch_uid="deputy.tokens_end")
 
 
@@ -26,9 +28,20 @@ def end_tokens(sender: Any, instance: Any, **more: Any) -> None:
     tokens.end(instance.organization_id, instance.user_id)
 
 
-def note_sign_in(sender: Any, request: Any, **more: Any) -> None:
-    """Whoever signs in has just proved who they are."""
+def note_sign_in(sender: Any, request: Any, user: Any, **more: Any) -> None:
+    """Whoever signs in has just proved who they are; at a provider, when the provider says they did."""
+    from groups import actors
+    from groups.sign_in import sessions
+
+    if request is None or not hasattr(request, "session"):
+        return
+    sessions.begin(request)
+    actors.confirm(request, sessions.confirmed_at(request, user))
+
+
+def note_confirmation(sender: Any, request: Any, reauthenticated: bool = False, **more: Any) -> None:
+    """So has whoever confirms it with a password, a code or a passkey while signed in."""
     from groups import actors
 
-    if request is not None and hasattr(request, "session"):
+    if reauthenticated:
         actors.confirm(request)

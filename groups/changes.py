@@ -19,20 +19,24 @@ from groups.models import Change, ChangeAction, Door, Membership
 
 AUDITED = (
     *("groups.Organization", "groups.Project", "groups.Membership", "groups.CustomRole", "groups.Token"),
+    "groups.IdentityProvider",
     *("groups.Role", "groups.AgentInstance", "groups.Group", "groups.GroupMember"),
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
     *("runs.ModelKey", "runs.TriedModel", "runs.Channel", "groups.Absence", "auth.User"),
+    *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
+OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
 SECRET = {
     *("password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"),
-    *("sealed_address", "preferences"),  # the latter of a person, whose agent alone is told them
+    *("sealed_address", "data"),  # the latter of a second factor
+    "preferences",  # of a person, whose agent alone is told them
 }
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
     *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
-    "told_at",
+    *("told_at", "extra_data"),
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"
@@ -159,8 +163,9 @@ def _organizations(instance: Model) -> list[str | None]:
     label = instance._meta.label_lower
     if label == "groups.organization":
         return [str(instance.pk)]
-    if label == "auth.user":
-        found = Membership.objects.filter(user_id=instance.pk).values_list("organization_id", flat=True)
+    if label == "auth.user" or label in OF_ACCOUNTS:
+        user_id = instance.pk if label == "auth.user" else instance.user_id  # type: ignore[attr-defined]
+        found = Membership.objects.filter(user_id=user_id).values_list("organization_id", flat=True)
         return [*found] or [None]
     return [getattr(instance, "organization_id", None)]
 

@@ -8,18 +8,21 @@ from typing import Any
 
 from django.contrib.auth import middleware
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject
 
 from groups import changes, member_permissions
-from groups.models import Door, Membership, Organization
+from groups.models import Door, IdentityProvider, Membership, Organization
 
 CHOSEN = "deputy_organization"  # the session's key: the id of the organization
 OWN_PAGES = "web"  # the namespace of people's own pages
 STANDING = "_deputy_membership"  # on a request's user: the membership, or None
 ALL = "_deputy_memberships"  # on a session's user: every membership
 CHOICE = "_deputy_chosen"  # on a session's user: the id of the organization
+THROUGH = "_deputy_through"  # on a session's user: by which provider they signed in, or None
 
 
 def memberships_of(user: Any) -> list[Membership]:
@@ -32,10 +35,31 @@ def memberships_of(user: Any) -> list[Membership]:
     found = Membership.objects.filter(user_id=user.pk, active=True).select_related(
         "organization", "custom_role"
     )
+    if hasattr(user, THROUGH):
+        found = vouched_for(found, user)
     rows = list(found.order_by("organization__name", "organization_id"))
     if hasattr(user, CHOICE):
         setattr(user, ALL, rows)
     return rows
+
+
+def vouched_for(found: QuerySet[Membership], user: Any) -> QuerySet[Membership]:
+    """Those of a session's memberships that its sign-in reaches. An organization's provider opens that
+    organization alone; where an organization takes sign-ins by its provider only, others open it for
+    superusers.
+    """
+    through = getattr(user, THROUGH)
+    if through is not None and through.organization is not None:
+        found = found.filter(organization_id=through.organization)
+    if user.is_superuser:
+        return found
+    of_others = IdentityProvider.objects.filter(
+        organization_id=OuterRef("organization_id"), active=True, only=True
+    )
+    own = IdentityProvider.objects.filter(
+        organization_id=OuterRef("organization_id"), active=True, pk=through.provider if through else ""
+    )
+    return found.filter(~Exists(of_others) | Exists(own))
 
 
 def membership_of(user: Any) -> Membership | None:
@@ -100,9 +124,15 @@ def _door(request: HttpRequest) -> Door:
 
 
 def _of_session(request: HttpRequest) -> Any:
+    from groups.sign_in import sessions
+
     user = middleware.get_user(request)
+    if user.is_authenticated and (sessions.timed_out(request) or sessions.over(request.session, user)):
+        request.session.flush()
+        return AnonymousUser()
     if user.is_authenticated:
         setattr(user, CHOICE, request.session.get(CHOSEN))
+        setattr(user, THROUGH, sessions.through(request.session, user))
     return user
 
 

@@ -50,6 +50,11 @@ def refuses_role(user: Any, target: CustomRole) -> str:
     return _refuses(user, target.organization_id, frozenset(target.permissions or ()))
 
 
+def refuses_provider(user: Any, organization_id: str) -> str:
+    """Why the user may not arrange who vouches for the organization's people; empty where they may."""
+    return _refuses(user, organization_id, member_permissions.every())
+
+
 def _refuses(user: Any, organization_id: str, carried: Collection[str]) -> str:
     if user.is_superuser:
         return ""

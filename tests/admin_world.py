@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from groups import routing
-from groups.models import AgentInstance, Change, CustomRole, Role, Token
+from groups.models import AgentInstance, Change, CustomRole, IdentityProvider, Role, Token
 from groups.models.groups import RoutingExample
 from policy.models import (
     Capability,
@@ -133,6 +133,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.model_key = ModelKey(organization=organization, provider="openai")
     made.model_key.keep_key("sk-of-the-world-0123456789")
     made.model_key.save()
+    made.provider = IdentityProvider.objects.create(
+        organization=organization, name=text[:60], issuer="https://id.example.org", client_id="deputy"
+    )
     made.webhook = WebhookEndpoint.objects.create(
         organization=organization,
         project=project,
@@ -230,7 +233,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
-        made.channel,
+        made.channel, made.provider,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

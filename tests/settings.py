@@ -15,6 +15,7 @@ from config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+MAIL_IN_BACKGROUND = False
 WHITENOISE_AUTOREFRESH = True  # otherwise every test client looks through all static files first
 LOCK_SECONDS = 20  # tests put fifty transactions before one row on a busy machine
 DEPUTY_PROVIDERS = {"scripted": "tests.scripted.Scripted"}

@@ -35,13 +35,15 @@ class PlaceForm(OneOrganizationForm):
 class PlaceAdmin(TenantAdmin):
     """What is there is opened for a change only where it could be changed."""
 
+    form_base: type[PlaceForm] = PlaceForm
+
     def refuses(self, user: Any, target: Any) -> str:
         """Why the user may not save, change or remove this; empty where they may."""
         raise NotImplementedError
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> type[ModelForm]:
         refused = staticmethod(partial(self.refuses, request.user))
-        kwargs["form"] = type("ThisPlaceForm", (PlaceForm,), {"refused": refused})
+        kwargs["form"] = type("ThisPlaceForm", (self.form_base,), {"refused": refused})
         form: type[ModelForm] = super().get_form(request, obj, **kwargs)
         return form
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework import authentication
 
 from common.api.errors import Problem
-from groups import changes, current
+from groups import changes, current, oauth
 from groups.actors import Actor
 from groups.models import Door, Membership, Token
 
@@ -23,13 +23,13 @@ SCHEMES = ("token", "bearer")
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Token dpt_…`; Bearer is understood too."""
+    """`Authorization: Token dpt_…`; Bearer is understood too, with such a token or one of OAuth."""
 
     def authenticate(self, request: Any) -> tuple[Any, Token] | None:
         scheme, _, secret = request.headers.get("Authorization", "").strip().partition(" ")
         if scheme.lower() not in SCHEMES:
             return None
-        token = Token.objects.live(secret.strip())
+        token = Token.objects.live(secret.strip()) or oauth.live(secret.strip(), request.path)
         if token is None:
             raise Problem(
                 401,

@@ -3,9 +3,11 @@
 from .absences import Absence
 from .agents import AgentInstance, Role
 from .changes import Change, ChangeAction, Door
+from .connections import Connection
 from .groups import Group, GroupMember, RoutingExample
 from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
+from .providers import IdentityProvider
 from .tokens import Token
 
 __all__ = [
@@ -13,10 +15,12 @@ __all__ = [
     "AgentInstance",
     "Change",
     "ChangeAction",
+    "Connection",
     "CustomRole",
     "Door",
     "Group",
     "GroupMember",
+    "IdentityProvider",
     "MemberRole",
     "Membership",
     "Organization",

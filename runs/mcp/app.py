@@ -23,7 +23,6 @@ from groups import changes
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-CHALLENGE = 'Bearer realm="deputy"'
 
 _server: Any = None
 
@@ -86,13 +85,19 @@ def _find(http: ASGIRequest) -> Any:
     return session.find(http)
 
 
+def challenge() -> str:
+    """RFC 9728 (5.1): where a client reads how to get a token, and what to ask for."""
+    described = f"{settings.PUBLIC_URL.rstrip('/')}/.well-known/oauth-protected-resource/mcp"
+    return f'Bearer realm="deputy", resource_metadata="{described}", scope="runs:read runs:write"'
+
+
 async def refuse(refused: Exception, send: Any) -> None:
     """The API's own answer: problem+json."""
     response = handler(refused, {})
     assert response is not None  # noqa: S101 - it knows both kinds
     headers = {**response.headers, "Content-Type": CONTENT_TYPE}
     if response.status_code == 401:
-        headers["WWW-Authenticate"] = CHALLENGE
+        headers["WWW-Authenticate"] = challenge()
     raw = [(name.lower().encode(), str(value).encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": response.status_code, "headers": raw})
     await send({"type": "http.response.body", "body": json.dumps(response.data).encode()})

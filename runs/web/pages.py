@@ -2,14 +2,18 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 
+from groups.sign_in import providers
 from runs.web import access, conversations
 from runs.web.access import MemberRequest
 
 BRAND = "Deputy"
+DEMO_ACCOUNTS = "demo.txt"  # in DEPUTY_HOME; `make run` writes it (launch/prepare.py)
+NOWHERE = "common.mail.PrivateFiles"
 THEME = "theme"  # the cookie
 THEMES = {
     "auto": gettext_lazy("As the system"),
@@ -18,10 +22,22 @@ THEMES = {
 }
 
 
-def theme(request: HttpRequest) -> dict[str, str]:
+def theme(request: HttpRequest) -> dict[str, Any]:
     """For every template: what this is called, and the theme the reader chose in this browser."""
     chosen = request.COOKIES.get(THEME, "")
     return {"brand": BRAND, "theme": chosen if chosen in THEMES else "auto"}
+
+
+def door(request: HttpRequest) -> dict[str, Any]:
+    """For the sign-in page: what this installation offers there."""
+    if getattr(request.resolver_match, "url_name", "") != "account_login":
+        return {}
+    demo = (settings.DEPUTY_HOME / DEMO_ACCOUNTS).exists()
+    return {
+        "demo_accounts": DEMO_ACCOUNTS if demo else "",
+        "mail_works": settings.EMAIL_BACKEND != NOWHERE,
+        "ways": providers.ways(request),
+    }
 
 
 def page(

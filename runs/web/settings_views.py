@@ -18,6 +18,7 @@ from common import cron
 from groups import changes, current
 from groups.models import Token
 from groups.scopes import SCOPES
+from groups.sign_in import providers
 from policy.authority import About, NotAllowed, may_arrange
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
@@ -41,6 +42,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "secret": secret,
         "tokens": list(own_tokens(request).order_by("revoked_at", "-id")[:50]),
         "may_issue": may_issue(request),
+        "connectable": providers.connectable(request.user, request.membership.organization_id),
         "themes": pages.THEMES,
         "zone": str(zone) if zone else "",
         "zones": sorted(cron.zones()),

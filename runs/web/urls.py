@@ -1,6 +1,5 @@
 """The addresses of people's own pages."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from runs.web import (
@@ -18,9 +17,7 @@ app_name = "web"
 
 urlpatterns = [
     path("", talk_views.home, name="home"),
-    path("sign-in/", confirm.SignIn.as_view(), name="sign_in"),
     path("confirm/", confirm.confirm, name="confirm"),
-    path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("ask/", talk_views.ask, name="ask"),
     path("conversations/", talk_views.search, name="conversations"),
     path("talk/<str:run_id>/", talk_views.conversation, name="conversation"),

@@ -86,9 +86,9 @@ class Web:
 
 
 def sign_in(browser: httpx.Client, name: str, password: str) -> httpx.Response:
-    """Fill in the admin's own form; the page that comes after it."""
-    form = forms(browser.get("/admin/login/", params={"next": "/admin/runs/approval/"}))["username"]
-    return browser.post("/admin/login/", data=form | {"username": name, "password": password})
+    """Fill in the form of the one door; the page that comes after it."""
+    form = forms(browser.get("/sign-in/", params={"next": "/admin/runs/approval/"}))["login"]
+    return browser.post("/sign-in/", data=form | {"login": name, "password": password})
 
 
 def forms(page: httpx.Response) -> dict[str, dict[str, str]]:

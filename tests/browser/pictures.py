@@ -79,7 +79,7 @@ class Visitor:
         viewport = {"width": size[0], "height": size[1]}
         self.page = browser.new_context(base_url=address, viewport=viewport, **context).new_page()
         self.page.goto("/sign-in/")
-        self.page.fill("input[name=username]", name)
+        self.page.fill("input[name=login]", name)
         self.page.fill("input[name=password]", password)
         self.page.click("button.primary")
         self.page.wait_for_load_state("load")

@@ -33,7 +33,7 @@ def somebody(made: Any, name: str, *rights: str) -> Any:
 def sign_in(page: Any, name: str) -> None:
     page.goto("/")
     page.get_by_label("Name", exact=True).fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/")
 

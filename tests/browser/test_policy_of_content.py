@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from tests.admin_pages import OTHERS, PAGES, address_of, things_of
 from tests.admin_world import superuser, tenant, url
@@ -39,7 +40,13 @@ def test_no_page_violates_it(open_page: Any) -> None:
         name for name in PAGES if name not in STREAMED and (name not in OTHERS or OTHERS[name][0] == "get")
     ]
     addresses = [address_of(name, things) for name in named]
-    addresses += [url("index"), url("login"), url("password_change"), "/api/docs/", "/nothing/"]
+    addresses += [
+        url("index"),
+        reverse("account_login"),
+        reverse("account_change_password"),
+        "/api/docs/",
+        "/nothing/",
+    ]
     addresses.append(url("runs_run_change", made.run.pk) + "?at=last")
 
     assert [one for address in addresses for one in violations(page, address)] == []

@@ -56,9 +56,9 @@ def plays() -> Any:
 
 def sign_in(page: Any, user: Any) -> None:
     page.goto("/admin/")
-    page.fill("input[name=username]", user.username)
+    page.fill("input[name=login]", user.username)
     page.fill("input[name=password]", PASSWORD)
-    page.click("button[type=submit]")
+    page.click("button.primary")
     page.wait_for_url("**/admin/")
 
 

@@ -163,7 +163,7 @@ def test_no_page_looks_for_what_no_database_keeps(things, root):
 @pytest.mark.parametrize(
     "address",
     [
-        "/admin/login/?next=%00",
+        "/sign-in/?next=%00",
         "/admin/runs/run/api/change/?x=%00",
         "/admin/runs/run/?q=%00/api/",
         "/admin/runs/run/%00/change/",
@@ -245,7 +245,7 @@ def test_so_has_a_form_without_its_token(things):
 
 
 def test_every_answer_names_where_scripts_may_come_from(root):
-    for path in ("/admin/", "/admin/login/", "/nothing/", "/api/runs/", "/api/docs/", "/healthz"):
+    for path in ("/admin/", "/sign-in/", "/nothing/", "/api/runs/", "/api/docs/", "/healthz"):
         policy = root.get(path).headers["Content-Security-Policy"]
         scripts = re.search(r"script-src ([^;]*)", policy)[1]
         assert "'unsafe-inline'" not in scripts and "'self'" in scripts

@@ -213,7 +213,7 @@ def test_a_slot_whose_answer_was_never_begun_is_free_again(world, no_slots):
 
 def sign_in(name, password="wrong", address="192.0.2.1", client=None):
     client = client or Client()
-    return client.post("/admin/login/", {"username": name, "password": password}, REMOTE_ADDR=address)
+    return client.post("/sign-in/", {"login": name, "password": password}, REMOTE_ADDR=address)
 
 
 @pytest.fixture
@@ -246,25 +246,24 @@ def test_the_right_password_does_not_get_past_it_and_works_again_later(ada):
     assert [sign_in("ada").status_code for _ in range(3)] == [200] * 3  # a success gave all of it back
 
 
-@override_settings(SIGN_INS=3)
-@pytest.mark.parametrize("name", ["ada", "nobody-at-all"])
-def test_the_door_of_peoples_own_pages_keeps_the_same_pace(ada, name):
-    address, told = "/sign-in/", {"username": name, "password": "guess"}
-    answers = [Client().post(address, told) for _ in range(5)]
-
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
-    assert int(answers[3]["Retry-After"]) > 1 and "Too many attempts" in answers[3].content.decode()
-    assert sign_in(name, address="127.0.0.1").status_code == 429  # one allowance for both doors
+def test_the_admin_has_no_door_of_its_own(ada):
+    told = {"username": "ada", "password": PASSWORD}
+    for answer in (Client().get("/admin/login/"), Client().post("/admin/login/", told)):
+        assert answer["Location"] == "/sign-in/?next=%2Fadmin%2F"
+    evil = Client().get("/admin/login/?next=https://evil.example/")
+    assert evil["Location"] == "/sign-in/?next=%2Fadmin%2F"
 
 
 @override_settings(SIGN_INS=3)
 def test_nor_is_a_password_guessed_where_it_is_confirmed(ada):
     client = Client()
     client.force_login(ada)
-    answers = [client.post("/confirm/", {"password": "guess"}) for _ in range(3)]
-    assert all("This is not your password" in answer.content.decode() for answer in answers)
+    asks = client.get("/confirm/")["Location"]
+    answers = [client.post(asks, {"password": "guess"}) for _ in range(3)]
+    assert all("Incorrect password" in answer.content.decode() for answer in answers)
 
-    assert "Too many attempts" in client.post("/confirm/", {"password": PASSWORD}).content.decode()
+    refused = client.post(asks, {"password": PASSWORD})
+    assert refused.status_code == 429 and "Too many attempts" in refused.content.decode()
 
 
 @override_settings(SIGN_INS_ADDRESS=4)
@@ -279,7 +278,6 @@ def test_an_address_has_so_many_whatever_the_names(ada):
 def test_a_guess_from_many_addresses_meets_the_account_and_locks_no_owner_out(ada):
     browser = Client()
     assert sign_in("ada", PASSWORD, "192.0.2.50", browser).status_code == 302
-    browser.get("/admin/logout/")
     answers = [sign_in("ada", address=f"198.51.100.{n}").status_code for n in range(8)]
     assert answers == [200] * 5 + [429] * 3
 
@@ -291,7 +289,7 @@ def test_a_guess_from_many_addresses_meets_the_account_and_locks_no_owner_out(ad
 
 
 def test_a_cookie_made_up_is_not_known(ada, rf):
-    from groups.sign_in import KNOWN, account, is_known
+    from groups.sign_in.pace import KNOWN, account, is_known
 
     request = rf.get("/")
     for value in ("", "x", "a:b:c", f'["{account("ada")}"]'):
@@ -302,36 +300,35 @@ def test_a_cookie_made_up_is_not_known(ada, rf):
 def test_no_password_is_looked_at_once_an_attempt_is_refused(ada, settings, monkeypatch):
     settings.SIGN_INS = 1
     sign_in("ada")
-    monkeypatch.setattr("groups.sign_in.AuthenticationForm.clean", lambda form: 1 / 0)
+    monkeypatch.setattr("groups.sign_in.adapters.authenticate", lambda request, **told: 1 / 0)
 
     assert sign_in("ada", PASSWORD).status_code == 429
 
 
 @pytest.mark.django_db(transaction=True)
 def test_60_sign_ins_at_once_hash_four_at_a_time_and_leave_the_probe_alone(ada, monkeypatch):
-    from groups import sign_in as signing_in
+    from groups.sign_in import pace as signing_in
 
     at_work, most, may_end = [], [0], threading.Event()
     counting = threading.Lock()
 
-    def slow(form):
+    def slow(request, **told):
         with counting:
             at_work.append(1)
             most[0] = max(most[0], len(at_work))
         may_end.wait(30)
         with counting:
             at_work.pop()
-        return {}
+        return
 
-    monkeypatch.setattr("groups.sign_in.AuthenticationForm.clean", slow)
-    monkeypatch.setattr("groups.sign_in.AuthenticationForm.get_user", lambda form: ada)
+    monkeypatch.setattr("groups.sign_in.adapters.authenticate", slow)
     statuses = []
 
     def attempt(address, n):
         with httpx.Client(timeout=60) as client:
-            client.get(f"{address}/admin/login/")
-            told = {"csrfmiddlewaretoken": client.cookies["csrftoken"], "username": f"n{n}", "password": "x"}
-            statuses.append(client.post(f"{address}/admin/login/", data=told).status_code)
+            client.get(f"{address}/sign-in/")
+            told = {"csrfmiddlewaretoken": client.cookies["csrftoken"], "login": f"n{n}", "password": "x"}
+            statuses.append(client.post(f"{address}/sign-in/", data=told).status_code)
 
     with serving() as address:
         crowd = [threading.Thread(target=attempt, args=(address, n)) for n in range(60)]
@@ -346,4 +343,4 @@ def test_60_sign_ins_at_once_hash_four_at_a_time_and_leave_the_probe_alone(ada, 
     connections.close_all()
 
     assert most[0] == signing_in.AT_ONCE
-    assert sorted(set(statuses)) == [302, 429] and statuses.count(429) == 60 - signing_in.AT_ONCE
+    assert sorted(set(statuses)) == [200, 429] and statuses.count(429) == 60 - signing_in.AT_ONCE

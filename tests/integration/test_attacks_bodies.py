@@ -79,7 +79,7 @@ def test_a_chunked_body_without_a_token_is_refused_as_soon_as_it_is_too_large(pa
     assert (problem["code"], client.headers[b"connection"]) == ("BODY_TOO_LARGE", b"close")
 
 
-@pytest.mark.parametrize("path", ["/admin/login/", "/admin/runs/run/ask/", "/i18n/setlang/", "/"])
+@pytest.mark.parametrize("path", ["/sign-in/", "/admin/runs/run/ask/", "/i18n/setlang/", "/"])
 def test_forms_have_the_same_limit(path, settings):
     client = Client(path).ask()
 
@@ -96,7 +96,7 @@ def test_pages_that_take_files_have_a_limit_too(path, settings):
     assert settings.BODY_BYTES < client.taken * len(CHUNK) <= settings.UPLOAD_BYTES + len(CHUNK)
 
 
-@pytest.mark.parametrize("path", ["/api/runs/", "/mcp", "/admin/login/"])
+@pytest.mark.parametrize("path", ["/api/runs/", "/mcp", "/sign-in/"])
 def test_what_announces_too_much_is_refused_unread(path):
     client = Client(path, headers=[(b"content-length", b"629145600")]).ask()
 

@@ -811,14 +811,8 @@ OWN_PAGES = {  # of people: each form, and what it does
     "together",
 }  # fmt: skip
 # the form stands where it goes to
-WITH_A_PAGE = (
-    "approval",
-    "together",
-    "new_group",
-    "new_schedule",
-    "edit_schedule",
-)  # the form stands where it goes to
-OF_THE_BROWSER = {"choose", "sign_in", "sign_out", "confirm"}  # where one is, and that it is one
+WITH_A_PAGE = ("approval", "together", "new_group", "new_schedule", "edit_schedule")
+OF_THE_BROWSER = {"choose", "confirm"}  # where one is, and that it is one
 ASK_ONLY_AT_PAGES = {"times"}
 SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
             "of another organization", "of another project", "superuser"}  # fmt: skip

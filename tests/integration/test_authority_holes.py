@@ -265,9 +265,10 @@ def test_a_session_that_was_not_confirmed_lately_confirms_first(waiting, world, 
     assert "Confirm your password" in client.get(address).content.decode()
     client.post(address, form)
     assert Approval.objects.get(pk=approval.pk).status == "pending"
-    wrong = client.post(reverse("web:confirm"), {"password": "guessed", "next": address})
-    assert "This is not your password" in wrong.content.decode()
-    right = client.post(reverse("web:confirm"), {"password": PASSWORD, "next": address})
+    asks = client.get(reverse("web:confirm"), {"next": address})["Location"]
+    wrong = client.post(asks, {"password": "guessed"})
+    assert "Incorrect password" in wrong.content.decode()
+    right = client.post(asks, {"password": PASSWORD})
     assert right["Location"] == address
     client.post(address, form)
     assert Approval.objects.get(pk=approval.pk).status == "approved"
@@ -277,10 +278,11 @@ def test_after_confirming_nobody_is_sent_to_another_site(world, ada):
     ada.set_password(PASSWORD)
     ada.is_staff = True
     ada.save()
-    answer = client_of(ada).post(
-        reverse("web:confirm"), {"password": PASSWORD, "next": "https://evil.example/"}
-    )
-    assert answer["Location"] == reverse("web:home")
+    client = client_of(ada)
+    asks = client.get(reverse("web:confirm"), {"next": "https://evil.example/"})["Location"]
+    assert client.post(asks, {"password": PASSWORD})["Location"] == reverse("web:home")
+    evil = {"password": PASSWORD, "next": "https://evil.example/"}
+    assert client.post(reverse("account_reauthenticate"), evil)["Location"] == reverse("web:home")
 
 
 @pytest.mark.parametrize("changed", ["account", "membership"])

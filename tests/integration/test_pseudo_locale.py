@@ -105,7 +105,7 @@ def test_every_word_of_peoples_pages_can_be_translated(made):
     addresses += [("approval", reverse("web:approval", args=[made.approval.pk]))]
     permit_all(made.user)
     found, seen = look(client_of(made.user), addresses, own_names(things_of(made)) | available_timezones())
-    found_outside, _ = look(client_of(None), [("sign in", reverse("web:sign_in"))], set())
+    found_outside, _ = look(client_of(None), [("sign in", reverse("account_login"))], set())
     assert seen == len(addresses) and found | found_outside == {}
 
 

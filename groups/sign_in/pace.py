@@ -12,27 +12,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import BoundedSemaphore
-from typing import Any
+from typing import TypeVar
 from unicodedata import normalize
 
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from rest_framework.throttling import BaseThrottle
-from unfold import forms as unfold
 
 from common.api import throttles
 
 AT_ONCE = 4  # passwords that one process looks at side by side; each keeps a core busy
-KNOWN = "deputy_known"  # the cookie of a browser in which somebody has signed in
+KNOWN = ("__Host-" if settings.SESSION_COOKIE_SECURE else "") + "deputy_known"  # cookie: who signed in here
 KNOWN_SECONDS = 180 * 24 * 3600
 SALT = "deputy.sign_in"
 BUSY_SECONDS = 2
+FACTORS = 5  # codes of a second factor in SIGN_IN_SECONDS
 
 _hashing = BoundedSemaphore(AT_ONCE)
+WAIT = "_deputy_sign_in_wait"  # on a request: seconds until the next attempt, where one was refused
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,18 @@ def forgive(request: HttpRequest, name: str) -> None:
         throttles.give_back(bucket.key)
 
 
+def of_factor(name: str) -> Bucket:
+    """Codes of a second factor: few for the account, wherever they come from. Only who has the password gets
+    as far as this, so the allowance locks out nobody whose password is their own.
+    """
+    return Bucket(f"factor {account(name)}", FACTORS)
+
+
+def of_mail(address: str) -> Bucket:
+    """Links and codes sent to an address, whether an account has it or not."""
+    return Bucket(f"mail {account(address)}", settings.SIGN_IN_MAILS)
+
+
 def is_known(request: HttpRequest, of: str) -> bool:
     """Whether this account has signed in from this browser before."""
     with suppress(signing.BadSignature):
@@ -101,56 +114,50 @@ class TooMany(ValidationError):
     def __init__(self, wait: float) -> None:
         words = _("Too many attempts to sign in. Try again in {seconds} seconds.")
         super().__init__(words.format(seconds=whole(wait)), code="throttled")
-        self.wait = wait
 
 
-def paced(request: HttpRequest, name: str, look: Callable[[], Any]) -> Any:
-    """What `look` finds, which looks at a password of the account. Raises TooMany, and what it raises."""
+def refuse(request: HttpRequest, wait: float) -> TooMany:
+    """What to raise; the answer to the request then says 429 and when to come back."""
+    setattr(request, WAIT, wait)
+    return TooMany(wait)
+
+
+def paced(request: HttpRequest, name: str, look: Callable[[], Found]) -> Found:
+    """What `look` finds, which looks at a password of the account; something true is a success.
+
+    Raises TooMany before it looks, and what it raises.
+    """
     if left := wait(request, name):
-        raise TooMany(left)
+        raise refuse(request, left)
     if not _hashing.acquire(blocking=False):
-        raise TooMany(BUSY_SECONDS)
+        raise refuse(request, BUSY_SECONDS)
     try:
         found = look()
     finally:
         _hashing.release()
-    forgive(request, name)
+    if found:
+        forgive(request, name)
     return found
 
 
-class Paced:
-    """A form that looks at a password. `wait`: seconds until the next attempt, where one was refused."""
-
-    wait: float = 0.0
-
-    def clean(self) -> Any:
-        own: Any = self
-        try:
-            return paced(own.request, own.cleaned_data.get("username") or "", super().clean)  # type: ignore[misc]
-        except TooMany as refused:
-            self.wait = refused.wait
-            raise
+def paced_factor(request: HttpRequest, name: str, look: Callable[[], Found]) -> Found:
+    """What `look` finds, which looks at a code of the account's second factor and raises where it is wrong.
+    Raises TooMany before it looks.
+    """
+    bucket = of_factor(name)
+    if left := bucket.take():
+        raise refuse(request, left)
+    found = look()
+    throttles.give_back(bucket.key)
+    return found
 
 
-class SignInForm(Paced, unfold.AuthenticationForm):  # type: ignore[misc]
-    """The admin's."""
-
-
-class MemberSignInForm(Paced, AuthenticationForm):
-    """That of people's own pages."""
+def paced_mail(request: HttpRequest, address: str) -> None:
+    """Take one of the mails to this address. Raises TooMany."""
+    from_here = buckets(request, address)[0]
+    if left := from_here.take() or of_mail(address).take():
+        raise refuse(request, left)
 
 
 def whole(seconds: float) -> int:
     return max(1, int(-(-seconds // 1)))
-
-
-def answered(request: HttpRequest, response: Any) -> Any:
-    """The sign-in page's answer: 429 where an attempt was refused; the browser is known after a success."""
-    form: Any = getattr(response, "context_data", None) or {}
-    form = form.get("form")
-    if isinstance(form, Paced) and form.wait:
-        response.status_code = 429
-        response.headers["Retry-After"] = str(whole(form.wait))
-    elif request.method == "POST" and request.user.is_authenticated:
-        remember(request, response, request.user.get_username())
-    return response

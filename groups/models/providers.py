@@ -1,0 +1,108 @@
+"""Providers of identities: who else says that somebody is who they are, over OpenID Connect."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from common import ids, sealed
+from common.models import Created
+from common.outbound import OutboundError, check
+
+from .member_roles import MemberRole
+from .organizations import Organization
+
+MAX_SECRET = 1000
+NOT_RESOLVED = "CONNECTION"  # a name that leads nowhere today may do so tomorrow
+
+
+class IdentityProvider(Created):
+    """An organization's own provider. It vouches for people in this organization and nowhere else.
+
+    `rules`: which of the provider's groups makes somebody what here, the first that fits: a list of
+    `{"group": …, "role": …, "projects": [ids] or null}`. Without rules and default role, administrators
+    arrange memberships and the provider only says who signs in. `domains`: of e-mail addresses that the
+    provider may vouch for; a superuser has found out whose they are.
+    """
+
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.identity_provider_id, editable=False
+    )
+    organization = models.ForeignKey(
+        Organization, on_delete=models.CASCADE, related_name="identity_providers"
+    )
+    name = models.CharField(max_length=60, help_text="What the button says that leads there.")
+    issuer = models.CharField(
+        max_length=500,
+        help_text="As the provider's own configuration names it, such as https://id.example.org.",
+    )
+    client_id = models.CharField("client id", max_length=300)
+    sealed_secret = models.TextField(blank=True, editable=False)
+    scopes = models.CharField(max_length=300, default="openid profile email", blank=True)
+    groups_claim = models.CharField(
+        max_length=100, default="groups", blank=True, help_text="The claim that lists somebody's groups."
+    )
+    rules = models.JSONField(default=list, blank=True, editable=False)
+    default_role = models.CharField(
+        max_length=20,
+        blank=True,
+        choices=MemberRole.choices,
+        help_text="Of members in none of the groups. Empty: they are no members.",
+    )
+    domains = ArrayField(
+        models.CharField(max_length=253),
+        default=list,
+        blank=True,
+        help_text="Of the e-mail addresses it may vouch for. Only a superuser changes them.",
+    )
+    only = models.BooleanField(
+        "only through the provider",
+        default=False,
+        help_text="Who signs in otherwise is not in this organization; superusers are.",
+    )
+    active = models.BooleanField(default=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name = "identity provider"
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "issuer"], name="identity_provider_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def secret(self) -> str:
+        """The client secret. Raises sealed.Unreadable."""
+        return sealed.unseal(self.sealed_secret) if self.sealed_secret else ""
+
+    def keep_secret(self, secret: str) -> None:
+        self.sealed_secret = sealed.seal(secret.strip()) if secret.strip() else ""
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store it. The secret that was meant for one issuer is never sent to another."""
+        before = IdentityProvider.objects.filter(pk=self.pk).first()
+        if before and before.issuer != self.issuer and before.sealed_secret == self.sealed_secret:
+            self.sealed_secret = ""
+        super().save(*args, **kwargs)
+
+    def clean(self) -> None:
+        """Raises ValidationError for an issuer that Deputy will not ask."""
+        self.issuer = self.issuer.strip()
+        try:
+            check(self.issuer, allow_private=frozenset(settings.IDENTITY_ALLOW))
+        except OutboundError as error:
+            if error.code != NOT_RESOLVED:
+                raise ValidationError({"issuer": f"This address is refused: {error.message}."}) from None
+        if not self.issuer.startswith("https://") and not _allowed(self.issuer):
+            raise ValidationError({"issuer": "An issuer starts with https://."})
+        if "openid" not in self.scopes.split():
+            raise ValidationError({"scopes": "The scopes name openid."})
+
+
+def _allowed(issuer: str) -> bool:
+    """Whether the operator lets this issuer be asked although it is not public; then also without TLS."""
+    return issuer.partition("://")[2].split("/")[0] in settings.IDENTITY_ALLOW

@@ -1,0 +1,48 @@
+"""The forms of the doors: allauth's, at the pace of groups/sign_in/pace.py."""
+
+from typing import Any
+
+from allauth.account import forms as account
+from allauth.core import context
+from allauth.mfa.base import forms as factors
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from groups.sign_in import pace
+
+
+class SignInForm(account.LoginForm):  # type: ignore[misc]
+    """Name and password. The adapter paces it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].label = pgettext_lazy("of an account", "Name")
+        self.fields["password"].label = gettext_lazy("Password")
+
+
+class RequestCodeForm(account.RequestLoginCodeForm):  # type: ignore[misc]
+    def clean_email(self) -> str:
+        pace.paced_mail(context.request, self.cleaned_data["email"])
+        return str(super().clean_email())
+
+
+class ResetForm(account.ResetPasswordForm):  # type: ignore[misc]
+    def clean_email(self) -> str:
+        pace.paced_mail(context.request, self.cleaned_data["email"])
+        return str(super().clean_email())
+
+
+class Paced:
+    """A form that takes a code of a second factor."""
+
+    def clean_code(self) -> str:
+        own: Any = self
+        look = super().clean_code  # type: ignore[misc]
+        return str(pace.paced_factor(context.request, own.user.get_username(), look))
+
+
+class FactorForm(Paced, factors.AuthenticateForm):  # type: ignore[misc]
+    """The second step of signing in."""
+
+
+class ConfirmFactorForm(Paced, factors.ReauthenticateForm):  # type: ignore[misc]
+    """To confirm that whoever is signed in is there."""

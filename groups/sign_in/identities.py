@@ -1,0 +1,201 @@
+"""Whom a provider's claims mean here, and what they are made of here: accounts, links, memberships.
+
+An identity is the provider and the subject (`sub`), never an e-mail address. An organization's provider
+vouches for people in that organization alone: the session it opens sees nothing else, is never a
+superuser's, and changes nothing about how the account signs in (groups/sign_in/sessions.py).
+"""
+
+import logging
+import re
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from groups import changes
+from groups.models import CustomRole, IdentityProvider, MemberRole, Membership, Project
+from groups.models.organizations import MembershipKind
+from groups.sign_in.openid import Refused
+from groups.sign_in.providers import Provider, home_of
+
+log = logging.getLogger(__name__)
+User = get_user_model()
+ANYBODY = {  # issuers of people of no one organization
+    "https://accounts.google.com",
+    "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0",
+    "https://appleid.apple.com",
+    "https://gitlab.com",
+}
+NAME = re.compile(r"[^\w.+-]")
+
+
+@transaction.atomic
+def of(provider: Provider, claims: dict[str, Any]) -> Any:
+    """The claims' account, made where there is none, with the membership its groups make. Raises Refused."""
+    subject = str(claims["sub"])
+    link = SocialAccount.objects.filter(provider=provider.pk, uid=subject).select_related("user").first()
+    user = link.user if link else _owner_of_address(provider, claims)
+    if user is not None and user.is_superuser and isinstance(provider, IdentityProvider):
+        raise Refused("a superuser signs in by no organization's provider")
+    if user is not None and not user.is_active:
+        raise Refused("the account is not active")
+    if user is None:
+        if not _open_to(provider, claims):
+            raise Refused("an e-mail address the provider may not vouch for")
+        if wanted(provider, claims) is None:
+            raise Refused("in no group that makes a member")
+        user = _made(provider, claims)
+    with changes.acting(user):
+        if link is None:
+            SocialAccount.objects.create(provider=provider.pk, uid=subject, user=user)
+        arrange(provider, claims, user)
+    return user
+
+
+def connect(provider: Provider, claims: dict[str, Any], user: Any) -> None:
+    """Link the identity to the account of who is signed in. Raises Refused."""
+    if isinstance(provider, IdentityProvider) and (user.is_superuser or not _member(provider, user)):
+        raise Refused("an organization's provider is connected by its members")
+    link, _ = SocialAccount.objects.get_or_create(
+        provider=provider.pk, uid=str(claims["sub"]), defaults={"user": user}
+    )
+    if link.user_id != user.pk:
+        raise Refused("the identity is connected to another account")
+
+
+def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
+    """The one account that has the verified e-mail address, where the provider may vouch for its domain.
+
+    An organization's provider finds only people of the organization, and no superuser.
+    """
+    address = vouched_address(provider, claims)
+    if not address:
+        return None
+    found = list(User.objects.filter(email__iexact=address, is_active=True)[:2])
+    if len(found) != 1:
+        return None
+    (user,) = found
+    if user.is_superuser or SocialAccount.objects.filter(provider=provider.pk, user=user).exists():
+        return None
+    if isinstance(provider, IdentityProvider) and not _member(provider, user):
+        return None
+    return None if _said_alone(user, address) else user
+
+
+def _said_alone(user: Any, address: str) -> bool:
+    """Whether the account's own person entered the address and has not shown that it is theirs."""
+    entered = EmailAddress.objects.filter(user=user, email__iexact=address)
+    return entered.exists() and not entered.filter(verified=True).exists()
+
+
+def _member(provider: IdentityProvider, user: Any) -> bool:
+    found = Membership.objects.filter(organization_id=provider.organization_id, user=user, active=True)
+    return found.filter(kind=MembershipKind.HUMAN).exists()
+
+
+def vouched_address(provider: Provider, claims: dict[str, Any]) -> str:
+    """The claims' e-mail address where it is verified and of one of the provider's domains, else nothing."""
+    address = claims.get("email")
+    if claims.get("email_verified") is not True or not isinstance(address, str) or len(address) > 254:
+        return ""
+    domain = address.rpartition("@")[2].casefold()
+    return address if domain in {one.casefold() for one in provider.domains} else ""
+
+
+def _made(provider: Provider, claims: dict[str, Any]) -> Any:
+    """A new account without a password. Its name says whose provider made it, so that it is nobody else's."""
+    wanted = str(claims.get("preferred_username") or claims.get("email") or claims["sub"]).split("@")[0]
+    home = home_of(provider)
+    at = f"@{home.slug}" if home and isinstance(provider, IdentityProvider) else ""
+    base = NAME.sub("", wanted)[: 140 - len(at)] or "person"
+    names = (f"{base}{number or ''}{at}" for number in range(10_000))
+    name = next(name for name in names if not User.objects.filter(username__iexact=name).exists())
+    address = vouched_address(provider, claims)
+    taken = bool(address) and User.objects.filter(email__iexact=address).exists()
+    with changes.acting(None):
+        user = User(username=name, email="" if taken else address)
+        user.first_name = str(claims.get("given_name") or "")[:150]
+        user.last_name = str(claims.get("family_name") or "")[:150]
+        user.set_unusable_password()
+        user.save()
+    log.info("account %s made for an identity of provider %s", user.pk, provider.pk)
+    return user
+
+
+def _open_to(provider: Provider, claims: dict[str, Any]) -> bool:
+    """Whether somebody new may come: where domains are named, with an address in them. Issuers at which
+    anybody has an account are trusted for their named domains only.
+    """
+    if not provider.domains:
+        return provider.issuer not in ANYBODY
+    return bool(vouched_address(provider, claims))
+
+
+def groups_of(provider: Provider, claims: dict[str, Any]) -> set[str]:
+    told = claims.get(provider.groups_claim) if provider.groups_claim else None
+    return (
+        {str(one) for one in told} if isinstance(told, list) else {told} if isinstance(told, str) else set()
+    )
+
+
+def wanted(provider: Provider, claims: dict[str, Any]) -> dict[str, Any] | None:
+    """The rule that fits somebody; None where they are to be no member. `{}`: administrators arrange it."""
+    if not provider.rules and not provider.default_role:
+        return {}
+    theirs = groups_of(provider, claims)
+    for rule in provider.rules:
+        if rule["group"] in theirs:
+            return dict(rule)
+    return {"role": provider.default_role, "projects": None} if provider.default_role else None
+
+
+def arrange(provider: Provider, claims: dict[str, Any], user: Any) -> None:
+    """Make the membership what the provider's groups say now; at every sign-in, so that taking away works."""
+    home, rule = home_of(provider), wanted(provider, claims)
+    if home is None or rule == {}:
+        return
+    found = Membership.objects.filter(organization=home, user=user).first()
+    if found is not None and found.kind != MembershipKind.HUMAN:
+        raise Refused("a service account signs in by no provider")
+    if rule is None:
+        if found is not None and found.active:
+            found.active = False
+            found.save()
+        return
+    role, custom = _role(home.pk, rule["role"])
+    projects = _projects(home.pk, rule.get("projects"))
+    now = {"role": role, "custom_role": custom, "projects": projects, "active": True}
+    if found is None:
+        Membership.objects.create(organization=home, user=user, **now)
+    elif any(getattr(found, name) != value for name, value in now.items()):
+        for name, value in now.items():
+            setattr(found, name, value)
+        found.save()
+
+
+def _role(organization_id: str, name: str) -> tuple[str, CustomRole | None]:
+    if name in MemberRole.values:
+        return name, None
+    custom = CustomRole.objects.filter(organization_id=organization_id, name=name).first()
+    if custom is None:
+        raise Refused("a rule of the provider names a role there is not")
+    return MemberRole.MEMBER, custom
+
+
+def _projects(organization_id: str, slugs: list[str] | None) -> list[str] | None:
+    """Ids of the projects that are still there; a list of projects that are gone is an empty one."""
+    if slugs is None:
+        return None
+    there = Project.objects.filter(organization_id=organization_id, slug__in=slugs)
+    return sorted(there.values_list("pk", flat=True))
+
+
+def is_of(provider: Provider, claims: dict[str, Any], user: Any) -> bool:
+    """Whether the claims are about the account's own identity."""
+    return is_of_user(provider, str(claims["sub"]), user.pk)
+
+
+def is_of_user(provider: Provider, subject: str, user_id: Any) -> bool:
+    return bool(SocialAccount.objects.filter(provider=provider.pk, uid=subject, user_id=user_id).exists())

@@ -1,0 +1,494 @@
+"""Signing in by a provider of identities: what is accepted, whom it means, and what it opens."""
+
+import time
+from datetime import timedelta
+from html import unescape
+
+import jwt
+import pytest
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from groups.actors import CONFIRMED_AT
+from groups.models import Change, IdentityProvider, Membership
+from groups.sign_in import openid
+from tests.admin_world import PASSWORD, superuser
+from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory
+from tests.identity_provider import OTHER_KEY, IdentityServer
+
+pytestmark = pytest.mark.django_db
+User = get_user_model()
+ENVIRONMENT = {
+    "issuer": "https://id.example.org", "client_id": "deputy", "secret": "s", "name": "Company",
+    "scopes": "openid profile email", "groups_claim": "groups", "rules": [], "default_role": "",
+    "domains": [], "only": False, "organization": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def server(monkeypatch):
+    found = IdentityServer()
+    monkeypatch.setattr(openid, "fetch", found.fetch)
+    openid._kept.clear()
+    return found
+
+
+@pytest.fixture
+def acme():
+    return ProjectFactory(slug="atlas", organization__slug="acme").organization
+
+
+@pytest.fixture
+def provider(acme, server):
+    return provider_of(acme)
+
+
+def provider_of(organization, **fields):
+    usual = {"issuer": "https://id.example.org", "client_id": "deputy", "default_role": "member"}
+    found = IdentityProvider(organization=organization, name="Company", **{**usual, **fields})
+    found.keep_secret("s3cret")
+    found.save()
+    long_ago = timezone.now() - timedelta(days=1)
+    IdentityProvider.objects.filter(pk=found.pk).update(changed_at=long_ago)
+    return found
+
+
+def begun(provider, client, purpose="begin", **asked):
+    return client.get(reverse(f"oidc_{purpose}", args=[provider.pk]), asked)["Location"]
+
+
+def back(provider, client, told):
+    return client.get(reverse("oidc_callback", args=[provider.pk]), told)
+
+
+def sign_in(provider, server, client=None, **asked):
+    """The answer to the callback, of a client that remembers it."""
+    client = client or Client()
+    answer = back(provider, client, server.authorize(begun(provider, client, **asked)))
+    answer.browser = client
+    return answer
+
+
+def who(client):
+    return User.objects.filter(pk=client.session.get("_auth_user_id")).first()
+
+
+def refused(answer, reason, caplog):
+    assert answer.status_code == 403 and reason in unescape(answer.content.decode())
+    assert f"was refused: {reason}" in caplog.text
+    return True
+
+
+# What is accepted
+
+
+def test_somebody_signs_in_with_pkce_state_and_nonce(provider, server, acme):
+    client = Client()
+    address = begun(provider, client, next="/known/")
+    for name in ("code_challenge_method=S256", "state=", "nonce=", "code_challenge="):
+        assert name in address
+    answer = back(provider, client, server.authorize(address))
+    assert answer["Location"] == "/known/"
+    made = Membership.objects.get(organization=acme)
+    assert who(client) == made.user and made.role == "member" and not made.user.has_usable_password()
+    assert client.get("/").status_code == 200
+
+
+LIES = {
+    "token of another issuer": {"token": {"iss": "https://evil.example"}},
+    "token for somebody else": {"token": {"aud": "another client"}},
+    "expired token": {"token": {"exp": int(time.time()) - 120}},
+    "token of the future": {"token": {"iat": int(time.time()) + 600}},
+    "wrong nonce": {"token": {"nonce": "replayed"}},
+    "forged or broken token": {"key": OTHER_KEY},
+    "signed by a key that is not the provider's": {"headers": {"kid": "unknown"}},
+    "userinfo of somebody else": {"userinfo": {"sub": "another", "email": "x@example.org"}},
+    "the configuration is of another issuer": {"metadata": {"issuer": "https://evil.example"}},
+    "the token_endpoint is not https": {"metadata": {"token_endpoint": "http://id.example.org/token"}},
+    "no subject": {"claims": {"sub": ""}},
+    "token without an end": {"token": {"exp": None}},
+}
+
+
+@pytest.mark.parametrize("reason", LIES)
+def test_what_a_provider_may_not_say_signs_nobody_in(provider, server, reason, caplog):
+    client = Client()
+    address = begun(provider, client)
+    openid._kept.clear()
+    for name, value in LIES[reason].items():
+        setattr(server, name, value)
+    assert refused(back(provider, client, server.authorize(address)), reason, caplog)
+    assert who(client) is None and not SocialAccount.objects.exists()
+
+
+@pytest.mark.parametrize("algorithm", ["none", "HS256"])
+def test_a_token_signed_by_no_key_or_by_the_public_one_is_refused(provider, server, algorithm, caplog):
+    server.algorithm, server.key = algorithm, None if algorithm == "none" else "s3cret" * 8
+    assert refused(sign_in(provider, server), "forged or broken token", caplog)
+
+
+@pytest.mark.parametrize("seconds", [-50, 50])
+def test_clocks_may_differ_by_a_minute(provider, server, seconds):
+    now = int(time.time())
+    server.token = {"iat": now + seconds, "exp": now + 10 if seconds > 0 else now - 40}
+    assert sign_in(provider, server).status_code == 302
+
+
+def test_a_state_works_once_and_in_its_own_browser(provider, server, caplog):
+    client = Client()
+    told = server.authorize(begun(provider, client))
+    assert refused(back(provider, Client(), told), "unknown or used state", caplog)
+    assert back(provider, client, told).status_code == 302
+    client.post(reverse("account_logout"))
+    assert refused(back(provider, client, told), "unknown or used state", caplog)
+
+
+def test_a_state_ends(provider, server, caplog, monkeypatch):
+    client = Client()
+    told = server.authorize(begun(provider, client))
+    monkeypatch.setattr(openid, "STATE_SECONDS", -1)
+    assert refused(back(provider, client, told), "expired state", caplog)
+
+
+def test_the_answer_of_one_provider_is_not_taken_for_anothers(provider, server, caplog):
+    other = provider_of(OrganizationFactory())
+    client = Client()
+    told = server.authorize(begun(provider, client))
+    assert refused(back(other, client, told), "answer of another provider", caplog)
+    told = server.authorize(begun(provider, client), iss="https://evil.example")
+    assert refused(back(provider, client, told), "answer of another issuer", caplog)
+
+
+def test_an_answer_without_its_issuer_is_refused_where_it_has_to_name_it(provider, server, caplog):
+    server.metadata = {"authorization_response_iss_parameter_supported": True}
+    assert refused(sign_in(provider, server), "answer of another issuer", caplog)
+    client = Client()
+    told = server.authorize(begun(provider, client), iss=provider.issuer)
+    assert back(provider, client, told).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "where", ["https://evil.example/", "//evil.example", "/\\evil.example", "http:///evil"]
+)
+def test_nobody_is_sent_to_another_site_afterwards(provider, server, where):
+    assert sign_in(provider, server, next=where)["Location"] == "/"
+
+
+def test_the_callback_is_where_people_reach_deputy_whatever_host_was_asked(provider, settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.PUBLIC_URL = "https://deputy.example.org"
+    asked = Client().get(reverse("oidc_begin", args=[provider.pk]), HTTP_HOST="evil.example")["Location"]
+    assert "redirect_uri=https%3A%2F%2Fdeputy.example.org%2F" in asked and "evil" not in asked
+
+
+def test_an_issuer_inside_the_network_is_not_asked(acme, caplog):
+    openid._kept.clear()
+    inside = provider_of(acme, issuer="https://169.254.169.254")
+    answer = Client().get(reverse("oidc_begin", args=[inside.pk]))
+    assert refused(answer, "the provider cannot be asked: ADDRESS_REFUSED", caplog)
+
+
+def test_a_second_factor_set_up_here_is_asked_for_all_the_same(provider, server):
+    from tests.integration.test_sign_in import with_totp
+
+    user = who(sign_in(provider, server).browser)
+    with_totp(user)
+    answer = sign_in(provider, server)
+    assert answer["Location"] == reverse("mfa_authenticate") and who(answer.browser) is None
+
+
+# Whom it means
+
+
+def local(name, organization, email="", **fields):
+    user = User.objects.create_user(name, email, PASSWORD, **fields)
+    MembershipFactory(user=user, organization=organization, role="decider")
+    return user
+
+
+@pytest.mark.parametrize("verified", [True, False, None, "true"])
+def test_no_organization_signs_in_as_somebody_of_another_by_claiming_their_address(server, acme, verified):
+    """Its administrator configures an issuer of their own, and has named every domain."""
+    victim = local("bo", OrganizationFactory(), "bo@victim.example")
+    evil = provider_of(acme, domains=["victim.example"], default_role="administrator")
+    server.claims = {"sub": "s-9", "email": "bo@victim.example", "preferred_username": "bo"}
+    if verified is not None:
+        server.claims["email_verified"] = verified
+    client = sign_in(evil, server).browser
+    assert who(client) != victim
+    assert not SocialAccount.objects.filter(user=victim).exists()
+    if who(client) is not None:
+        assert who(client).username != "bo" and who(client).email == ""
+
+
+def test_nor_as_a_superuser_who_is_its_member(server, acme, caplog):
+    root = superuser()
+    root.email = "root@acme.example"
+    root.save()
+    MembershipFactory(user=root, organization=acme)
+    evil = provider_of(acme, domains=["acme.example"])
+    server.claims = {"sub": "s-9", "email": "root@acme.example", "email_verified": True}
+    assert who(sign_in(evil, server).browser) not in (None, root)
+    SocialAccount.objects.update(user=root)
+    answer = sign_in(evil, server)
+    assert refused(answer, "a superuser signs in by no organization", caplog)
+
+
+@pytest.mark.parametrize(
+    ("domains", "verified", "means_them"),
+    [
+        (["acme.example"], True, True),
+        (["acme.example"], False, False),
+        ([], True, False),
+        (["x.org"], True, False),
+    ],
+)
+def test_a_verified_address_of_a_domain_that_is_its_own_means_its_own_member(
+    server, acme, domains, verified, means_them
+):
+    ada = local("ada", acme, "ada@acme.example")
+    trusted = provider_of(acme, domains=domains, default_role="decider")
+    server.claims = {"sub": "s-2", "email": "Ada@acme.example", "email_verified": verified}
+    assert (who(sign_in(trusted, server).browser) == ada) == means_them
+
+
+def test_an_address_that_somebody_only_says_is_theirs_draws_nobody_to_their_account(server, acme):
+    eve = local("eve", acme, "chief@acme.example")
+    eve.emailaddress_set.create(email="chief@acme.example", primary=True)
+    trusted = provider_of(acme, domains=["acme.example"])
+    server.claims = {"sub": "s-2", "email": "chief@acme.example", "email_verified": True}
+    assert who(sign_in(trusted, server).browser) not in (None, eve)
+
+
+def test_what_an_organizations_provider_opens_is_that_organization_alone(provider, server, acme):
+    user = who(sign_in(provider, server).browser)
+    elsewhere = MembershipFactory(user=user, role="administrator").organization
+    client = sign_in(provider, server).browser
+    assert str(elsewhere) not in client.get("/settings/").content.decode()
+    answer = client.get("/api/runs/", headers={"X-Organization": elsewhere.slug})
+    assert answer.status_code == 403
+    assert client.get("/api/runs/", headers={"X-Organization": acme.slug}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["account_set_password", "account_email", "mfa_activate_totp", "mfa_add_webauthn", "mfa_index"]
+)
+def test_and_it_changes_nothing_about_how_the_account_signs_in(provider, server, name):
+    client = sign_in(provider, server).browser
+    assert client.get(reverse(name)).status_code == client.post(reverse(name)).status_code == 403
+
+
+def test_a_session_ends_when_its_user_becomes_a_superuser_or_the_provider_goes(provider, server):
+    first, second = (sign_in(provider, server).browser for _ in range(2))
+    User.objects.filter(pk=who(first).pk).update(is_superuser=True)
+    assert first.get("/").status_code == 302 and who(first) is None
+    User.objects.update(is_superuser=False)
+    IdentityProvider.objects.update(active=False)
+    assert second.get("/").status_code == 302 and who(second) is None
+
+
+def test_a_member_connects_an_identity_while_signed_in_and_nobody_elses(provider, server, acme, caplog):
+    ada, bo = local("ada", acme), local("bo", acme)
+    for user, works in ((ada, True), (bo, False)):
+        client = Client()
+        client.force_login(user)
+        seen = sign_in(provider, server, client, purpose="connect")
+        assert seen.status_code == 200 and not SocialAccount.objects.filter(user=user).exists()
+        answer = client.post(reverse("oidc_connected", args=[provider.pk]))
+        assert (answer.status_code == 302) == works
+    assert refused(answer, "the identity is connected to another account", caplog)
+    assert who(sign_in(provider, server).browser) == ada
+
+
+def test_who_is_no_member_connects_no_identity_of_the_organization(provider, server, caplog):
+    stranger = local("eve", OrganizationFactory())
+    client = Client()
+    client.force_login(stranger)
+    sign_in(provider, server, client, purpose="connect")
+    answer = client.post(reverse("oidc_connected", args=[provider.pk]))
+    assert refused(answer, "an organization's provider is connected by its members", caplog)
+
+
+def test_an_issuer_at_which_anybody_has_an_account_takes_a_domain(server, acme, caplog, monkeypatch):
+    public = IdentityServer("https://accounts.google.com")
+    monkeypatch.setattr(openid, "fetch", public.fetch)
+    google = provider_of(acme, issuer="https://accounts.google.com")
+    assert refused(sign_in(google, public), "an e-mail address the provider may not vouch for", caplog)
+
+
+# Groups
+
+
+def test_groups_make_members_and_take_away_at_the_next_sign_in(server, acme):
+    rules = [
+        {"group": "chiefs", "role": "administrator", "projects": None},
+        {"group": "staff", "role": "decider", "projects": ["atlas", "gone"]},
+    ]
+    provider = provider_of(acme, rules=rules, default_role="")
+    server.claims = {"sub": "s-3", "groups": ["staff", "other"]}
+    client = sign_in(provider, server).browser
+    member = Membership.objects.get(organization=acme)
+    assert (member.role, member.projects) == ("decider", [acme.projects.get().pk])
+    server.claims["groups"] = ["chiefs", "staff"]
+    sign_in(provider, server)
+    member.refresh_from_db()
+    assert (member.role, member.projects) == ("administrator", None)
+    assert Change.objects.filter(model="groups.membership", object_id=member.pk, action="changed").exists()
+
+    server.claims["groups"] = []
+    assert sign_in(provider, server).browser.get("/").status_code == 403
+    member.refresh_from_db()
+    assert not member.active
+    assert client.get("/").status_code == 403  # the session from before, at its next request
+
+
+def test_who_is_in_no_group_gets_no_account(server, acme, caplog):
+    provider = provider_of(acme, rules=[{"group": "staff", "role": "member"}], default_role="")
+    assert refused(sign_in(provider, server), "in no group that makes a member", caplog)
+    assert not User.objects.exists()
+
+
+def test_groups_never_make_a_service_account_a_person(provider, server, acme, caplog):
+    robot = MembershipFactory(organization=acme, kind="service").user
+    SocialAccount.objects.create(provider=provider.pk, uid="s-1", user=robot)
+    assert refused(sign_in(provider, server), "a service account signs in by no provider", caplog)
+
+
+# Only through the provider
+
+
+def test_only_through_the_provider_shuts_out_passwords_but_no_superuser(provider, server, acme):
+    ada = local("ada", acme)
+    root = superuser()
+    MembershipFactory(user=root, organization=acme)
+    clients = []
+    for user in (ada, root):
+        clients.append(Client())
+        clients[-1].force_login(user)
+    assert [client.get("/").status_code for client in clients] == [200, 200]
+    IdentityProvider.objects.update(only=True)
+    assert [client.get("/").status_code for client in clients] == [403, 200]
+    assert sign_in(provider, server).browser.get("/").status_code == 200
+
+
+def test_the_installation_may_take_its_provider_only(server, settings, acme):
+    ada, root = local("ada", acme), superuser()
+    before = Client()
+    before.force_login(ada)
+    settings.OIDC = {**ENVIRONMENT, "only": True, "organization": "acme", "default_role": "member"}
+    assert before.get("/").status_code == 302 and who(before) is None
+    door = reverse("account_login")
+    assert Client().post(door, {"login": "ada", "password": PASSWORD}).status_code == 403
+    glass = Client()
+    glass.post(door, {"login": "root", "password": PASSWORD})
+    assert who(glass) == root
+    environment = type("E", (), {"pk": "installation"})
+    client = sign_in(environment, server).browser
+    assert who(client) is not None and client.get("/").status_code == 200
+    assert "Company" in Client().get(door).content.decode()
+
+
+def test_an_organizations_door_names_its_provider_and_others_none(provider):
+    assert provider.name in Client().get("/sign-in/acme/").content.decode()
+    OrganizationFactory(slug="quiet")
+    assert Client().get("/sign-in/quiet/").status_code == Client().get("/sign-in/nothing/").status_code == 404
+    assert provider.pk not in Client().get("/sign-in/").content.decode()
+
+
+# Confirming, and the end of sessions
+
+
+def test_a_sign_in_confirms_when_the_provider_says_the_person_proved_themselves(provider, server):
+    assert sign_in(provider, server).browser.session[CONFIRMED_AT] == 0
+    server.claims["auth_time"] = long_ago = int(time.time()) - 5000
+    assert sign_in(provider, server).browser.session[CONFIRMED_AT] == long_ago
+
+
+def test_confirming_at_the_provider_takes_somebody_who_signs_in_there_anew(provider, server, caplog):
+    client = sign_in(provider, server).browser
+    to = client.get(reverse("web:confirm"), {"next": "/known/"})["Location"]
+    assert to.startswith(reverse("oidc_confirm", args=[provider.pk]))
+    address = client.get(to)["Location"]
+    assert "prompt=login" in address and "max_age=0" in address
+    answer = back(provider, client, server.authorize(address))
+    assert refused(answer, "the provider does not say that the person has just signed in", caplog)
+    server.claims["auth_time"] = int(time.time())
+    assert sign_in(provider, server, client, purpose="confirm").status_code == 302
+    assert client.session[CONFIRMED_AT] >= int(time.time()) - 60
+    server.claims["sub"] = "s-2"
+    assert refused(sign_in(provider, server, client, purpose="confirm"), "somebody else", caplog)
+
+
+def test_a_provider_changed_within_the_hour_confirms_nobody(provider, server):
+    server.claims["auth_time"] = int(time.time())
+    assert sign_in(provider, server).browser.session[CONFIRMED_AT] > 0
+    provider.save()
+    assert sign_in(provider, server).browser.session[CONFIRMED_AT] == 0
+
+
+def test_the_provider_ends_its_sessions_and_no_others(provider, server, acme):
+    server.claims["sid"] = "one"
+    first = sign_in(provider, server).browser
+    server.claims["sid"] = "two"
+    second = sign_in(provider, server).browser
+    ada = Client()
+    ada.force_login(local("ada", acme))
+    address = reverse("oidc_logout", args=[provider.pk])
+    assert Client().post(address, {"logout_token": "x.y.z"}).status_code == 400
+    assert Client().post(address, {"logout_token": server.id_token("n")}).status_code == 400
+    assert Client().post(address, {"logout_token": server.logout_token(sid="one")}).status_code == 200
+    assert [client.get("/").status_code for client in (first, second, ada)] == [302, 200, 200]
+    assert Client().post(address, {"logout_token": server.logout_token(sub="s-1")}).status_code == 200
+    assert [client.get("/").status_code for client in (second, ada)] == [302, 200]
+
+
+# Arranging it
+
+
+def form(organization, **more):
+    fields = {"organization": organization.pk, "name": "New", "issuer": "https://new.example.org"}
+    return {**fields, "client_id": "c", "scopes": "openid", "groups_claim": "groups", **more}
+
+
+@pytest.mark.parametrize(("role", "works"), [("administrator", True), ("decider", False)])
+def test_an_administrator_arranges_the_provider_and_its_secret_never_comes_out(acme, role, works):
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    MembershipFactory(user=clerk, organization=acme, role=role)
+    client = Client()
+    client.force_login(clerk)
+    rules = "staff = decider: atlas\nchiefs=administrator"
+    told = form(acme, secret="very-secret-indeed", who=rules, domains="acme.example")
+    client.post(reverse("admin:groups_identityprovider_add"), told)
+    found = IdentityProvider.objects.filter(name="New").first()
+    assert (found is not None) == works
+    if found is None:
+        return
+    assert found.secret == "very-secret-indeed" and "very-secret" not in found.sealed_secret
+    assert found.rules[0] == {"group": "staff", "role": "decider", "projects": ["atlas"]}
+    assert found.domains == []  # a superuser's to find out
+    page = client.get(reverse("admin:groups_identityprovider_change", args=[found.pk])).content.decode()
+    assert "very-secret" not in page and "staff = decider: atlas" in page
+    assert "very-secret" not in str(list(Change.objects.values("before", "after")))
+
+
+@pytest.mark.parametrize("who", ["staff", "= member", "staff = king", "staff = member: nowhere"])
+def test_a_rule_that_means_nothing_is_refused(acme, who):
+    client = Client()
+    client.force_login(superuser())
+    answer = client.post(reverse("admin:groups_identityprovider_add"), form(acme, who=who))
+    assert answer.status_code == 200 and not IdentityProvider.objects.exists()
+
+
+def test_a_secret_is_never_sent_to_another_issuer_than_it_was_entered_for(provider):
+    provider.issuer = "https://evil.example"
+    provider.save()
+    provider.refresh_from_db()
+    assert provider.secret == ""
+
+
+def test_jwt_library_refuses_the_algorithm_confusion_it_is_relied_on_for():
+    with pytest.raises(jwt.PyJWTError):
+        jwt.decode(jwt.encode({}, None, "none"), OTHER_KEY.public_key(), algorithms=openid.ALGORITHMS)

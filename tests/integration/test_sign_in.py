@@ -1,0 +1,401 @@
+"""Signing in: passwords, links and codes by mail, second factors, and confirming that it is you."""
+
+import re
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from allauth.mfa.totp.internal.auth import yield_hotp_counters_from_time as counters
+from django.contrib.auth import get_user_model
+from django.core import mail
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from common import sealed
+from groups import accounts
+from groups.actors import CONFIRMED_AT, Actor
+from groups.models import Change
+from groups.sign_in.sessions import BEGAN_AT, SEEN_AT
+from policy.authority import NotAllowed, may_act_as_person
+from tests.admin_world import PASSWORD, superuser
+from tests.factories import MembershipFactory
+
+pytestmark = pytest.mark.django_db
+
+NEW = "a wholly other password"
+
+
+@pytest.fixture
+def ada():
+    user = get_user_model().objects.create_user("ada", "ada@example.org", PASSWORD)
+    MembershipFactory(user=user)
+    return user
+
+
+def signed_in(client):
+    return "_auth_user_id" in client.session
+
+
+def with_password(name="ada", password=PASSWORD, client=None, **told):
+    client = client or Client()
+    answer = client.post(reverse("account_login"), {"login": name, "password": password, **told})
+    return SimpleNamespace(client=client, answer=answer)
+
+
+def with_totp(user):
+    secret = generate_totp_secret()
+    TOTP.activate(user, secret)
+    RecoveryCodes.activate(user)
+    return lambda: format_hotp_value(hotp_value(secret, next(iter(counters()))))
+
+
+def link_in(message):
+    return re.search(r"https?://[^/\s]+(/\S+)", message.body).group(1)
+
+
+# Accounts
+
+
+def test_nobody_makes_an_account_for_themselves(ada):
+    told = {"username": "eve", "email": "eve@example.org", "password1": NEW, "password2": NEW}
+    answer = Client().post(reverse("account_signup"), told)
+    assert answer.status_code == 200 and "Closed" in answer.content.decode()
+    assert not get_user_model().objects.filter(username="eve").exists()
+
+
+def test_a_password_is_set_anew_by_a_link_that_works_once(ada):
+    client = Client()
+    client.post(reverse("account_reset_password"), {"email": "ada@example.org"}, HTTP_HOST="localhost")
+    (message,) = mail.outbox
+    assert message.to == ["ada@example.org"]
+
+    form = client.get(link_in(message))["Location"]
+    client.post(form, {"password1": NEW, "password2": NEW})
+    ada.refresh_from_db()
+    assert ada.check_password(NEW)
+    again = Client().get(link_in(message))
+    assert again.status_code == 200 and "password1" not in again.content.decode()
+
+
+def test_a_link_in_mail_leads_to_where_people_reach_deputy_whatever_host_was_asked(ada, settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.PUBLIC_URL = "https://deputy.example.org"
+    Client().post(reverse("account_reset_password"), {"email": "ada@example.org"}, HTTP_HOST="evil.example")
+    assert "evil.example" not in mail.outbox[0].body
+    assert "https://deputy.example.org/account/password/reset/key/" in mail.outbox[0].body
+
+
+@pytest.mark.parametrize("door", ["account_reset_password", "account_request_login_code"])
+def test_whether_an_account_has_an_address_shows_in_no_answer(ada, door):
+    answers = [Client().post(reverse(door), {"email": f"{name}@example.org"}) for name in ("ada", "nobody")]
+    assert {(answer.status_code, answer.headers.get("Location")) for answer in answers} == {
+        (302, answers[0]["Location"])
+    }
+    assert [message.to for message in mail.outbox] == [["ada@example.org"]]
+
+
+@override_settings(SIGN_IN_MAILS=2)
+@pytest.mark.parametrize("door", ["account_reset_password", "account_request_login_code"])
+@pytest.mark.parametrize("name", ["ada", "nobody"])
+def test_an_address_is_sent_so_many_mails_and_no_more(ada, door, name):
+    told = {"email": f"{name}@example.org"}
+    answers = [Client().post(reverse(door), told, REMOTE_ADDR=f"192.0.2.{n}") for n in range(4)]
+    assert [answer.status_code for answer in answers] == [302, 302, 429, 429]
+    assert len(mail.outbox) <= 2
+
+
+def test_a_code_sent_by_mail_signs_in_once(ada):
+    client = Client()
+    client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
+    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    client.post(reverse("account_confirm_login_code"), {"code": code})
+    assert signed_in(client)
+
+    other = Client()
+    other.post(reverse("account_confirm_login_code"), {"code": code})
+    assert not signed_in(other)
+
+
+def test_a_code_is_guessed_three_times_and_then_void(ada):
+    client = Client()
+    client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
+    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    for _ in range(3):
+        client.post(reverse("account_confirm_login_code"), {"code": "000-000"})
+    client.post(reverse("account_confirm_login_code"), {"code": code})
+    assert not signed_in(client)
+
+
+@pytest.mark.parametrize(
+    "where", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:x"]
+)
+def test_after_signing_in_nobody_is_sent_to_another_site(ada, where):
+    assert with_password(next=where).answer["Location"] == "/"
+
+
+# Second factors
+
+
+def test_a_password_alone_does_not_open_an_account_with_a_second_factor(ada):
+    code = with_totp(ada)
+    step = with_password()
+    assert step.answer["Location"] == reverse("mfa_authenticate") and not signed_in(step.client)
+    step.client.post(reverse("mfa_authenticate"), {"code": "000000"})
+    assert not signed_in(step.client)
+    step.client.post(reverse("mfa_authenticate"), {"code": code()})
+    assert signed_in(step.client)
+
+
+def test_a_code_by_mail_does_not_pass_the_second_factor_by(ada):
+    with_totp(ada)
+    client = Client()
+    client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
+    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    answer = client.post(reverse("account_confirm_login_code"), {"code": code})
+    assert answer["Location"] == reverse("mfa_authenticate") and not signed_in(client)
+
+
+def test_nor_does_a_new_password_by_mail(ada):
+    with_totp(ada)
+    client = Client()
+    client.post(reverse("account_reset_password"), {"email": "ada@example.org"})
+    form = client.get(link_in(mail.outbox[0]))["Location"]
+    client.post(form, {"password1": NEW, "password2": NEW})
+    assert not signed_in(client)
+    assert with_password(password=NEW).answer["Location"] == reverse("mfa_authenticate")
+
+
+def test_codes_of_a_second_factor_are_few_from_wherever_they_come(ada):
+    code = with_totp(ada)
+    statuses = []
+    for n in range(7):
+        step = with_password()
+        address = f"192.0.2.{n}"
+        tried = step.client.post(reverse("mfa_authenticate"), {"code": "000000"}, REMOTE_ADDR=address)
+        statuses.append(tried.status_code)
+    assert statuses == [200] * 5 + [429] * 2
+    assert step.client.post(reverse("mfa_authenticate"), {"code": code()}).status_code == 429
+
+
+def test_a_recovery_code_works_once(ada):
+    with_totp(ada)
+    code = Authenticator.objects.get(user=ada, type="recovery_codes").wrap().get_unused_codes()[0]
+    for works in (True, False):
+        step = with_password()
+        step.client.post(reverse("mfa_authenticate"), {"code": code})
+        assert signed_in(step.client) == works
+
+
+def test_the_secret_of_an_authenticator_is_encrypted_in_the_database(ada):
+    with_totp(ada)
+    kept = Authenticator.objects.get(user=ada, type="totp").data["secret"]
+    assert len(sealed.unseal(kept)) == 32 and sealed.unseal(kept) not in kept
+
+
+def test_factors_are_changed_only_by_who_has_just_confirmed(ada):
+    client = with_password().client
+    addresses = [reverse(name) for name in ("mfa_activate_totp", "mfa_add_webauthn", "account_email")]
+    assert [client.get(address).status_code for address in addresses] == [200] * 3
+    forget_confirmation(client)
+    for address in addresses[:2]:
+        assert client.get(address)["Location"].startswith(reverse("account_reauthenticate"))
+    client.post(addresses[2], {"action_add": "", "email": "eve@example.org"})
+    assert not ada.emailaddress_set.filter(email="eve@example.org").exists()
+
+
+def test_what_changes_of_somebodys_factors_is_recorded_without_its_secret(ada):
+    with_totp(ada)
+    change = Change.objects.filter(model="mfa.authenticator").first()
+    assert change.organization_id == ada.memberships.get().organization_id
+    assert "data" not in change.after or "secret" not in str(change.after["data"]).replace("(secret)", "")
+
+
+def test_factors_that_an_administrator_removes_void_the_account_for_an_hour(ada):
+    with_totp(ada)
+    session = with_password("ada")
+    mine = Client()
+    mine.force_login(ada)
+    root = Client()
+    root.force_login(superuser())
+    chosen = {"action": "remove_factors", "_selected_action": [ada.pk]}
+    root.post(reverse("admin:auth_user_changelist"), chosen)
+
+    assert not Authenticator.objects.filter(user=ada).exists()
+    assert mine.get("/").status_code == 302 and session.client.get("/").status_code == 302
+    assert accounts.changed_by_another(ada)
+    actor = Actor(ada, ada.memberships.get(), "session", interactive=True)
+    with pytest.raises(NotAllowed, match="administrator changed your account"):
+        may_act_as_person(actor)
+
+
+def test_who_is_no_superuser_removes_nobodys_factors(ada):
+    with_totp(ada)
+    clerk = get_user_model().objects.create_user("clerk", is_staff=True)
+    MembershipFactory(user=clerk, organization=ada.memberships.get().organization, role="administrator")
+    client = Client()
+    client.force_login(clerk)
+    chosen = {"action": "remove_factors", "_selected_action": [ada.pk]}
+    client.post(reverse("admin:auth_user_changelist"), chosen)
+    assert Authenticator.objects.filter(user=ada).count() == 2
+
+
+# Confirming
+
+
+def forget_confirmation(client):
+    session = client.session
+    session[CONFIRMED_AT] = 0
+    session.save()
+
+
+def test_a_code_of_the_authenticator_confirms_too(ada, rf):
+    client = Client()
+    client.force_login(ada)
+    code = with_totp(ada)
+    forget_confirmation(client)
+    client.post(reverse("mfa_reauthenticate"), {"code": "000000"})
+    assert client.session[CONFIRMED_AT] == 0
+    client.post(reverse("mfa_reauthenticate"), {"code": code()})
+    assert client.session[CONFIRMED_AT] > 0
+
+
+def test_the_first_step_of_two_confirms_nothing(ada):
+    with_totp(ada)
+    assert CONFIRMED_AT not in with_password().client.session
+
+
+def test_an_account_without_anything_to_confirm_with_is_not_taken_for_confirmed(ada):
+    ada.set_unusable_password()
+    ada.save()
+    client = Client()
+    client.force_login(ada)
+    assert client.get(reverse("mfa_activate_totp")).status_code == 200  # it has just signed in
+    forget_confirmation(client)
+    assert client.get(reverse("mfa_activate_totp")).status_code == 302
+    assert client.get(reverse("web:confirm")).status_code == 403
+
+
+# What the page offers
+
+
+def test_the_door_says_when_it_runs_with_demo_accounts(settings, tmp_path):
+    settings.DEPUTY_HOME = tmp_path
+    assert "demo accounts" not in Client().get("/sign-in/").content.decode()
+    (tmp_path / "demo.txt").write_text("mia: …")
+    assert "demo accounts" in Client().get("/sign-in/").content.decode()
+
+
+def test_what_takes_mail_is_not_offered_where_mail_goes_nowhere(settings):
+    assert reverse("account_reset_password") in Client().get("/sign-in/").content.decode()
+    settings.EMAIL_BACKEND = "common.mail.PrivateFiles"
+    assert reverse("account_reset_password") not in Client().get("/sign-in/").content.decode()
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_every_page_of_an_account_opens_and_has_no_script_of_its_own(ada, language):
+    with_totp(ada)
+    client = Client(headers={"accept-language": language})
+    client.force_login(ada)
+    names = [
+        *("account_email", "account_change_password", "account_reauthenticate", "account_logout"),
+        *("mfa_index", "mfa_list_webauthn", "mfa_add_webauthn", "mfa_reauthenticate", "mfa_deactivate_totp"),
+        "mfa_generate_recovery_codes",
+    ]
+    for name in names:
+        answer = client.get(reverse(name))
+        page = answer.content.decode()
+        assert answer.status_code == 200 and 'class="card"' in page, name
+        scripts = re.findall(r"<script\b([^>]*)>", page)
+        assert all("src=" in one or 'type="application/json"' in one for one in scripts), name
+
+
+def test_a_mail_that_cannot_be_sent_is_logged_without_its_words(ada, caplog):
+    with patch("django.core.mail.EmailMessage.send", side_effect=OSError("secret words")):
+        Client().post(reverse("account_reset_password"), {"email": "ada@example.org"})
+    assert "a mail was not sent: OSError" in caplog.text and "secret words" not in caplog.text
+
+
+# Sessions
+
+
+def test_somebody_lists_their_sessions_and_ends_one(ada):
+    here, there = with_password().client, with_password().client
+    page = here.get(reverse("account_sessions")).content.decode()
+    (other,) = re.findall(r'name="end" value="(\d+)"', page)
+    here.post(reverse("account_sessions"), {"end": other})
+    assert [client.get("/").status_code for client in (here, there)] == [200, 302]
+
+
+def test_nobody_ends_the_session_of_somebody_else(ada):
+    there = with_password().client
+    (mine,) = ada.usersession_set.all()
+    bo = get_user_model().objects.create_user("bo", password=PASSWORD)
+    MembershipFactory(user=bo)
+    assert with_password("bo").client.post(reverse("account_sessions"), {"end": mine.pk}).status_code == 404
+    assert there.get("/").status_code == 200
+
+
+def test_all_other_sessions_end_at_once(ada):
+    here, there, third = (with_password().client for _ in range(3))
+    here.post(reverse("account_sessions"), {"end": "others"})
+    assert [client.get("/").status_code for client in (here, there, third)] == [200, 302, 302]
+
+
+def aged(client, key, seconds):
+    session = client.session
+    session[key] -= seconds
+    session.save()
+
+
+@pytest.mark.parametrize(
+    ("key", "setting"), [(BEGAN_AT, "SESSION_SECONDS"), (SEEN_AT, "SESSION_IDLE_SECONDS")]
+)
+def test_a_session_ends_in_time(ada, settings, key, setting):
+    client = with_password().client
+    aged(client, key, getattr(settings, setting) - 30)
+    assert client.get("/").status_code == 200
+    client = with_password().client
+    aged(client, key, getattr(settings, setting))
+    assert client.get("/").status_code == 302 and not signed_in(client)
+
+
+def test_a_page_left_open_does_not_keep_its_session(ada):
+    client = with_password().client
+    aged(client, SEEN_AT, 3600)
+    before = client.session[SEEN_AT]
+    client.get(reverse("web:count"), headers={"Sec-Fetch-Mode": "cors"})
+    assert client.session[SEEN_AT] == before
+    client.get("/", headers={"Sec-Fetch-Mode": "navigate"})
+    assert client.session[SEEN_AT] > before
+
+
+def test_a_new_browser_is_told_by_mail_and_a_known_one_is_not(ada):
+    client = with_password().client
+    (message,) = mail.outbox
+    assert message.to == ["ada@example.org"] and "127.0.0.1" in message.body
+    client.post(reverse("account_logout"))
+    with_password(client=client)
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.slow
+def test_10000_guesses_from_everywhere_let_nobody_in_and_lock_nobody_out(ada):
+    """A hundred addresses guess at one account, which its owner goes on using from her own browser."""
+    mine = with_password().client
+    others = get_user_model().objects.create_user("bo", password=PASSWORD)
+    MembershipFactory(user=others)
+    statuses = set()
+    for n in range(10_000):
+        told = {"login": "ada", "password": f"guess {n}"}
+        guess = Client().post(reverse("account_login"), told, REMOTE_ADDR=f"198.51.{n % 100}.7")
+        statuses.add(guess.status_code)
+        assert "sessionid" not in guess.cookies
+    assert statuses == {200, 429}
+
+    mine.post(reverse("account_logout"))
+    with_password(client=mine)
+    assert signed_in(mine)
+    assert signed_in(with_password("bo").client)
