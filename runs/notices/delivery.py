@@ -7,17 +7,17 @@ another: in doubt somebody is told twice rather than never.
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
 from common import sealed
 from common.db import execute, let_go, row, rows
-from groups.models import Membership
+from groups.actors import Actor, Via, active_membership
 from runs.gate import deciders
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.choices import ApprovalStatus
@@ -130,7 +130,7 @@ def deliver(channel_id: str) -> None:
     if isinstance(claimed, float):
         soon(channel.organization_id, channel_id, delay=claimed)
         return
-    notices = [one for one in _claimed(claimed) if still_wanted(one, channel)]
+    notices = still_wanted(_claimed(claimed), channel)
     wanted = [one.pk for one in notices]
     done(sorted({*claimed} - {*wanted}), "obsolete")
     if not notices:
@@ -196,34 +196,51 @@ def _each_once(notices: Sequence[ApprovalNotice]) -> list[ApprovalNotice]:
     return [one for one in notices if newest[one.approval_id or one.run_id] is one]
 
 
-def still_wanted(notice: ApprovalNotice, channel: Channel) -> bool:
-    """Whether it is still true, and still theirs: they may have lost the right, or the approval its point."""
-    if not channel.enabled or not _sees(notice, channel):
-        return False
+def still_wanted(notices: Sequence[ApprovalNotice], channel: Channel) -> list[ApprovalNotice]:
+    """Those that are still true, and still theirs: they may have lost the right, or the approval its point.
+
+    A few queries, however many notices there are.
+    """
+    seen = _seen(channel) if channel.enabled else None
+    if seen is None:
+        return []
+    open_ones = {one.pk for one in pending([one.approval_id for one in notices if one.approval_id])}
+    theirs = _theirs(open_ones, channel)
+    return [one for one in notices if seen(one) and _holds(one, open_ones, theirs)]
+
+
+def _holds(notice: ApprovalNotice, open_ones: set[str], theirs: set[str]) -> bool:
     approval = notice.approval
     if notice.kind in (NoticeKind.DECIDED, NoticeKind.ENDED) or approval is None:
         return True
-    if approval.status != ApprovalStatus.PENDING or _over(approval):
+    if notice.kind in TO_DECIDERS:
+        return approval.pk in theirs
+    if approval.pk not in open_ones:
         return False
-    if notice.kind in TO_DECIDERS and channel.user_id is not None:
-        return channel.user_id in {person.pk for person in deciders.addressed(approval)}
     return notice.kind != NoticeKind.ALARM or bool(hasattr(approval, "watch") and approval.watch.alarm)
 
 
-def _over(approval: Approval) -> bool:
-    return not Approval.objects.filter(
-        Q(expires_at=None) | Q(expires_at__gt=Now()), pk=approval.pk, status=ApprovalStatus.PENDING
-    ).exists()
+def _theirs(open_ones: set[str], channel: Channel) -> set[str]:
+    """Of the pending approvals, those that wait for the channel's person; all where it is nobody's own."""
+    if channel.user is None:
+        return open_ones
+    mine = active_membership(channel.user, channel.organization_id)
+    actor = Actor(channel.user, mine, Via.SESSION, interactive=True)
+    found = deciders.decidable(actor, Approval.objects.filter(pk__in=open_ones))
+    return set(found.values_list("pk", flat=True))
 
 
-def _sees(notice: ApprovalNotice, channel: Channel) -> bool:
-    """Whether whoever the channel is belongs to the project still."""
-    project_id = notice.approval.run.project_id if notice.approval else notice.run.project_id  # type: ignore[union-attr]
-    if channel.user_id is None:
-        return channel.project_id in (None, project_id)
-    mine = Membership.objects.filter(user_id=channel.user_id, organization_id=channel.organization_id)
-    found = mine.filter(active=True, user__is_active=True).first()
-    return found is not None and found.sees_project(project_id)
+def _seen(channel: Channel) -> Callable[[ApprovalNotice], bool] | None:
+    """Whether what a notice is about is in a project that whoever has the channel sees; None: nobody does."""
+    if channel.user is None:
+        return lambda notice: channel.project_id in (None, _project(notice))
+    mine = active_membership(channel.user, channel.organization_id)
+    return None if mine is None else lambda notice: mine.sees_project(_project(notice))
+
+
+def _project(notice: ApprovalNotice) -> str:
+    run: Any = notice.approval.run if notice.approval else notice.run
+    return str(run.project_id)
 
 
 def claim(channel_id: str) -> list[int] | float:

@@ -28,7 +28,7 @@ from runs.notices import delivery
 
 logger = logging.getLogger(__name__)
 
-UNHEARD_SECONDS = 40  # after which an approval that no message about has left is an alarm
+UNHEARD_SECONDS = 30  # after which an approval that no message about has left is an alarm
 LOOK_SECONDS = 10.0  # between two looks while there is an alarm, or may be one soon
 CALM_SECONDS = 120.0  # the same, where all is well: somebody may have lost a right meanwhile
 BATCH = 100
@@ -280,8 +280,10 @@ def _own_alarm(approval: Approval, ways: Sequence[Channel]) -> list[Channel]:
 
 def next_look(watched: Watched, alarm: str, ranks: int) -> float:
     """Seconds until something may be due."""
-    if alarm or watched.age < UNHEARD_SECONDS:
+    if alarm:
         return LOOK_SECONDS
+    if watched.age < UNHEARD_SECONDS:
+        return UNHEARD_SECONDS - watched.age
     ahead = [watched.overdue_after, *(share * watched.total for share, _ in REMINDERS)]
     if watched.stage < ranks:
         ahead.append(_turn_after(watched, watched.stage, ranks))
