@@ -20,7 +20,7 @@ from runs.web.access import member
 
 
 @method_decorator(member, name="dispatch")
-class Authorize(AuthorizationView):  # type: ignore[misc]
+class Authorize(AuthorizationView):
     """The page on which somebody allows it, for the organization they are in."""
 
     template_name = "web/authorize.html"
@@ -57,7 +57,8 @@ class Authorize(AuthorizationView):  # type: ignore[misc]
         doing.record(self.request, token, ADDITION)
 
     def _refuse(self, words: str) -> HttpResponse:
-        return self.render_to_response({"refused": words}, status=400)
+        answer: HttpResponse = self.render_to_response({"refused": words}, status=400)
+        return answer
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super().get_context_data(**kwargs)
@@ -78,7 +79,7 @@ class Authorize(AuthorizationView):  # type: ignore[misc]
         return answer  # type: ignore[no-any-return]
 
 
-class Resource(OAuthProtectedResourceMetadataView):  # type: ignore[misc]
+class Resource(OAuthProtectedResourceMetadataView):
     """RFC 9728: for MCP and the API, and what is below them."""
 
     def get(

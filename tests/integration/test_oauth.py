@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from oauth2_provider.models import AccessToken, Application, RefreshToken
 
+from common import csp
 from common.outbound import Fetched
 from groups import oauth
 from groups.models import Membership, Token
@@ -276,3 +277,11 @@ def test_programs_read_where_to_go(document):
         assert found["resource"] == f"{SITE}/{path}" and found["authorization_servers"] == [SITE]
     assert Client().get("/.well-known/oauth-protected-resource/admin").status_code == 404
     assert Client().get("/.well-known/oauth-protected-resource").json()["resource"] == f"{SITE}/mcp"
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://x;frame-ancestors *", "https://x y", "https://x\n", "data:", "https://*"]
+)
+def test_the_address_of_a_program_writes_nothing_else_into_the_policy_of_the_page(origin):
+    assert csp.with_forms_to(origin) == csp.POLICY
+    assert "form-action 'self' http://[::1]:99;" in csp.with_forms_to("http://[::1]:99")
