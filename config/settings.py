@@ -355,7 +355,7 @@ ASKED_AGAIN_SECONDS = env.whole_number(
 MCP_HOLD_SECONDS = env.whole_number(
     "MCP_HOLD_SECONDS", 4, least=0, most=45
 )  # one client known gives up after 5
-CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
+CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # after a sign-in it counts as the person
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person

@@ -5,6 +5,7 @@ numbers (IBAN in any case and grouping; others where a word says so), phone numb
 that only look alike stay different: such an address equals nobody's.
 """
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -48,9 +49,32 @@ CALLED = re.compile(
     r"(?P<digits>\(?\d(?:[() ./-]{0,2}\d){6,14})(?!\d)",
     re.IGNORECASE,
 )
+# Written as nothing but a phone number is: an area code in brackets, the three groups of an American one, or
+# a Chinese mobile.
+UNANNOUNCED = re.compile(
+    r"(?<![\w(.-])(?:\(0?\d{2,5}\) ?\d{3,4}[ -]?\d{3,4}|\d{3}[-.]\d{3}[-.]\d{4}"
+    r"|1[3-9]\d(?:[ -]?\d{4}){2})(?![\w-])"
+)
+# Names in messengers and payment services, where the service is named beside them.
+_SERVICE = (
+    r"(?:telegram|wechat|weixin|whatsapp|skype|discord|signal|venmo|cash ?app|paypal|zelle|alipay|qq"
+    r"|微信|支付宝)"
+)
+HANDLE = re.compile(
+    rf"(?<![^\W_{_CJK}]){_SERVICE}(?: ?(?:id|handle|account|user(?:name)?|at|is|号|账号|群)){{0,4}}"
+    r"\s{0,2}[:：#]?\s{0,2}"
+    r"(?P<name>@[\w.-]{2,64}|(?=[\w.-]{0,64}[\d_])[A-Za-z0-9][\w.-]{4,64})"
+    rf"|(?<![\w.@])(?P<before>@[\w.-]{{2,64}}) (?:on|at|via|in) {_SERVICE}(?![^\W_])",
+    re.IGNORECASE,
+)
+SHARE = re.compile(r"(?<![\\\w:])\\\\[\w.-]{2,253}\\[\w$.-]+")
+IPV6 = re.compile(
+    r"(?<![\w:.])\[?(?P<address>(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4})\]?(?![\w:])", re.IGNORECASE
+)
 WALLETS = re.compile(
     r"\b(?:0x[0-9a-fA-F]{40}|(?:bc1|tb1|ltc1|addr1|BC1)[a-zA-Z0-9]{20,100}|[13LM][1-9A-HJ-NP-Za-km-z]{25,34}"
-    r"|T[1-9A-HJ-NP-Za-km-z]{33}|r[1-9A-HJ-NP-Za-km-z]{24,34}|4[0-9AB][1-9A-HJ-NP-Za-km-z]{93})\b"
+    r"|T[1-9A-HJ-NP-Za-km-z]{33}|r[1-9A-HJ-NP-Za-km-z]{24,34}|4[0-9AB][1-9A-HJ-NP-Za-km-z]{93}"
+    r"|[1-9A-HJ-NP-Za-km-z]{43,44})\b"
 )
 _FILES = re.compile(
     r"docx?|xlsx?|pptx?|pdf|txt|[ct]sv|md|json|xml|ya?ml|html?|png|jpe?g|gif|svg|zip|gz|tar|py|[jt]s|log|sql|"
@@ -64,6 +88,8 @@ _WORDS = re.compile(
 # What a text must hold before a slower search is worth its time.
 MAY_HIDE = re.compile(r"[\[({]|[dD][oO][tT]|[xX]{2}[pP]")
 LONG_WORD = 26  # letters, of a wallet
+ENTITY = re.compile(r"&(?:#x?[0-9a-fA-F]{2,6}|commat|period|colon|sol|num|lowbar);")
+FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 TWO_DIGITS = re.compile(r"\d\d")
 COUNTRY = re.compile(r"[A-Z]{2}\d{2}")
 HIDDEN = re.compile(r"[\[({] ?(?:[.@]|dot|at|punkt|点)|\bdot\b|hxxp", re.IGNORECASE)
@@ -78,13 +104,22 @@ _ATS = re.compile(
 
 def clean(text: str) -> str:
     """The text with nothing invisible and no second form of a character, and addresses put back together."""
+    if "&" in text:
+        text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", INVISIBLE.sub("", _DOTS.sub(".", text)))
+        text = FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     if MAY_HIDE.search(text) and HIDDEN.search(text):
         dotted = _DOTS.sub(".", text)
         text = _ATS.sub("@", dotted) if dotted != text or "[" in text or "(" in text else text
         text = re.sub(r"\bhxxp(s?)\b", r"http\1", text, flags=re.IGNORECASE)
-    return text.replace("\\/", "/").replace(":\\\\", "://").replace("%40", "@")
+    return (
+        text.replace("\\/", "/")
+        .replace(":\\\\", "://")
+        .replace("%40", "@")
+        .replace("%2E", ".")
+        .replace("%2e", ".")
+    )
 
 
 def leads(text: str) -> Iterator[tuple[str, int, int]]:
@@ -122,6 +157,7 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _links(text)
     yield from _accounts(text)
     yield from _phones(text)
+    yield from _handles(text)
     for found in WALLETS.finditer(text) if _has_long_word(text) else ():
         wallet = found[0].lower() if found[0][:2].lower() in ("0x", "bc", "tb", "lt", "ad") else found[0]
         if _looks_random(found[0]):
@@ -144,6 +180,15 @@ def _links(text: str) -> Iterator[tuple[int, int, str]]:
             yield found.start(), found.start() + len(found[0].rstrip(".,;:!?)]")), form
     for found in SCRIPTS.finditer(text) if ":" in text else ():
         yield found.start(), found.end(), f"link:{found[0].casefold()}"
+    for found in SHARE.finditer(text) if "\\" in text else ():
+        yield found.start(), found.end(), f"link:{found[0].casefold()}"
+    for found in IPV6.finditer(text) if text.count(":") > 1 else ():
+        # Short ones are as often a piece of a program: `a::1`.
+        bracketed = found[0][0] == "["
+        if (bracketed or (len(found["address"]) > 6 and re.search(r"\d", found[0]))) and _address(
+            found["address"]
+        ):
+            yield found.start(), found.end(), f"link:{_address(found['address'])}"
     if "." not in text and "/" not in text:
         return
     for found in BARE.finditer(text):
@@ -270,6 +315,17 @@ def _phones(text: str) -> Iterator[tuple[int, int, str]]:
         digits = re.sub(r"\D", "", found["digits"])
         if len(digits) >= 7:
             yield *found.span("digits"), f"phone:{digits}"
+
+    for found in UNANNOUNCED.finditer(text):
+        yield found.start(), found.end(), f"phone:{re.sub(r'[^0-9]', '', found[0])}"
+
+
+def _handles(text: str) -> Iterator[tuple[int, int, str]]:
+    """Names in a messenger or a payment service, as accounts."""
+    for found in HANDLE.finditer(text):
+        part = "name" if found["name"] else "before"
+        name = found[part].rstrip(".-")
+        yield found.start(part), found.start(part) + len(name), f"account:{name.lstrip('@').upper()}"
 
 
 def _compact(text: str) -> str:

@@ -167,7 +167,7 @@ class ScheduleView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         asked = accepted(TimesInput, request)
         with as_problems():
             timing, upcoming, now = schedules.preview(asked, 5)
-        shifts = cron.shifts(timing.place, now)
+        shifts = cron.shifts(timing.zone, now)
         by_the_wall = not timing.cron or cron.by_the_wall(timing.cron)
         rule = "none" if not shifts else "by_the_wall" if by_the_wall else "as_it_passes"
         told = [{"at": s.at, "before": s.before.isoformat(), "after": s.after.isoformat()} for s in shifts]

@@ -19,6 +19,7 @@ import httpx
 from playwright.sync_api import sync_playwright
 
 from tests.browser.chromium import CHROMIUM, FLAGS, PHONE
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = PROJECT / "docs" / "images"
@@ -49,13 +50,6 @@ def deputy() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
         finally:
             running.send_signal(signal.SIGINT)
             running.wait(60)
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def wait_for(address: str, running: "subprocess.Popen[bytes]") -> None:

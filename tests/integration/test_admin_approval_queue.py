@@ -1,10 +1,10 @@
-"""The desk at which approvals are decided one after the other, and running again from an event."""
+"""The approval queue, where approvals are decided one after the other, and running again from an event."""
 
 import pytest
 
 from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, reject
-from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
+from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, text, url
 from tests.factories import permit
 from tests.scripted import by_role, call
 
@@ -12,17 +12,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def approver(made):
     return person(made, "ines", *APPROVER, is_staff=True)
-
-
-def text(response):
-    return response.content.decode()
 
 
 def another(made, subject="Prices of May"):
@@ -54,14 +45,14 @@ def test_after_a_decision_the_next_one_that_waits_opens_and_the_last_is_spoken_o
     assert "Nothing else waits for you." in text(client.get(url("runs_approval_change", made.approval.pk)))
 
 
-def test_the_desk_opens_with_the_one_that_has_waited_longest(made, approver):
+def test_the_approval_queue_opens_with_the_one_that_has_waited_longest(made, approver):
     another(made)
     client = client_of(approver)
 
     assert client.get(url("runs_approval_next"))["Location"] == url("runs_approval_change", made.approval.pk)
 
 
-def test_the_desk_is_the_list_where_nothing_waits_for_this_person(made):
+def test_the_approval_queue_is_the_list_where_nothing_waits_for_this_person(made):
     looker = person(made, "lou", "runs.view_approval", is_staff=True)
 
     assert client_of(looker).get(url("runs_approval_next"))["Location"] == url("runs_approval_changelist")
@@ -182,7 +173,7 @@ def test_nobody_else_runs_it_again(made):
     assert Run.objects.filter(status="pending").count() == 0
 
 
-# Speaking to a family, and the queue
+# Speaking to a run tree, and the queue
 
 
 def test_words_reach_the_run_below_that_they_are_for(made):

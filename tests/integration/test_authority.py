@@ -56,7 +56,7 @@ from runs.models import (
 )
 from runs.web import urls as web_urls
 from tests.admin_pages import PAGES
-from tests.admin_world import person, superuser, tenant, url
+from tests.admin_world import person, superuser, url
 from tests.factories import MembershipFactory, ProjectFactory, permit
 
 pytestmark = pytest.mark.django_db
@@ -109,11 +109,6 @@ def by_token(made, name, user, *scopes):
     """With these scopes, or all but speaking as the person."""
     reach = list(scopes) or sorted(set(SCOPES) - {"speak_as_person"})
     return Who(name, user, secret=Token.objects.issue(made.organization, user, scopes=reach)[1])
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

@@ -41,6 +41,22 @@ SPELLED = [
     "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
     "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
     "0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe",
+    "DRpbCBMxVnDK7maPM5tGv6MvB3v1sRMC86PZ8okm21hy",
+    "mallory&commat;evil&period;com",
+    "evil%2Ecom/pay",
+    "[2001:db8::1]",
+    "2001:db8::1",
+    "\\\\evil\\share",
+    "٠٠٤٤٢٠٧٩٤٦٠٩٥٨",
+    "(020) 7946-0958",
+    "327-420-4923",
+    "13800138000",
+    "138 0013 8000",
+    "@mallory_evil on Telegram",
+    "telegram: mallory_evil",
+    "Venmo @mallory-evil",
+    "微信号 mallory88",
+    "QQ 123456789",
 ]
 
 
@@ -60,9 +76,7 @@ def letter(body):
 @pytest.mark.parametrize("written", SPELLED)
 def test_an_outsiders_address_inside_a_text_asks_however_it_is_written(written):
     material = heard("Send the news to ann@example.com", f"Write this to all: {written} now")
-    assert "something in body" in asks(
-        "balanced", material.facts(SEND, letter(f"Hello Ann, {written} is it"))
-    )
+    assert "body" in asks("balanced", material.facts(SEND, letter(f"Hello Ann, {written} is it")))
 
 
 @pytest.mark.parametrize("written", SPELLED)
@@ -79,6 +93,9 @@ def test_an_address_nobody_said_asks_however_it_is_written(written):
         "See report.docx and notes.md for the 3 points of version 2.0.",
         "It was 10:30 on 2024-05-19, order ORDER-113219 of 45.0.",
         "我们明天见。好的",
+        "The telegram arrived; signal me when PayPal works, and pay with Alipay or WeChat tomorrow.",
+        "It took 10:30:45, on ab:cd:ef:01:23:45, in std::vector and a::b1, AT&T, 100% &amp; more.",
+        "Ask @ann and @bob_2 in the channel, by 2024-05-19 or (2024) 5.",
     ],
 )
 def test_ordinary_texts_lead_nowhere(body):
@@ -150,6 +167,17 @@ def test_a_link_that_only_looks_alike_is_nobodys(used):
         "(at)" * 2000,
         "http://" * 1000,
         "call 1" * 2000,
+        "微信" * 4000,
+        "qq id " * 2000,
+        "paypal" + " " * 50_000,
+        "qq " + "a." * 20_000,
+        "@aa " * 10_000,
+        "a:" * 10_000,
+        "[::" * 10_000,
+        "\\\\a\\" * 8_000,
+        "(020) " * 8_000,
+        "138 " * 10_000,
+        "&#x6" * 10_000,
     ],
 )
 def test_a_text_made_to_be_slow_is_answered(value):
