@@ -29,6 +29,10 @@ COMMANDS: dict[str, list[str]] = {
     "pages": ["-m", "benchmarks.pages"],
     "idle": ["-m", "benchmarks.idle"],
     "start": ["-m", "benchmarks.start"],
+    "capacity": ["-m", "benchmarks.capacity", "--kind", "single"],
+    "requests": ["-m", "benchmarks.requests"],
+    "fairness": ["-m", "benchmarks.fairness"],
+    "sizing": ["-m", "benchmarks.sizing"],
     "growth": ["-m", "benchmarks.growth", "--picture"],
 }
 

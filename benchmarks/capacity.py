@@ -5,8 +5,9 @@
 All on one PostgreSQL and one model server, in turns. Deputy's runs are started through the action, in the
 process of the benchmark, as the peers' are; web process, workers and carriers are those of `make run` with
 its defaults. Told for each: wall time, model calls a second, processor time of a call (without PostgreSQL's
-and the model server's), memory of a call in flight beyond the idle processes', the most calls in flight, and
-how long after a reply's last byte the next request of the same run came. The last line is JSON.
+and the model server's; of Deputy's also the carriers' share and that of its other processes), memory of a
+call in flight beyond the idle processes', the most calls in flight, and how long after a reply's last byte
+the next request of the same run came. The last line is JSON.
 """
 
 import argparse
@@ -25,8 +26,9 @@ from typing import Any
 
 from benchmarks import harness, peers
 from benchmarks.capacity_peer import memory_kb
-from benchmarks.start import HIDDEN, free_port, reached
+from benchmarks.start import HIDDEN, reached
 from launch.home import PROJECT
+from tests.ports import free_port
 
 CALLS = {"single": 1, "escalation": 3}  # of the model, a run
 PATIENCE = 1800  # seconds
@@ -73,6 +75,13 @@ def processor_seconds(pid: int) -> float:
     return ticks / TICKS
 
 
+def name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 class Installation:
     """Deputy as `make run` starts it, on this database and model."""
 
@@ -104,6 +113,13 @@ class Installation:
     def processor_seconds(self) -> float:
         return processor_seconds(self.process.pid)
 
+    def carriers(self) -> list[int]:
+        return [pid for pid in below(self.process.pid) if name_of(pid) == "deputy-carrier"]
+
+    def carrier_seconds(self) -> float:
+        """Of processor time, of the carriers alone."""
+        return sum(processor_seconds(pid) for pid in self.carriers())
+
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(120)
@@ -118,6 +134,7 @@ def ours(installation: Installation, kind: str, runs: int) -> dict[str, float]:
             peak[0] = max(peak[0], installation.memory_kb())
 
     idle_kb, cpu = installation.memory_kb(), installation.processor_seconds()
+    carriers = installation.carrier_seconds()
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
@@ -126,9 +143,12 @@ def ours(installation: Installation, kind: str, runs: int) -> dict[str, float]:
     finally:
         stop.set()
         watcher.join()
+    spent, carried = installation.processor_seconds() - cpu, installation.carrier_seconds() - carriers
     return {
         "wall_s": told["wall_s"],
-        "cpu_s": told["cpu_s"] + installation.processor_seconds() - cpu,
+        "cpu_s": told["cpu_s"] + spent,
+        "carrier_s": carried,
+        "worker_s": spent - carried,
         "idle_kb": idle_kb,
         "peak_kb": peak[0],
     }
@@ -150,6 +170,12 @@ def figures(found: dict[str, float], stats: dict[str, Any], kind: str, runs: int
         "wall_s": round(found["wall_s"], 2),
         "calls_per_s": round(calls / found["wall_s"], 1),
         "cpu_ms_per_call": round(1000 * found["cpu_s"] / calls, 2),
+        **{
+            f"{name}_ms": round(1000 * found[f"{name}_s"] / calls, 2)
+            for name in ("carrier", "worker")
+            if f"{name}_s" in found
+        },
+        "idle_mb": round(found["idle_kb"] / 1000),
         "kb_per_call": round(max(0, found["peak_kb"] - found["idle_kb"]) / max(1, stats["peak"]), 1),
         "peak_in_flight": stats["peak"],
         "model_calls": stats["requests"],

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import harness
 from benchmarks.capacity import Installation, model_server, told_by
-from benchmarks.start import free_port
+from tests.ports import free_port
 
 SLOW = 3000.0  # seconds: longer than the benchmark takes
 SECRET = "only-for-benchmarks-" + "0123456789" * 4

@@ -104,6 +104,76 @@ def policy(told: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def capacity(told: Mapping[str, Any]) -> list[str]:
+    head = ["runs at once", "", "wall s", "calls per s", "processor ms a call", "KB a call in flight"]
+    head += ["most in flight", "p50 gap ms", "p95 gap ms"]
+    lines = [row(head), row([":--", ":--"] + ["--:"] * (len(head) - 2))]
+    for result in told["results"]:
+        for name, one in (("**Deputy**", result[OURS]), *result["peers"].items()):
+            gaps = one["gap_ms"]
+            cells = [
+                f"{result['runs']:,}, {result['kind']}",
+                name,
+                str(one["wall_s"]),
+                str(one["calls_per_s"]),
+            ]
+            cells += [str(one["cpu_ms_per_call"]), str(one["kb_per_call"]), str(one["peak_in_flight"])]
+            lines.append(row([*cells, str(gaps.get("50", "–")), str(gaps.get("95", "–"))]))
+    return lines
+
+
+def requests(told: Mapping[str, Any]) -> list[str]:
+    head = ["", "statements", "**Deputy** p50 ms", "p95 ms", "processor ms", "bare views p50 ms", "p95 ms"]
+    lines = [row([*head, "processor ms"]), row([":--"] + ["--:"] * len(head))]
+    for name, words in (("get", "`GET /api/runs/{id}/`"), ("post", "`POST /api/runs/`")):
+        cells = [words, str(told["statements"][name])]
+        for one in (told[OURS], told[FLOOR]):
+            cells += [str(one[f"{name}_{figure}_ms"]) for figure in ("p50", "p95", "cpu")]
+        lines.append(row(cells))
+    ours, floor = told[OURS]["posts_per_s"], told[FLOOR]["posts_per_s"]
+    lines += ["", f"Eight clients: {ours:.0f} posts a second, the bare views {floor:.0f}."]
+    return [*lines, f"{told['instant_runs']} posted runs of the embedded model: {told['instant_s']} s."]
+
+
+NOTICED = {
+    "run_asks": "a run of B asks its model",
+    "run_asks_same_model": "the same, where it is the model of A's calls",
+    "mail_arrives": "an approved mail of B arrives",
+    "cancel_closes": "a cancelled run of A lets go of its connection",
+    "page": "the admin's list of runs",
+    "word_comes": "a streamed word of B's model reaches who follows",
+}
+
+
+def fairness(told: Mapping[str, Any]) -> list[str]:
+    head = ["ms", "without load, p50", "most", "under load, p50", "most"]
+    lines = [row(head), row([":--"] + ["--:"] * (len(head) - 1))]
+    for name, words in NOTICED.items():
+        pair = [told["floor"].get(name, {}), told[OURS][name]]
+        lines.append(row([words, *(str(one.get(key, "–")) for one in pair for key in ("p50_ms", "most_ms"))]))
+    burden, alone, beside = told["burden"], told["beside_nothing"], told["beside_hanging"]
+    return [
+        *lines,
+        "",
+        f"The load: {burden['under_way']:,} calls of A under way and {burden['queued']:,} queued. Thirty"
+        f" runs of B at once: {alone['all_ms']:.0f} ms with nothing beside them (p50 {alone['p50_ms']:.0f}), "
+        f"{beside['all_ms']:.0f} ms beside models and receivers that hang (p50 {beside['p50_ms']:.0f}).",
+    ]
+
+
+def sizing(told: Mapping[str, Any]) -> list[str]:
+    head = ["load", "workers, carriers", "calls under way: said", "found", "processors of workers: said"]
+    head += ["found", "of carriers: said", "found", "first step p50 ms", "p95 ms"]
+    lines = [row(head), row([":--", ":--"] + ["--:"] * (len(head) - 2))]
+    for one in told["results"]:
+        said, found = one["formula"], one["measured"]
+        cells = [f"{one['per_minute']} a minute, {one['kind']}", f"{said['workers']}, {said['carriers']}"]
+        for name in ("calls_under_way", "processors_of_workers", "processors_of_carriers"):
+            cells += [str(said[name]), str(found[name])]
+        lines.append(row([*cells, str(found["first_step_p50_ms"]), str(found["first_step_p95_ms"])]))
+    return lines
+
+
 def row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -118,5 +188,9 @@ TABLES = {
     "pages": pages,
     "idle": idle,
     "start": start,
+    "capacity": capacity,
+    "requests": requests,
+    "fairness": fairness,
+    "sizing": sizing,
     "growth": growth,
 }

@@ -29,9 +29,10 @@ import psycopg
 
 from benchmarks import harness
 from benchmarks.capacity import Installation, processor_seconds, told_by
-from benchmarks.start import free_port, reached
+from benchmarks.start import reached
 from launch.home import PROJECT, WEB_PROCESSES
 from launch.run import WEB_COMMAND
+from tests.ports import free_port
 
 CLIENTS = 8
 INSTANT = 200  # runs

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 from statistics import median
 
 from launch.home import PROJECT
+from tests.ports import free_port
 
 MARKS = {"answers": "/healthz", "ready": "/readyz", "working": "/readyz?all"}  # in this order
 LOOK_SECONDS = 0.02
@@ -75,12 +75,6 @@ def install_check() -> float:
         began = time.monotonic()
         subprocess.run([sys.executable, "-m", "launch.install"], cwd=copy, check=True)
         return time.monotonic() - began
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> None:

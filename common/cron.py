@@ -44,14 +44,14 @@ def zone(name: str) -> ZoneInfo:
         raise BadZone(name) from error
 
 
-def checked(expression: str, place: ZoneInfo, now: datetime) -> str:
+def checked(expression: str, zone: ZoneInfo, now: datetime) -> str:
     """The expression with single spaces. Raises BadCron."""
     fields = expression.split()
     if len(expression) > LONGEST or len(fields) != FIELDS or not expression.isascii():
         raise BadCron(expression)
     clean = " ".join(fields)
     try:
-        first = next(upcoming(clean, place, now), None)
+        first = next(upcoming(clean, zone, now), None)
     except CronSimError as error:
         raise BadCron(expression) from error
     if first is None:
@@ -59,11 +59,11 @@ def checked(expression: str, place: ZoneInfo, now: datetime) -> str:
     return clean
 
 
-def upcoming(expression: str, place: ZoneInfo, after: datetime) -> Iterator[datetime]:
+def upcoming(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
     """The times after `after` at which the expression is due, in UTC, each once and in order."""
     last = after.astimezone(UTC)
     try:
-        for found in CronSim(expression, after.astimezone(place)):
+        for found in CronSim(expression, after.astimezone(zone)):
             moment = found.astimezone(UTC)
             if moment > last:  # within the hour that comes twice, the first of it is over
                 yield moment
@@ -78,17 +78,17 @@ def by_the_wall(expression: str) -> bool:
     return not minute.startswith("*") and not hour.startswith("*")
 
 
-def instant(wall: datetime, place: ZoneInfo) -> datetime:
+def instant(wall: datetime, zone: ZoneInfo) -> datetime:
     """The moment at which the clock there shows this, in UTC; what has a zone of its own is that moment.
 
     By the same rule as expressions: after a gap, and the first of two.
     """
     if wall.tzinfo is not None:
         return wall.astimezone(UTC)
-    there = wall.replace(tzinfo=place, fold=0)
-    while there.astimezone(UTC).astimezone(place).replace(tzinfo=None) != wall:
+    there = wall.replace(tzinfo=zone, fold=0)
+    while there.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != wall:
         wall = wall.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        there = wall.replace(tzinfo=place, fold=0)
+        there = wall.replace(tzinfo=zone, fold=0)
     return there.astimezone(UTC)
 
 
@@ -105,25 +105,25 @@ class Shift:
         return self.after > self.before
 
 
-def shifts(place: ZoneInfo, after: datetime) -> list[Shift]:
+def shifts(zone: ZoneInfo, after: datetime) -> list[Shift]:
     """The changes of the clock in the coming year and a bit."""
     found: list[Shift] = []
     day = after.astimezone(UTC).replace(second=0, microsecond=0)
     end = day + LOOK_AHEAD
     while day < end:
         tomorrow = day + timedelta(days=1)
-        if _offset(day, place) != _offset(tomorrow, place):
-            found.append(_between(day, tomorrow, place))
+        if _offset(day, zone) != _offset(tomorrow, zone):
+            found.append(_between(day, tomorrow, zone))
         day = tomorrow
     return found
 
 
-def _between(low: datetime, high: datetime, place: ZoneInfo) -> Shift:
-    before, after = _offset(low, place), _offset(high, place)
+def _between(low: datetime, high: datetime, zone: ZoneInfo) -> Shift:
+    before, after = _offset(low, zone), _offset(high, zone)
     while high - low > timedelta(minutes=1):
         middle = low + (high - low) // 2
         middle = middle.replace(second=0, microsecond=0)
-        if _offset(middle, place) == before:
+        if _offset(middle, zone) == before:
             low = middle
         else:
             high = middle
@@ -131,5 +131,5 @@ def _between(low: datetime, high: datetime, place: ZoneInfo) -> Shift:
     return Shift(high, wall + before, wall + after)
 
 
-def _offset(moment: datetime, place: ZoneInfo) -> timedelta:
-    return moment.astimezone(place).utcoffset() or timedelta()
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()

@@ -150,7 +150,19 @@ def _hosts(text: str) -> Iterable[str]:
             )
         looks = "".join(LOOKS.get(letter, letter) for letter in plain)
         if looks.isascii() and looks != plain:
-            yield _("“{host}” looks like {looks} and is another address.").format(host=host, looks=looks)
+            yield _("“{host}” looks like {looks} and is another address.").format(
+                host=told_apart(host), looks=looks
+            )
+
+
+def told_apart(host: str) -> str:
+    """The host, with its punycode where it has other letters than ASCII: the two cannot look alike."""
+    if host.isascii():
+        return visible(host)
+    try:
+        return f"{visible(host)} ({idna.encode(host, uts46=True).decode()})"
+    except (idna.IDNAError, UnicodeError):
+        return visible(host)
 
 
 def _decoded(label: str) -> str:

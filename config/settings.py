@@ -247,6 +247,12 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
     "DESCRIPTION": "The control plane for an organisation's agents.",
     "VERSION": "0.1.0",
+    "CONTACT": {"name": "Deputy"},
+    "SERVERS": [{"url": "/", "description": "The Deputy that serves this document."}],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "common.api.document.tidied",
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells nothing of anybody's data
     "SERVE_AUTHENTICATION": [],
@@ -346,7 +352,10 @@ BACKOFF_INLINE_SECONDS = 1  # a longer pause before a model is asked again is a 
 ASKED_AGAIN_SECONDS = env.whole_number(
     "ASKED_AGAIN_SECONDS", 600
 )  # the same words of a client: the same call
-CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # a session counts as its person at the desk
+MCP_HOLD_SECONDS = env.whole_number(
+    "MCP_HOLD_SECONDS", 4, least=0, most=45
+)  # one client known gives up after 5
+CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # after a sign-in it counts as the person
 PERSONAL_ROLE = "Personal agent"  # the role of a personal agent made on first use
 MAIL_DOMAIN = "deputy.localhost"  # in the Message-ID of mail that agents send
 API_PER_MINUTE = env.whole_number("API_PER_MINUTE", 1200, least=0)  # requests of one token or person

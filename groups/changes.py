@@ -23,13 +23,16 @@ AUDITED = (
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
-    *("runs.ModelKey", "runs.TriedModel", "auth.User"),
+    *("runs.ModelKey", "runs.TriedModel", "runs.Channel", "groups.Absence", "auth.User"),
 )
-SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"}
-SECRET |= {"preferences"}  # of a person, whose agent alone is told them
+SECRET = {
+    *("password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"),
+    *("sealed_address", "preferences"),  # the latter of a person, whose agent alone is told them
+}
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
     *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
+    "told_at",
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"

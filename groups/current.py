@@ -45,15 +45,15 @@ def membership_of(user: Any) -> Membership | None:
     organizations acts in none of them.
     """
     if hasattr(user, STANDING):
-        standing: Membership | None = getattr(user, STANDING)
-        return standing
+        membership: Membership | None = getattr(user, STANDING)
+        return membership
     found = memberships_of(user)
     if not hasattr(user, CHOICE):
         return found[0] if len(found) == 1 else None
     chosen = [each for each in found if each.organization_id == getattr(user, CHOICE)]
-    standing = next(iter(chosen or found), None)
-    stand(user, standing)
-    return standing
+    membership = next(iter(chosen or found), None)
+    stand(user, membership)
+    return membership
 
 
 def holds(user: Any, organization_id: str, permission: str) -> bool:

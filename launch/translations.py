@@ -46,6 +46,8 @@ LOOKUPS: dict[str, tuple[int | None, int, int | None]] = {
     "CannotRate": (None, 1, None),
     "CannotMake": (None, 1, None),
     "SignalRefused": (None, 1, None),
+    "ChannelRefused": (None, 0, None),
+    "BadAddress": (None, 0, None),
 }
 # what the theme says and neither it nor Django has in Chinese
 THEME = (

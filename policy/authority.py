@@ -193,7 +193,7 @@ VERBS: dict[Verb, Need] = {
     Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
     Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
     Verb.ARRANGE_MODELS: Need("Set the keys of models' providers", (), "", whole=True, operator=True),
-    Verb.TRY_MODEL: Need("Try a model", (), "", whole=True, operator=True),
+    Verb.TRY_MODEL: Need("Try a model", ("runs.try_modelkey",), "", whole=True, operator=True),
     Verb.ARRANGE_CHANNELS: Need(
         "Arrange where the organization is told of approvals", (), "", whole=True, operator=True
     ),

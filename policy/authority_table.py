@@ -1,8 +1,12 @@
 """The table of who may do what, as docs/security.md prints it: made of policy/authority.py, row by row."""
 
-from policy.authority import SPEAK, VERBS, Need
+from groups.member_permissions import standard
+from policy.authority import ARRANGED, SPEAK, VERBS, Need
 
-HEAD = "| verb | what it is | permission | token's scope | whose | takes |\n|---|---|---|---|---|---|"
+HEAD = (
+    "| verb | what it is | permission | standard roles with it | token's scope | whose | takes |\n"
+    "|---|---|---|---|---|---|---|"
+)
 
 
 def table() -> str:
@@ -13,7 +17,16 @@ def table() -> str:
 def _row(verb: str, need: Need) -> str:
     permissions = ", ".join(f"`{one}`" for one in need.permissions) or "none"
     scope = f"`{need.scope}`" if need.scope else "any"
-    return f"| `{verb}` | {need.does} | {permissions} | {scope} | {_whose(need)} | {_takes(need)} |"
+    roles = _roles(verb, need)
+    return f"| `{verb}` | {need.does} | {permissions} | {roles} | {scope} | {_whose(need)} | {_takes(need)} |"
+
+
+def _roles(verb: str, need: Need) -> str:
+    """The standard roles that carry the permissions; to arrange things takes those on their models."""
+    wanted = set(need.permissions)
+    if not wanted and verb in ARRANGED.values():
+        wanted = {label.replace(".", ".add_") for label, by in ARRANGED.items() if by == verb}
+    return ", ".join(role for role, carried in standard().items() if carried >= wanted) if wanted else "any"
 
 
 def _whose(need: Need) -> str:

@@ -52,6 +52,10 @@ OF_INSTALLATION = (QueueMessage, WorkerGroup)
 PASSWORD = "a long enough pass phrase"
 
 
+def text(response: Any) -> str:
+    return str(response.content.decode())
+
+
 def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     """An organization whose every text field says `text`, with a run that waits for an approval."""
     project = ProjectFactory(name=text, organization__name=text, organization__slug=name)

@@ -117,7 +117,7 @@ ALL_RULES = f"WITH {NARROWED} " + " UNION ALL ".join(
 )
 
 # What a call row may say of a call that has come so far, while its run lives.
-LEDGER = {
+ROW_STATUSES = {
     phases.ASKED: {None, CallStatus.REQUESTED, CallStatus.WAITING},
     phases.CALLED: {CallStatus.RUNNING},
     phases.WAITING: {CallStatus.WAITING, CallStatus.UNKNOWN},
@@ -180,17 +180,17 @@ def audit_run(run: Run) -> list[str]:
     events = run_log.read(run.pk)
     state = fold(events)
     found = [f"goes back in time at {b.seq}" for a, b in pairwise(events) if b.created_at < a.created_at]
-    found += _ledger(run, state)
+    found += _tool_calls(run, state)
     if run.usage and run.usage["steps"] != state.steps and run.driver == "internal":
         found.append(f"counts {run.usage['steps']} steps, its log {state.steps}")
     return [f"{run.pk}: {words}" for words in found]
 
 
-def _ledger(run: Run, state: State) -> list[str]:
+def _tool_calls(run: Run, state: State) -> list[str]:
     said: dict[str, Any] = dict(ToolCall.objects.filter(run=run).values_list("call_id", "status"))
     found = [f"call {call_id} stands in its row only" for call_id in said.keys() - state.calls.keys()]
     for call in state.calls.values():
-        allowed = LEDGER[call.phase]
+        allowed = ROW_STATUSES[call.phase]
         if run.status in TERMINAL and call.phase != phases.ENDED:
             allowed = CUT_SHORT
         if said.get(call.call_id) not in allowed:

@@ -2,8 +2,9 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from django.db import connections
@@ -13,14 +14,17 @@ from common.web import Application
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """The server's address. It keeps no connection between requests, so that the database can go."""
+def serving(around: Callable[[Any], Any] = lambda app: app) -> Iterator[str]:
+    """The server's address. It keeps no connection between requests, so that the database can go.
+
+    `around` may put something before the application.
+    """
     kept = connections.settings["default"]["CONN_MAX_AGE"]
     connections.settings["default"]["CONN_MAX_AGE"] = 0
     listener = socket.create_server(("127.0.0.1", 0))
     application = Application()
     config = uvicorn.Config(
-        limited(application), log_level="error", lifespan="off", timeout_graceful_shutdown=1
+        limited(around(application)), log_level="error", lifespan="off", timeout_graceful_shutdown=1
     )
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -40,6 +40,12 @@ class NewestFirst(CursorPagination):
         }
         return [*super().get_schema_operation_parameters(view), ordering]
 
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        paginated: dict[str, Any] = super().get_paginated_response_schema(schema)
+        for name in ("next", "previous"):
+            paginated["properties"][name]["example"] = f"https://deputy.example/api/{name}/?cursor=cD00ODY"
+        return paginated
+
     def get_page_size(self, request: Any) -> int:
         return whole_number(request, "limit", self.page_size, least=1, most=self.max_page_size)
 

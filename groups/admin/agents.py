@@ -58,8 +58,8 @@ class RoleAdmin(TenantAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)
         if "model" in form.base_fields:
-            standing = membership_of(request.user)
-            here = obj.organization_id if obj else standing.organization_id if standing else ""
+            membership = membership_of(request.user)
+            here = obj.organization_id if obj else membership.organization_id if membership else ""
             form.base_fields["model"].widget = OfferingWidget(known.models_of(here))
         return form
 

@@ -59,8 +59,8 @@ def _sight(user: Any) -> Sight:
         return Sight(False, {})
     if user.is_superuser:
         return Sight(True, {})
-    standing = membership_of(user)
-    return Sight(False, {standing.organization_id: standing.projects} if standing else {})
+    membership = membership_of(user)
+    return Sight(False, {membership.organization_id: membership.projects} if membership else {})
 
 
 class Visible:

@@ -32,6 +32,8 @@ class RuleSerializer(serializers.ModelSerializer):
             "timeout_seconds",
             "on_expiry",
             "deciders_needed",
+            "deciders",
+            "in_order",
             "shadow",
             "active",
             "created_at",
@@ -59,6 +61,13 @@ class RuleInput(StrictSerializer):
     )
     on_expiry = serializers.ChoiceField(OnExpiry.choices, required=False)
     deciders_needed = serializers.IntegerField(required=False, min_value=1, max_value=32_767)
+    deciders = serializers.ListField(
+        child=TextField(max_length=80),
+        required=False,
+        max_length=50,
+        help_text="Who may decide: run.user, project.owner, role:…, member:… None: all who decide.",
+    )
+    in_order = StrictBoolean(required=False, help_text="They are told one after the other.")
     not_known_yet = StrictBoolean(required=False, help_text="Accept a tool that Deputy does not know yet.")
     shadow = StrictBoolean(required=False, help_text="Recorded, not applied.")
     active = StrictBoolean(required=False)

@@ -15,7 +15,7 @@ from groups.models.organizations import MembershipKind
 from policy.authority import About, Verb, may, may_act_as_person
 from runs.models import Channel, ChannelKind, Topic
 from runs.notices import delivery, message, senders
-from runs.notices.senders import BadAddress, NotSent
+from runs.notices.base import BadAddress, NotSent, Sender
 
 MOST = 10  # channels of one person in an organization
 TRIES, PER_SECONDS = 5, 60
@@ -37,7 +37,7 @@ def add_own(actor: Actor, kind: str, address: str, name: str = "", topics: Seque
         if mine.count() >= MOST:
             raise ChannelRefused(f"There are {MOST} channels already; remove one first.")
         _forget_same(mine, kind, address)
-        channel = Channel(organization_id=actor.organization_id, user=actor.user, kind=sender.kind)
+        channel = Channel(organization_id=actor.membership.organization_id, user=actor.user, kind=sender.kind)
         channel.name, channel.topics = name.strip()[:100], known_topics(topics) or Channel().topics
         channel.keep_address(address, shown)
         channel.save(force_insert=True)
@@ -112,7 +112,7 @@ def keep_address(channel: Channel, address: str) -> None:
     channel.keep_address(address, shown)
 
 
-def _checked(kind: str, address: str) -> tuple[senders.Sender, str]:
+def _checked(kind: str, address: str) -> tuple[Sender, str]:
     sender = senders.found(kind)
     if sender is None:
         there = ", ".join(sorted(senders.all_of_them()))
@@ -152,7 +152,7 @@ def be_away(actor: Actor, stand_in_id: str, starts_at: datetime, ends_at: dateti
     absence, _ = Absence.objects.update_or_create(
         membership=actor.membership,
         defaults={
-            "organization_id": actor.organization_id,
+            "organization_id": stand_in.organization_id,
             "stand_in": stand_in,
             "starts_at": starts_at,
             "ends_at": ends_at,

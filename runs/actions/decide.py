@@ -15,7 +15,8 @@ from common import ids
 from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, row
 from groups.actors import Actor, active_membership
-from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_person, may_decide
+from groups.models import Membership
+from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_person, may_decide, seats
 from policy.models import Grant
 from policy.terms import Decision
 from runs.gate import admission, demands
@@ -30,10 +31,10 @@ from runs.queue import put
 # takes longer to write it than the server to answer.
 FIELDS = Approval._meta.concrete_fields
 ASKED = f"""
-SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, place.allow_self_approval,
+SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, project.allow_self_approval,
     EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
             AND w.resolved_at IS NULL)
-FROM runs_approval a JOIN groups_project place ON place.id = %s
+FROM runs_approval a JOIN groups_project project ON project.id = %s
 WHERE a.id = %s FOR NO KEY UPDATE OF a
 """  # noqa: S608 - the names of our own columns
 
@@ -392,12 +393,21 @@ def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
     outcome = WaitOutcome.APPROVED if said.approved else WaitOutcome.REJECTED
     payload = {
         "approval": approval.pk,
-        "by": str(said.actor),
+        "by": _by(asked, said),
         "reason": said.reason,
         "arguments": approval.edited_arguments,
     }
     if asked.waited_for:
         waits.resolve_open(log, approval.correlation_key, outcome.value, payload, approval.tool_call_id)
+
+
+def _by(asked: Asked, said: Said) -> str:
+    """Who decided, and in whose place where it was a stand-in."""
+    places = seats(said.actor, asked.stored(), asked.about)
+    if said.actor.membership is None or said.actor.membership.pk in places:
+        return str(said.actor)
+    absent = Membership.objects.filter(pk__in=places).select_related("user").order_by("pk")
+    return f"{said.actor}, for {', '.join(str(one.user) for one in absent)}"
 
 
 def _again(approval: Approval, said: Said, digest: str, arguments: dict[str, Any] | None) -> Approval:

@@ -44,7 +44,7 @@ class Timing(NamedTuple):
 
     at: datetime | None
     cron: str
-    place: ZoneInfo
+    zone: ZoneInfo
     ends_at: datetime | None
 
     def after(self, moment: datetime) -> datetime | None:
@@ -60,7 +60,7 @@ class Timing(NamedTuple):
         if self.at is not None:
             times = iter([self.at] if self.at > moment else [])
         else:
-            times = cron.upcoming(self.cron, self.place, moment)
+            times = cron.upcoming(self.cron, self.zone, moment)
         return takewhile(lambda found: self.ends_at is None or found <= self.ends_at, times)
 
 
@@ -76,7 +76,7 @@ def timing(said: Mapping[str, Any], moment: datetime) -> Timing:
     """
     expression, at = str(said.get("cron") or "").strip(), said.get("at")
     try:
-        place = cron.zone(str(said.get("time_zone") or ""))
+        zone = cron.zone(str(said.get("time_zone") or ""))
     except cron.BadZone:
         raise CannotSchedule(
             "BAD_ZONE", "There is no such time zone: take a name such as Europe/Berlin."
@@ -85,22 +85,22 @@ def timing(said: Mapping[str, Any], moment: datetime) -> Timing:
         raise CannotSchedule("WHEN_MISSING", "Say when: either one time or a cron expression.")
     if expression:
         try:
-            expression = cron.checked(expression, place, moment)
+            expression = cron.checked(expression, zone, moment)
         except cron.BadCron:
             raise CannotSchedule(
                 "BAD_CRON",
                 "This cron expression cannot be read or is never due: it takes minute, hour, day of the "
                 "month, month and day of the week, such as 0 9 * * 1-5.",
             ) from None
-    return Timing(_instant(at, place), expression, place, _instant(said.get("ends_at"), place))
+    return Timing(_instant(at, zone), expression, zone, _instant(said.get("ends_at"), zone))
 
 
-def _instant(wall: datetime | None, place: ZoneInfo) -> datetime | None:
+def _instant(wall: datetime | None, zone: ZoneInfo) -> datetime | None:
     if wall is None:
         return None
     if not EARLIEST <= wall.year <= LATEST:
         raise CannotSchedule("BAD_TIME", "This time is too far away.")
-    return cron.instant(wall, place)
+    return cron.instant(wall, zone)
 
 
 def timing_of(schedule: Schedule) -> Timing:
@@ -240,7 +240,7 @@ def _take_times(schedule: Schedule, said: Mapping[str, Any], moment: datetime) -
         asked["cron"] = ""
     found = timing({**before, **asked}, moment)
     schedule.at, schedule.cron, schedule.ends_at = found.at, found.cron, found.ends_at
-    schedule.time_zone = str(found.place)
+    schedule.time_zone = str(found.zone)
     anew = any(before[name] != getattr(schedule, name) for name in TIMES)
     if anew and found.at is not None and found.at <= moment and found.at != before["at"]:
         raise CannotSchedule("AT_IS_PAST", "This time is over: choose one to come.")

@@ -73,7 +73,7 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
     search_help_text = gettext_lazy("A tool, a capability, words of the goal, or an id")
     actions = ("approve_selected", "reject_selected")
     empty_message = gettext_lazy("Nothing waits for a decision. When a call needs one, it shows here.")
-    list_before_template = "admin/runs/approval/desk_link.html"
+    list_before_template = "admin/runs/approval/queue_link.html"
 
     def get_ordering(self, request: HttpRequest) -> Any:
         """Pending ones first, as every door has them; then those decided, the latest first."""
@@ -96,11 +96,11 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
     @admin.display(description=gettext_lazy("For"), ordering="run__user__username")
     def for_whom(self, approval: Approval) -> str:
         run = approval.run
-        place = f"{run.project}, {run.group}" if run.group else run.project
+        where = f"{run.project}, {run.group}" if run.group else run.project
         return format_html(
             '<span class="dp-strong">{}</span> <span class="dp-help">{}</span>'
             '<span class="dp-block">{}</span>',
-            *(run.user, place, Truncator(redact.shown(run.goal)).chars(90)),
+            *(run.user, where, Truncator(redact.shown(run.goal)).chars(90)),
         )
 
     @admin.display(description=gettext_lazy("Why"))
@@ -117,12 +117,19 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, approval: Approval) -> str:
-        return words.badge(approval.get_status_display(), words.tone(approval.status))
+        said = words.badge(approval.get_status_display(), words.tone(approval.status))
+        why = view.single_only(approval) if approval.status == ApprovalStatus.PENDING else ""
+        if why:  # seen before rows are chosen; calls of one run and tool are one question all the same
+            return format_html('{} <span class="dp-help" title="{}">{}</span>', said, why, _("one by one"))
+        return said
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The list, with how many wait for this person, which its title says."""
         count = decidable(request).count() if self.has_view_permission(request) else 0
-        return super().changelist_view(request, {"queue_count": count, **(extra_context or {})})
+        answer: HttpResponse = super().changelist_view(
+            request, {"queue_count": count, **(extra_context or {})}
+        )
+        return answer
 
     # Its page
 

@@ -16,12 +16,12 @@ from policy.authority import NotAllowed
 from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.models import Channel, Topic
-from runs.notices import senders
+from runs.notices.senders import all_of_them
 
 
 def kinds() -> list[tuple[str, str]]:
     """What an organization may have: a browser is a person's."""
-    return [(kind, _(one.label)) for kind, one in senders.all_of_them().items() if kind != "push"]
+    return [(kind, _(one.label)) for kind, one in all_of_them().items() if kind != "push"]
 
 
 class ChannelForm(OneOrganizationForm):

@@ -81,10 +81,11 @@ class DecidedPages:
         """Who decided what, the newest first."""
         form = self._decided_form(request)
         asked = form.asked()
-        found = decided.filtered(self._decisions(request), asked) if asked else []
+        found = self._decisions(request)
+        found = decided.filtered(found, asked) if asked else found.none()
         before = request.GET.get("before", "")
-        if asked and before.isascii() and before.isdigit() and len(before) < 19:
-            found = found.filter(pk__lt=int(before))  # type: ignore[union-attr]
+        if before.isascii() and before.isdigit() and len(before) < 19:
+            found = found.filter(pk__lt=int(before))
         page = list(found[: SHOWN + 1])
         query = {name: value for name, value in request.GET.items() if name != "before" and value}
         rows = [decided.row(one, request.user.pk) for one in page[:SHOWN]]

@@ -238,7 +238,7 @@ class PolicyPages:
 
     def _rows(self, form: DecisionsForm, before: str) -> list[audit.Row]:
         asked = form.asked() if form.is_valid() else None
-        return audit.decisions(asked, PAGE, _place(before)) if asked else []
+        return audit.decisions(asked, PAGE, _position(before)) if asked else []
 
 
 def _check(request: HttpRequest, permission: str) -> None:
@@ -250,7 +250,7 @@ def _mark(row: audit.Row) -> str:
     return "|".join((row.time.isoformat(), row.run, str(row.seq)))
 
 
-def _place(mark: str) -> tuple[datetime, str, int] | None:
+def _position(mark: str) -> tuple[datetime, str, int] | None:
     """What `_mark` wrote; None for anything else."""
     try:
         time, run, seq = mark.split("|")

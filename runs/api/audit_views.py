@@ -23,7 +23,7 @@ from runs.observe import audit
 PERMISSION = "runs.view_runevent"
 PARAMETERS = ("run", "user", "tool", "effect", "rule", "since", "until", "after", "limit")
 MOST = audit.MOST - 1
-SEPARATOR = "~"  # of a place's parts
+SEPARATOR = "~"  # of the parts of a position
 
 
 class AuditRowSerializer(serializers.Serializer):
@@ -85,12 +85,12 @@ class AuditView(ApiView):
         if not holds(request.actor, PERMISSION):
             raise Problem(403, "NOT_ENTITLED", f"This takes the permission {PERMISSION}.")
         limit = whole_number(request, "limit", 100, least=1, most=MOST)
-        found = audit.decisions(_asked(request), limit + 1, _place(request))
+        found = audit.decisions(_asked(request), limit + 1, _position(request))
         page, more = found[:limit], len(found) > limit
         link = None
         if more:
             query = request.query_params.copy()
-            time, run, seq = page[-1].place
+            time, run, seq = page[-1].position
             query["after"] = SEPARATOR.join((time.isoformat(), run, str(seq)))
             link = f"{request.build_absolute_uri(request.path)}?{query.urlencode()}"
         return Response({"results": [asdict(row) for row in page], "next": link})
@@ -130,7 +130,7 @@ def _time(given: Any, name: str) -> datetime | None:
     return time
 
 
-def _place(request: Any) -> tuple[datetime, str, int] | None:
+def _position(request: Any) -> tuple[datetime, str, int] | None:
     after = request.query_params.get("after")
     if after is None:
         return None

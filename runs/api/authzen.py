@@ -227,7 +227,7 @@ class DecisionPoint:
     # what other applications protect
 
     def _outside(self, asked: Question) -> Answer:
-        agent, boundary = self._standing(asked.subject)
+        agent, boundary = self._lists_of(asked.subject)
         tool = bind(ToolInfo(outside_name(asked)), self._bindings())
         context = Context(agent, boundary, self.policy.rules, self.organization.pk)
         decision = self._decide(context, tool, self._variables(asked))
@@ -261,7 +261,7 @@ class DecisionPoint:
         declared = self.entities.get((entity.type, entity.id), {})
         return replace(entity, properties={**entity.properties, **declared})
 
-    def _standing(self, subject: Entity) -> tuple[AgentContext, Boundary]:
+    def _lists_of(self, subject: Entity) -> tuple[AgentContext, Boundary]:
         """The lists that hold for the subject. Raises Unknown, NotEntitled."""
         if subject.type in PEOPLE:
             return AgentContext(""), _boundary(self._member(subject.id))

@@ -120,10 +120,8 @@ class DecidedView(ApiView):
 
     def _found(self, request: Any) -> QuerySet[ApprovalDecision]:
         given = request.query_params
-        asked = decided.Asked(
-            **{name: given.get(name, "") for name in ("decider", "tool", "project")},
-            **{name: _time(given, name) for name in ("since", "until")},
-        )
+        who, tool, project = (given.get(name, "") for name in ("decider", "tool", "project"))
+        asked = decided.Asked(who, tool, project, _time(given, "since"), _time(given, "until"))
         return decided.filtered(decided.seen(request.actor), asked)
 
 

@@ -5,6 +5,7 @@ asks for that itself, by the same rules as before.
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import psycopg
 
@@ -28,13 +29,17 @@ async def changes(reader: Reader, slot: Slot) -> AsyncIterator[bytes]:
     try:
         let_go()
         yield b"retry: 4000\n"
-        source, until, heard, known = feed(), time.monotonic() + LONGEST_SECONDS, time.monotonic(), None
+        source, until = feed(), time.monotonic() + LONGEST_SECONDS
+        heard = time.monotonic()
+        known: list[Any] | None = None
         async with source.follow(f"approvals of {reader.organization_id}"):
             while time.monotonic() < until:
                 try:
                     if not await reader.may_still(source, LOOK_SECONDS):
                         return
-                    now = await source.recent(PENDING, [reader.organization_id], LOOK_SECONDS)
+                    now: list[Any] | None = await source.recent(
+                        PENDING, [reader.organization_id], LOOK_SECONDS
+                    )
                 except psycopg.OperationalError:
                     now = known
                 if now != known:

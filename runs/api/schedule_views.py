@@ -35,7 +35,7 @@ EXAMPLE = {
     "goal": "What did our competitors change since yesterday?",
     "cron": "0 9 * * 1-5",
     "time_zone": "Europe/Berlin",
-    "ends_at": "2027-12-31T23:59",
+    "ends_at": "2027-12-31T22:59:00Z",
     "budgets": {"steps": 10},
 }
 NOT_ALLOWED = {
@@ -167,7 +167,7 @@ class ScheduleView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         asked = accepted(TimesInput, request)
         with as_problems():
             timing, upcoming, now = schedules.preview(asked, 5)
-        shifts = cron.shifts(timing.place, now)
+        shifts = cron.shifts(timing.zone, now)
         by_the_wall = not timing.cron or cron.by_the_wall(timing.cron)
         rule = "none" if not shifts else "by_the_wall" if by_the_wall else "as_it_passes"
         told = [{"at": s.at, "before": s.before.isoformat(), "after": s.after.isoformat()} for s in shifts]

@@ -132,11 +132,11 @@ def _nested(page: PageCopy, below: Mapping[str | None, list[PageCopy]]) -> dict[
 
 
 def view_at(run_id: str, seq: int | None = None, agent: str | None = None) -> Moment:
-    """The view after the event `seq` of the run (the last one where None), of the agent who had the word
+    """The view after the event `seq` of the run (the last one where None), of the agent that was speaking
     then, or of `agent`.
 
     A stored view is replayed from the log and nothing else. One that nothing had changed is what the run
-    started with, in today's words of role and policy. Raises RunGone and NoSuchAgent.
+    started with, with the role and policy of today. Raises RunGone and NoSuchAgent.
     """
     events = [event for event in log.read(run_id) if seq is None or event.seq <= seq]
     if not events:
@@ -271,7 +271,7 @@ def operate(
 
 
 def _leave_private(run_id: str, member: Member, arguments: Mapping[str, Any]) -> None:
-    """What is shown to the person alone is known by its name and place, so nobody else gives it another.
+    """What only the person is shown is recognized by its name and position, so nobody else changes them.
 
     Raises PermissionDenied.
     """

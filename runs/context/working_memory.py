@@ -169,7 +169,7 @@ def base(claimed: ClaimedRun, member: Member) -> str:
 
 
 def policy_notes(gate: Gate, member: Member) -> str:
-    """What the rules say of the agent's tools whatever their arguments; the same policy, the same words."""
+    """What the rules say of the agent's tools whatever their arguments; the same text for the same policy."""
     agent = gate.agent(member.agent, member.role_id)
     lists = replace(agent, agent_id="")  # nothing is decided by who exactly it is
     place = (gate.organization_id, gate.project_id, gate.group_id)
@@ -343,7 +343,7 @@ def recorded(claimed: ClaimedRun, changes: Sequence[Change], further: dict[str, 
 
 @dataclass(frozen=True)
 class View:
-    """A tool's hands on its caller's view (`OwnView`)."""
+    """A tool's access to its caller's view (`OwnView`)."""
 
     claimed: ClaimedRun
     member: Member

@@ -13,7 +13,7 @@ from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from common.lookalikes import skeleton, visible
+from common.lookalikes import skeleton, told_apart, visible
 from policy.provenance import lexicon
 from policy.provenance.verbs import split
 from runs.models import Approval
@@ -217,8 +217,8 @@ def _new_targets(new: frozenset[str], targets: frozenset[str], past: _Past) -> I
     if not new:
         return
     said = ngettext(
-        "New: {names}. No approved call went there before.",
-        "{count} of {all} are new: {names}. No approved call went there before.",
+        "New, with no approved call before: {names}",
+        "{count} of {all} are new, with no approved call before: {names}",
         len(targets),
     )
     yield said.format(count=len(new), all=len(targets), names=_listed(new))
@@ -232,7 +232,7 @@ def _new_targets(new: frozenset[str], targets: frozenset[str], past: _Past) -> I
         other = looks.get(skeleton(host))
         if other is not None:
             said = _("{host} looks like {other}, to which calls were approved, and is another one.")
-            yield said.format(host=visible(host), other=visible(other))
+            yield said.format(host=told_apart(host), other=told_apart(other))
 
 
 def _as_host(target: str) -> str:

@@ -93,7 +93,8 @@ def _counted(line: Line, targets: frozenset[str], new: frozenset[str] | None) ->
             )
         )
     items = tuple(Item(item.text, key_of(item.text) in new) for item in line.items)
-    return replace(line, summary=", ".join(said), items=tuple(sorted(items, key=lambda item: not item.new)))
+    in_order = tuple(sorted(items, key=lambda item: not item.new))
+    return replace(line, summary=", ".join(said), items=in_order, mark="")  # each entry says it for itself
 
 
 def _how_many(count: int, recipients: bool) -> str:

@@ -86,5 +86,5 @@ def _visible(value: Origin) -> Origin:
 
 
 def _passage(one: Passage) -> Passage:
-    said = {name: visible(getattr(one, name)) for name in ("before", "marked", "after")}
-    return replace(one, **said)
+    before, marked, after = map(visible, (one.before, one.marked, one.after))
+    return replace(one, before=before, marked=marked, after=after)

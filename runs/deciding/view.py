@@ -21,6 +21,7 @@ from runs.tools import toolbox
 from runs.tools.base import Tool
 
 LONGEST_SEQ = 9  # digits
+KEPT = "_tool"  # where an approval keeps its tool while it is shown
 HEAVY = 50_000  # characters of arguments; the form to change more than these is made when it is asked for
 EDIT = "edit"  # the parameter of the address that asks for it
 
@@ -105,7 +106,12 @@ def lines_of(approval: Approval) -> list[words.Line]:
 
 
 def tool_of(approval: Approval) -> Tool | None:
-    return toolbox.find(approval.organization_id, approval.tool_call.tool)
+    """The tool as it is now; looked up once for each approval that was read."""
+    kept = vars(approval)
+    if KEPT not in kept:
+        kept[KEPT] = toolbox.find(approval.organization_id, approval.tool_call.tool)
+    found: Tool | None = kept[KEPT]
+    return found
 
 
 def arguments_of(approval: Approval) -> Any:

@@ -151,12 +151,16 @@ def _lines(
 
 def _line(value: Any, name: str, schema: Mapping[str, Any], depth: int) -> Line:
     items = tuple(Item(scalar(item)) for item in value) if isinstance(value, list) and len(value) > 1 else ()
-    said = {key: visible(str(schema.get(key) or ""))[:DESCRIBED] for key in ("title", "description")}
-    if depth:  # of a nested one the path says where it stands
-        said["title"] = ""
-    odd = findings(_text_of(value))
-    told = {key: _(words) if words else "" for key, words in said.items()}
-    return Line(name, scalar(value), items=items, odd=tuple(odd), **told)
+    title = "" if depth else _said(schema, "title")  # of a nested one the path says where it stands
+    odd = tuple(findings(_text_of(value)))
+    described = _said(schema, "description")
+    return Line(name, scalar(value), title=title, description=described, items=items, odd=odd)
+
+
+def _said(schema: Mapping[str, Any], key: str) -> str:
+    """What the schema says of a field, in the reader's language where it is known."""
+    found = visible(str(schema.get(key) or ""))[:DESCRIBED]
+    return _(found) if found else ""
 
 
 def _text_of(value: Any) -> str:

@@ -13,6 +13,7 @@ from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind
 
 DECIDED = (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED)
+NAMED_HERE = "mcp-"  # begins the ids of calls that came over MCP without one of their own
 LOST = {
     "code": "RUN_ENDED",
     "message": "The run ended while the call was under way; what it did is not known.",
@@ -69,13 +70,21 @@ def same_again(run_id: str, name: str, arguments: dict[str, Any]) -> str | None:
     """The id of a call of this run with the same words that is open, or was decided about lately.
 
     A client that timed out and asks again means that call: it gets its result, or its rejection, and nobody
-    is asked a second time within ASKED_AGAIN_SECONDS.
+    is asked a second time within ASKED_AGAIN_SECONDS. The same holds for a call over MCP that has ended
+    meanwhile, until its client has been told how.
     """
     lately = Now() - timedelta(seconds=settings.ASKED_AGAIN_SECONDS)
     decided = Q(ended_at__gt=lately, approvals__status__in=DECIDED)
+    untold = Q(ended_at__gt=lately, told_at=None, call_id__startswith=NAMED_HERE)
     same = ToolCall.objects.filter(run_id=run_id, request_digest=digest(name, canonical(arguments)))
-    found = same.filter(Q(ended_at=None) | decided).order_by("-id")
+    found = same.filter(Q(ended_at=None) | decided | untold).order_by("-id")
     return found.values_list("call_id", flat=True).first()
+
+
+def told(run_id: str, call_id: str) -> None:
+    """Remember that the client knows how the call ended: the same words from now on mean another call."""
+    ended = ToolCall.objects.filter(run_id=run_id, call_id=call_id, told_at=None, ended_at__isnull=False)
+    ended.update(told_at=Now())
 
 
 def waits_for(call: ToolCall) -> WaitsFor | None:

@@ -279,6 +279,10 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     if call.wait_kind == WaitKind.APPROVAL:
         approvals.record_decision(claimed, call)
         return None
+    if call.outcome == WaitOutcome.CANCELLED:
+        withdrawn = Failed("WITHDRAWN", f"'{call.tool}' was withdrawn before it had an answer.")
+        fail(claimed, call, withdrawn, EventType.TOOL_FAILED, CallStatus.CANCELLED)
+        return None
     if call.outcome != WaitOutcome.COMPLETED:
         fail(
             claimed,
@@ -329,8 +333,8 @@ def recover(claimed: ClaimedRun, gate: GateOnDemand, calls: tuple[Call, ...]) ->
 
 
 def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
-    """The call once more, when running it twice is harmless and policy still lets it pass: by what it demands
-    now, and the decisions that count now.
+    """Run the call once more, if that is harmless and policy still lets it pass, by what it demands now and
+    the decisions that count now.
     """
     tool = gate().tools.get(call.tool)
     if tool is None or not (tool.idempotent or not tool.mutating):
@@ -340,7 +344,7 @@ def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | N
 
 
 def asked_anew(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
-    """A call that has not left, before the gate as it stands now: refused, stopped, or on its way again."""
+    """Ask the gate again about a call that has not left: it is refused, stopped, or sent on its way."""
     said, held = admitted_again(claimed, gate, call)
     if isinstance(said, Admitted) and (ready := once_more(claimed, call, said)):
         return ready

@@ -52,7 +52,7 @@ class Taken:
 
     run_id: str
     attempt: int | None = None
-    answered: bool = False  # running, in nobody's hands: the answers to its outbound calls are there
+    answered: bool = False  # running, held by no worker: the answers to its outbound calls are there
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Perform:
 
 @dataclass(frozen=True)
 class Released:
-    """The run is out of this worker's hands; `then` is the handoff, a run claimed in the same transaction."""
+    """This worker no longer holds the run; `then` is the handoff, a run claimed in the same transaction."""
 
     then: "Taken | Entered | None" = None
 
@@ -81,7 +81,7 @@ class Entered:
 
 
 class NextFailed(Exception):
-    """The quick steps of the run that was to be handed on to failed; they must not cost this run its step."""
+    """The quick steps of the next run failed; this run's own step must not be lost by that."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _take(taken: Taken, mode: HandoffMode, parent_first: bool) -> Entered | None
 
 
 def take_answers(log: RunLog) -> Answers | None:
-    """The answers to a locked run's calls; it is then in this worker's hands. None where it is not."""
+    """The answers to a locked run's calls; this worker then holds it. None where it does not."""
     if log.status != RunStatus.RUNNING or log.driver != Driver.INTERNAL:
         return None
     found = calls.take_answers(log)
@@ -222,7 +222,7 @@ def _loop(claimed: ClaimedRun, slow: Slow, mode: HandoffMode) -> Taken | Entered
 
 
 def let_go(claimed: ClaimedRun) -> None:
-    """This process is to stop: the run, between two steps, is another worker's."""
+    """This process is to stop: leave the run, between two steps, to another worker."""
     with claimed.step() as log:
         log.set(status=RunStatus.PENDING.value, queued_at=log.now)
         put.enqueue(claimed.run_id)

@@ -60,7 +60,7 @@ class Ended(Fenced):
 
 
 class OutsideSession(ClaimedRun):
-    """A run in the hands of an outside agent: who locks it may write, until it ends."""
+    """A run that an outside agent drives: whoever locks it may write, until it ends."""
 
     @classmethod
     def enter(cls, run_id: str) -> Self:
@@ -80,7 +80,7 @@ class OutsideSession(ClaimedRun):
 
 
 def execute(tool_call_id: str) -> None:
-    """Carry the call on as far as it goes. Does nothing where there is nothing to do, or another is at it."""
+    """Carry the call on as far as it goes. Does nothing where nothing is to do or another worker has it."""
     found = row(FIND, [tool_call_id])
     if found is None:
         return

@@ -34,7 +34,7 @@ FROM runs_run r LEFT JOIN runs_toolcall c ON c.run_id = r.id AND c.call_id = %s 
 
 
 class OutsideRefused(Exception):
-    """The outside agent cannot do this, and nothing has changed, but for a budget: that ends the run.
+    """The outside agent cannot do this. Nothing has changed, except that a used-up budget ends the run.
 
     `code`: NOT_EXTERNAL, RUN_ENDED, BAD_CALL_ID, BAD_NAME, CALL_DIFFERS, CALLS_OPEN, TOO_LONG, BAD_CODE,
     EMPTY, BUDGET_STEPS, BUDGET_TOKENS, BUDGET_SECONDS.

@@ -56,9 +56,9 @@ class Held:
 
 NOTHING = Held()
 APPROVED = """
-SELECT a.id, a.tool_call_id, place.allow_self_approval, r.organization_id, r.project_id, r.user_id
+SELECT a.id, a.tool_call_id, project.allow_self_approval, r.organization_id, r.project_id, r.user_id
 FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
-JOIN runs_run r ON r.id = c.run_id JOIN groups_project place ON place.id = r.project_id
+JOIN runs_run r ON r.id = c.run_id JOIN groups_project project ON project.id = r.project_id
 WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
   AND a.status = 'approved' AND {}
 ORDER BY a.id DESC LIMIT 1
@@ -106,15 +106,15 @@ def _found(sql: str, run_id: str, call_id: str, tool: str, arguments: dict[str, 
     found = row(sql, [run_id, call_id, digest])
     if found is None:
         return NOTHING
-    approval_id, row_id, allow_self_approval, *place = found
-    return Held(approval_id, row_id, digest, About(*place), allow_self_approval)
+    approval_id, row_id, allow_self_approval, *about = found
+    return Held(approval_id, row_id, digest, About(*about), allow_self_approval)
 
 
 @dataclass
 class Begun:
     """What let a call begin: the approval that was spent on it, or its use of a standing one.
 
-    It has to let it pass still when the call is run later, or once more: decisions may be void by then.
+    It is asked about again when the call runs later or once more, because decisions may have become void.
     """
 
     organization_id: str
@@ -267,7 +267,7 @@ def rejected_before(state: State, call: Call, arguments: dict[str, Any]) -> dict
 
 
 def reject_again(claimed: "ClaimedRun", call: Call, stopped: Stopped, error: dict[str, Any]) -> None:
-    """What was rejected in this run is not asked about a second time: the call is told the rejection."""
+    """A call that was rejected in this run is not asked about again: it gets the same rejection."""
     assert claimed.log is not None  # noqa: S101
     requested = CallStatus.REQUESTED
     tool_calls.open_call(claimed.log, call, stopped.arguments, stopped.idempotency_key, requested)
@@ -306,7 +306,7 @@ REFUSALS = {
 
 
 def record_decision(claimed: "ClaimedRun", call: Call) -> None:
-    """A decision has come: an approved call stands before the gate again, the others end in words."""
+    """A decision has come: an approved call goes through the gate again, any other ends with an error."""
     log = claimed.log
     assert log is not None  # noqa: S101
     if call.outcome == WaitOutcome.APPROVED:

@@ -96,13 +96,13 @@ def who_may_decide(project: Project, user_id: int, demand: Demand, people_only: 
     return sorted((one.user for one in found), key=lambda user: str(user.get_username()))
 
 
-def addressed(approval: Approval) -> list[Any]:
-    """The people the approval waits for: who may decide it and have not."""
+def addressed(approval: Approval, people_only: bool = True) -> list[Any]:
+    """The people the approval waits for, or service accounts too: who may decide it and have not."""
     run = approval.run
     demand = demands.of_approval(approval, run.project.allow_self_approval)
     said = approval.decisions.filter(approved=True, arguments_digest=approval.arguments_digest)
     taken = set(said.values_list("user_id", flat=True))
-    able = who_may_decide(run.project, run.user_id, demand, people_only=True)
+    able = who_may_decide(run.project, run.user_id, demand, people_only)
     return [person for person in able if person.pk not in taken]
 
 

@@ -104,8 +104,8 @@ def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Ac
 
 
 def _taker(decision: ApprovalDecision, membership: Membership | None, revoked: bool) -> Actor:
-    """A decision of before doors were recorded is nobody's at Deputy's pages. That of a token which was taken
-    back reaches nowhere any more; one that has merely expired could decide when it did.
+    """Who took a decision. One from before doors were recorded counts as a token's, never as made on Deputy's
+    pages. A revoked token has no scope left; one that has merely expired had them when it decided.
     """
     user: Any = decision.user
     active = membership if user.is_active else None

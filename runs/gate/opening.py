@@ -12,9 +12,9 @@ from runs.tools.call import Gate
 def open_gate(claimed: ClaimedRun) -> Gate:
     """The gate as it stands in this transaction; a step asks for the user's live boundary once."""
     if claimed.gate is None:
-        place = (claimed.organization_id, claimed.project_id, claimed.group_id)
+        scope = (claimed.organization_id, claimed.project_id, claimed.group_id)
         live = claimed.log.live if claimed.log else None
-        claimed.gate = Gate.open(*place, claimed.user_id, claimed.delegated, live)
+        claimed.gate = Gate.open(*scope, claimed.user_id, claimed.delegated, live)
         claimed.gate.trace = Heard(claimed)
     gate: Gate = claimed.gate
     return gate

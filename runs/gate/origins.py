@@ -90,7 +90,7 @@ def _readable(passage: Passage, private: set[Passage]) -> Passage:
 def _persons_own(passages: Sequence[Passage]) -> set[Passage]:
     """Those that quote the person's memory: what a tool brought from it, or what stood in the prompt.
 
-    A memory that is gone is nobody's to show.
+    A memory that is gone is shown to nobody.
     """
     events = RunEvent.objects.filter(
         run_id__in={one.run for one in passages}, seq__in={one.event for one in passages}

@@ -75,8 +75,8 @@ class Gathered:
         self.seq = self.state.seq
 
     def _steered(self) -> bool:
-        """Whether the agent may have read something from outside: an answer that it has put to its question
-        is then no more the person's own words for their having taken it.
+        """Whether the agent may have read something from outside. If so, an answer that it suggested with
+        its question does not become the person's own words by their choosing it.
         """
         before = self.state.context or self.state.inherited or not self.personal
         return bool(
@@ -149,7 +149,7 @@ def persons_words(root_id: str) -> list[tuple[int, str]]:
 
 
 def made_from(run_id: str) -> list[str]:
-    """The run, and those that it was made again of: what their agents had read, it goes on with."""
+    """The run and those it repeats: it starts with what their agents had read."""
     found = [run_id]
     while True:
         created = RunEvent.objects.filter(run_id=found[-1], seq=1).values_list("payload", flat=True).first()
@@ -160,7 +160,7 @@ def made_from(run_id: str) -> list[str]:
 
 
 def goal_is_outside(run_id: str) -> bool:
-    """Whether a run's goal is somebody else's words than the person's; so it stays when it is repeated."""
+    """Whether somebody other than the person wrote a run's goal. Repeating the run does not change that."""
     said = RunEvent.objects.filter(run_id=run_id, type=EventType.MESSAGE_CREATED, payload__role="user")
     goal = said.order_by("seq").values_list("payload", flat=True).first() or {}
     return bool(goal.get("outside", not goal))

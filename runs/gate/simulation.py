@@ -127,9 +127,9 @@ def _asker(
     group: Group | None,
     delegated: dict[str, Any] | None,
 ) -> tuple[Gate, AgentContext]:
-    place = (organization.pk, project.pk, group.pk if group else None)
+    scope = (organization.pk, project.pk, group.pk if group else None)
     try:
-        gate = Gate.open(*place, user.pk, delegated)
+        gate = Gate.open(*scope, user.pk, delegated)
     except ValueError as error:
         raise CannotSimulate(str(error)) from None
     own = _personal(gate, user, agent)

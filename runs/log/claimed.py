@@ -1,4 +1,4 @@
-"""A claimed run in a worker's hands: its facts, its state, and the transaction it writes in."""
+"""A run that a worker has claimed: its facts, its state, and the transaction it writes in."""
 
 import threading
 import time
@@ -22,14 +22,27 @@ STATEMENT_TIMEOUT_MS = 30_000  # of each statement of a step, a tool's among the
 KEPT_SECONDS = 30
 KEPT_RUNS = 100
 
-FACTS = f"""
-SELECT r.organization_id, r.project_id, r.user_id, r.parent_run_id, r.root_id, r.depth, r.kind, r.group_id,
-       r.session_key, r.delegated_permissions, r.created_at, clock_timestamp() >= r.deadline,
-       COALESCE(NULLIF(concat_ws(' ', NULLIF(u.first_name, ''), NULLIF(u.last_name, '')), ''), u.username),
-       o.name, p.name, COALESCE(g.name, ''), a.preferences,
-       (SELECT v.id FROM memory_contextview v
+FULL_NAME = "NULLIF(concat_ws(' ', NULLIF(u.first_name, ''), NULLIF(u.last_name, '')), '')"
+VIEW = """(SELECT v.id FROM memory_contextview v
         WHERE r.session_key <> '' AND v.organization_id = r.organization_id AND v.owner = r.agent_instance_id
-          AND v.project_id = r.project_id AND v.session_key = r.session_key)
+          AND v.project_id = r.project_id AND v.session_key = r.session_key)"""
+# By the field of ClaimedRun, what is read for it.
+READ = {
+    **{
+        name: f"r.{name}" for name in ("organization_id", "project_id", "user_id", "parent_run_id", "root_id")
+    },
+    **{name: f"r.{name}" for name in ("depth", "kind", "group_id", "session_key", "created_at")},
+    "delegated": "r.delegated_permissions",
+    "past_deadline": "clock_timestamp() >= r.deadline",
+    "person": f"COALESCE({FULL_NAME}, u.username)",
+    "organization_name": "o.name",
+    "project_name": "p.name",
+    "group_name": "COALESCE(g.name, '')",
+    "preferences": "a.preferences",
+    "view_id": VIEW,
+}
+FACTS = f"""
+SELECT {", ".join(READ.values())}
 FROM runs_run r
 JOIN {get_user_model()._meta.db_table} u ON u.id = r.user_id
 JOIN groups_organization o ON o.id = r.organization_id
@@ -122,11 +135,10 @@ class ClaimedRun:
     @classmethod
     def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "ClaimedRun":
         """The run in this state; without an attempt it can be looked at and not written to."""
-        facts = list(row(FACTS, [run_id]))
-        facts[9], facts[16] = from_json(facts[9]), from_json(facts[16])
-        claimed = cls(run_id, attempt, *facts)
-        claimed.state = state
-        return claimed
+        facts = dict(zip(READ, row(FACTS, [run_id]), strict=True))
+        for name in ("delegated", "preferences"):
+            facts[name] = from_json(facts[name])
+        return cls(run_id, attempt, **facts, state=state)
 
     @contextmanager
     def step(self, lock_parent_too: bool = False) -> Iterator[RunLog]:

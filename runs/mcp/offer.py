@@ -4,7 +4,10 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from common.canonical import normalise
+from memory.context.tools import TOOLS as WORKING_MEMORY
 from policy.authority import NotAllowed
 from runs.actions.start import CannotStart, personal_agent
 from runs.api import access, tools
@@ -14,11 +17,13 @@ from runs.execution.outside_agents import CALL_ID, OutsideRefused
 from runs.mcp import session as sessions
 from runs.mcp.session import McpSession
 from runs.models import Run, ToolCall
+from runs.models.choices import WaitKind
 from runs.tools import toolbox
 from runs.tools.call import Gate
 
 CALL_ID_KEY = "deputy/call-id"  # in _meta: the same id is the same call, however often it is sent
 START, RESULT, COMPLETE = "deputy_start_run", "deputy_call_result", "deputy_complete_run"
+NOT_FOR_OUTSIDE = frozenset(tool.name for tool in WORKING_MEMORY)  # an outside agent keeps its own
 GIVEN_UP = {"RUN_ENDED", "BUDGET_STEPS", "BUDGET_TOKENS", "BUDGET_SECONDS"}  # another run may still do it
 
 TEXT = {"type": "string"}
@@ -85,7 +90,25 @@ def listed(session: McpSession) -> list[dict[str, Any]]:
 def allowed(session: McpSession) -> list[dict[str, Any]]:
     run = sessions.current(session)
     decided = tools.decided(run) if run else tools.decided_for(*before_the_gate(session))
-    return [tool for tool in decided if tool["decision"]["effect"] != "deny"]
+    return [
+        tool
+        for tool in decided
+        if tool["decision"]["effect"] != "deny" and tool["name"] not in NOT_FOR_OUTSIDE
+    ]
+
+
+def exists(session: McpSession, name: str) -> bool:
+    """Whether there is such a tool for outside agents here, allowed or not."""
+    if name in OWN:
+        return name != START or session.run_id is None
+    known = toolbox.find(session.project.organization_id, name) is not None
+    return known and name not in NOT_FOR_OUTSIDE
+
+
+def asks_at_once(session: McpSession, name: str) -> bool:
+    """Whether what the tool asks is known when it is called, and not only when a worker has begun it."""
+    tool = toolbox.find(session.project.organization_id, name)
+    return tool is not None and tool.transactional
 
 
 def before_the_gate(session: McpSession) -> Any:
@@ -163,18 +186,24 @@ def call_id_of(run: Run, name: str, arguments: dict[str, Any], meta: dict[str, A
         if not isinstance(given, str) or not CALL_ID.fullmatch(given):
             raise Refused("BAD_CALL_ID", f"{CALL_ID_KEY} has 1 to 64 visible ASCII characters.")
         return given
-    return calls.same_again(run.pk, name, normalise(arguments)) or f"mcp-{secrets.token_hex(8)}"
+    return calls.same_again(run.pk, name, normalise(arguments)) or f"{calls.NAMED_HERE}{secrets.token_hex(8)}"
 
 
 def earlier(session: McpSession, arguments: dict[str, Any]) -> tuple[Run, str]:
     """The run and id of a call that was made before. Raises Refused."""
     wanted = arguments.get("run") or session.run_id
-    mine = access.runs(session.membership).filter(user=session.user, project=session.project)
-    found = ToolCall.objects.filter(run__in=mine, call_id=str(arguments["call_id"]))
-    call = (found.filter(run_id=wanted) if wanted else found).select_related("run").order_by("-id").first()
+    found = own_calls(session).filter(call_id=str(arguments["call_id"]))
+    call = (found.filter(run_id=wanted) if wanted else found).order_by("-id").first()
     if call is None:
         raise Refused("NOT_FOUND", "There is no such call.")
     return call.run, call.call_id
+
+
+def own_calls(session: McpSession) -> QuerySet[ToolCall]:
+    """The calls of the caller's own runs in the project, or in the run that the address names."""
+    mine = access.runs(session.membership).filter(user=session.user, project=session.project)
+    here = mine.filter(pk=session.run_id) if session.run_id else mine
+    return ToolCall.objects.filter(run__in=here).select_related("run", "run__organization")
 
 
 def started(session: McpSession, arguments: dict[str, Any]) -> Answer:
@@ -220,6 +249,13 @@ def _waits_for(look: calls.Look) -> dict[str, Any]:
     return {"waits_for": {name: value for name, value in kept.items() if value is not None}}
 
 
+DOING = {  # without a stranger's words
+    WaitKind.APPROVAL.value: "It waits for somebody's approval.",
+    WaitKind.INPUT.value: "It waits for a person's answer.",
+    WaitKind.CHILD.value: "A group is working on it.",
+    WaitKind.REVIEW.value: "A person has to say what became of it.",
+    WaitKind.SIGNAL.value: "It waits for a signal.",
+}
 WAITS = {
     "approval": "It waits for somebody's approval ({approval})",
     "input": "It waits for a person's answer: {question}",

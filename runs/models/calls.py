@@ -40,6 +40,7 @@ class ToolCall(Created):
     ended_at = models.DateTimeField(null=True)
     lease_expires_at = models.DateTimeField(null=True)
     queued_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True)  # when an MCP client was first told how it ended
 
     class Meta:
         indexes = [

@@ -1,7 +1,5 @@
 """Who is told what, by which channel, and what watches an approval until somebody has decided it."""
 
-from typing import Any
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -204,7 +202,7 @@ class InstallationKey(models.Model):
     sealed = models.TextField()
 
     class Meta:
-        default_permissions: Any = ()
+        default_permissions = ()
 
     def __str__(self) -> str:
         return self.name

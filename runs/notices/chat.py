@@ -18,7 +18,7 @@ from django.conf import settings
 
 from common.failures import FAILURES
 from common.outbound import OutboundError, fetch
-from runs.notices.senders import BadAddress, Message, NotSent, Sender
+from runs.notices.base import BadAddress, Message, NotSent, Sender
 
 SECONDS = 10.0
 MOST = 2000
@@ -60,6 +60,7 @@ def send(address: str, message: Message, channel: str) -> None:
         plugin = _plugin(address)
     except BadAddress as error:
         raise NotSent(str(error), lasting=True) from None
+    plugin.overflow_mode = _library().OverflowMode.SPLIT  # where a service takes less than a digest may have
     with _sending(type(plugin).__name__) as outcome:
         try:
             taken = plugin.notify(body=message.text, title=message.subject)
@@ -115,7 +116,7 @@ def _asset() -> Any:
 
 def _guard(module: str) -> None:
     """From here on the plugin's module sends through the guard."""
-    plugins = import_module(module)
+    plugins: Any = import_module(module)
     if not isinstance(plugins.requests, Guarded):
         plugins.requests = Guarded()
 
@@ -176,13 +177,18 @@ class Guarded:
         prepared = requests.Request(method, url, **passed).prepare()
         if outcome is None or not may_ask(outcome.plugin, str(prepared.url)):
             return self._refuse(outcome, NotSent("The host is not one of this service's.", lasting=True))
-        headers = {name: value for name, value in prepared.headers.items() if name.lower() not in FRAMING}
+        headers = {
+            name: value.decode("latin-1") if isinstance(value, bytes) else value
+            for name, value in prepared.headers.items()
+            if name.lower() not in FRAMING
+        }
+        content = prepared.body if isinstance(prepared.body, bytes | str) else None
         try:
             answer = fetch(
                 str(prepared.url),
                 method=method,
                 headers=headers,
-                content=prepared.body,
+                content=content,
                 timeout=SECONDS,
                 max_bytes=100_000,
                 max_redirects=0,

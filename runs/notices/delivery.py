@@ -24,7 +24,7 @@ from runs.models.choices import ApprovalStatus
 from runs.models.notices import TO_DECIDERS
 from runs.models.queue import ErrandKind
 from runs.notices import message, senders
-from runs.notices.senders import Message, NotSent
+from runs.notices.base import Message, NotSent
 from runs.queue import broker, put
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 
-from runs.notices.senders import BadAddress, Message, NotSent, Sender
+from runs.notices.base import BadAddress, Message, NotSent, Sender
 
 
 def check(address: str) -> str:

@@ -16,7 +16,7 @@ from common.redact import shown
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.choices import ApprovalEffect, RunStatus
 from runs.models.notices import TO_DECIDERS
-from runs.notices.senders import Item, Message
+from runs.notices.base import Item, Message
 
 MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3

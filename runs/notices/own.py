@@ -5,6 +5,7 @@ what they tell of; where nobody wants to hear, they cost nothing.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from common.db import Statement, rows
 from policy.terms import APPROVAL_PREFIX
@@ -53,7 +54,7 @@ def _told(log: RunLog, event: Event) -> tuple[str, str | None] | None:
     return ("decided", about["approval"]) if decided and about.get("approval") else None
 
 
-def stored(notice_ids: Sequence[int], organization_id: str) -> None:
+def stored(notice_ids: Sequence[Any], organization_id: str) -> None:
     """Have them sent. Joins the caller's transaction."""
     for (channel_id,) in rows(CHANNELS, [list(notice_ids)]) if notice_ids else ():
         delivery.soon(organization_id, channel_id)

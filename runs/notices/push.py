@@ -13,7 +13,7 @@ from django.conf import settings
 from common import sealed
 from common.outbound import OutboundError, fetch
 from runs.models import InstallationKey
-from runs.notices.senders import BadAddress, Message, NotSent, Sender, judge, unsent
+from runs.notices.base import BadAddress, Message, NotSent, Sender, judge, unsent
 
 NAME = "vapid"
 SECONDS = 10.0

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from common.canonical import canonical
 from common.outbound import OutboundError, fetch
-from runs.notices.senders import BadAddress, Item, Message, NotSent, Sender, judge, unsent
+from runs.notices.base import BadAddress, Item, Message, NotSent, Sender, judge, unsent
 
 SECONDS = 10.0
 HOST = "hooks.slack.com"

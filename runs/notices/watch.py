@@ -5,6 +5,7 @@ has to be called next. The row it works from is written with the approval.
 """
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,7 @@ UNHEARD_SECONDS = 40  # after which an approval that no message about has left i
 LOOK_SECONDS = 10.0  # between two looks while there is an alarm, or may be one soon
 CALM_SECONDS = 120.0  # the same, where all is well: somebody may have lost a right meanwhile
 BATCH = 100
+TURN_SECONDS = 3.0  # that one round may take, of a process that has other duties
 ARRANGES = "policy.change_capabilityrule"  # who can do something about it: administrators
 
 TAKE = """
@@ -91,9 +93,9 @@ def attend(approval_id: str) -> None:
             execute(OVER, [approval_id])
             execute(LATER, [approval_id])
             return
-        *state, limit = found
-        watched = Watched(approval, *state, overdue_after=float(limit or settings.APPROVAL_ALARM_SECONDS))
-        _attend(watched)
+        stage, reminded, alarm, age, total, limit = found
+        overdue_after = float(limit or settings.APPROVAL_ALARM_SECONDS)
+        _attend(Watched(approval, stage, reminded, alarm, age, total, overdue_after))
 
 
 def _attend(watched: Watched) -> None:
@@ -198,7 +200,9 @@ def channels_of(approval: Approval, people: Sequence[Any], topic: Topic) -> list
     found = Channel.objects.filter(
         organization_id=approval.organization_id, enabled=True, topics__contains=[topic.value]
     ).select_related("user")
-    mine = [one for one in found.filter(user__in=keys) if one.kind != "email" or one.user.email]
+    mine = [
+        one for one in found.filter(user__in=keys) if one.kind != "email" or (one.user and one.user.email)
+    ]
     there = [
         one for one in found.filter(user=None) if one.project_id in (None, approval.run.project_id)
     ]  # fmt: skip
@@ -237,12 +241,14 @@ def administrators(approval: Approval) -> list[Any]:
 def _alarm_of(watched: Watched, people: Sequence[Any], ways: Sequence[Channel]) -> str:
     approval = watched.approval
     missing = approval.deciders_needed - _approved(approval)
-    if len(people) < max(1, missing):
+    programs = len(deciders.addressed(approval, people_only=False)) - len(people)
+    if len(people) + programs < max(1, missing):
         return Alarm.NOBODY
-    if not ways:
-        return Alarm.NO_CHANNEL
-    if watched.age >= UNHEARD_SECONDS and not row(HEARD, [approval.pk])[0]:
-        return Alarm.UNHEARD
+    if not programs:  # which are told by webhooks, or look for themselves
+        if not ways:
+            return Alarm.NO_CHANNEL
+        if watched.age >= UNHEARD_SECONDS and not row(HEARD, [approval.pk])[0]:
+            return Alarm.UNHEARD
     return Alarm.OVERDUE if watched.age >= watched.overdue_after else ""
 
 
@@ -307,7 +313,10 @@ def _log(approval: Approval, said: Sequence[dict[str, Any]]) -> None:
 def attend_due() -> int:
     """See to every approval that is due; returns how many. What goes wrong with one keeps no other."""
     count = 0
+    until = time.monotonic() + TURN_SECONDS
     for approval_id in _due():
+        if time.monotonic() > until:
+            break
         try:
             attend(approval_id)
             count += 1

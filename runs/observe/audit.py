@@ -80,7 +80,7 @@ class Row:
     decider: str | None
 
     @property
-    def place(self) -> tuple[datetime, str, int]:
+    def position(self) -> tuple[datetime, str, int]:
         """Where the row stands in the order: what comes after it is asked for with `before`."""
         return self.time, self.run, self.seq
 
@@ -89,7 +89,7 @@ HEADS = tuple(field.name for field in fields(Row))
 
 
 def decisions(asked: Asked, limit: int = 100, before: tuple[datetime, str, int] | None = None) -> list[Row]:
-    """The newest decisions first; `before` continues after a row's place."""
+    """The newest decisions first; `before` continues after a row's position."""
     where, values = _where(asked, before)
     query = QUERY.format(where=where, users=_users())
     return [Row(*found) for found in rows(query, [asked.organization, *values, min(limit, MOST)])]
@@ -100,7 +100,7 @@ def every(asked: Asked) -> Iterator[Row]:
     before = None
     while found := decisions(asked, MOST, before):
         yield from found
-        before = found[-1].place
+        before = found[-1].position
 
 
 def as_csv(asked: Asked) -> Iterator[str]:

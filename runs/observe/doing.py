@@ -40,7 +40,7 @@ class Doing:
 
 
 def of(run: Run) -> Doing | None:
-    """What the run is at; None where it has ended, waits, is an outside agent's, or in a worker's hands."""
+    """What the run is at; None where it has ended, waits, is an outside agent's, or is held by a worker."""
     if run.driver == Driver.EXTERNAL:
         return None
     if run.status == RunStatus.PENDING:

@@ -1,6 +1,6 @@
 """The worker's side of outbound calls: written beside a step's events, taken out with the answers.
 
-A run with an open call is `running`, in nobody's hands: its lease is empty, and the carrier's lease on the
+A run with an open call is `running` and held by no worker: its lease is empty, and the carrier's lease on the
 call stands for it. Whoever holds the run's row may take the next step once no call of it is open.
 """
 
@@ -40,7 +40,7 @@ INSERT = f"""
 INSERT INTO runs_outboundcall ({", ".join(COLUMNS)}, due_at)
 VALUES ({", ".join(["%s"] * len(COLUMNS))}, clock_timestamp() + %s * interval '1 second')
 """  # noqa: S608 - our own names
-# Everything at once or nothing: with one call open, or the run in a worker's hands, no row goes.
+# Everything at once or nothing: with one call open, or the run held by a worker, no row goes.
 TAKE_ANSWERS = """
 WITH ready AS (
     SELECT lease_expires_at IS NULL AND NOT EXISTS (

@@ -209,9 +209,9 @@ class Carrier:
     async def _publish(self) -> None:
         """Words of models, every so often, to who follows."""
         while True:
-            hints = await self.words.due()
+            notifications = await self.words.due()
             async with self.table_turn:
-                await self.table.notify(hints)
+                await self.table.notify(notifications)
 
     # What is held
 

@@ -36,7 +36,7 @@ WHERE c.answered_at < now() - %s * interval '1 second' AND {NO_MESSAGE.format(ru
     AND NOT EXISTS (SELECT FROM runs_outboundcall o WHERE o.run_id = c.run_id AND o.answered_at IS NULL)
 LIMIT %s
 """  # noqa: S608
-# In nobody's hands, with nothing to wait for: a question was taken back, and its message is lost.
+# Held by no worker, with nothing to wait for: a question was taken back, and its message is lost.
 IN_NO_HANDS = f"""
 SELECT r.id FROM runs_run r
 WHERE r.status = 'running' AND r.driver = 'internal' AND r.lease_expires_at IS NULL

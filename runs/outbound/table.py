@@ -294,8 +294,8 @@ class Table:
         """Those of the trees that somebody follows."""
         return {root for (root,) in await self._rows(FOLLOWED, [list(roots)])}
 
-    async def notify(self, hints: Sequence[tuple[str, str]]) -> None:
-        await self._do(NOTIFY, [list(part) for part in zip(*hints, strict=True)])
+    async def notify(self, notifications: Sequence[tuple[str, str]]) -> None:
+        await self._do(NOTIFY, [list(part) for part in zip(*notifications, strict=True)])
 
     async def leave(self) -> None:
         await self._do(GOODBYE, [self.name])

@@ -70,14 +70,14 @@ class Words:
             await asyncio.sleep(EVERY_SECONDS)
             self.some.clear()
             pending, self.pending = self.pending, {}
-            hints = [
+            notifications = [
                 (CHANNEL, delta(call, part))
                 for number, texts in pending.items()
                 if (call := self.calls.get(number))
                 for part in parts(redact.shown(self._settled(number, "".join(texts))))
             ]
-            if hints:
-                return hints
+            if notifications:
+                return notifications
 
     def _settled(self, number: int, text: str) -> str:
         """What of a call's words can be told now; the rest waits for what comes next."""

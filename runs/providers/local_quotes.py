@@ -153,8 +153,8 @@ def around(text: str, question: Topic) -> str:
     if len(text) <= QUOTE_CHARACTERS:
         return text
     folded = text.casefold()
-    places = [place for term in question.terms if (place := folded.find(term)) >= 0]
-    start = max(0, min(places, default=0) - QUOTE_CHARACTERS // 4)
+    positions = [at for term in question.terms if (at := folded.find(term)) >= 0]
+    start = max(0, min(positions, default=0) - QUOTE_CHARACTERS // 4)
     return ("…" if start else "") + cut(text[start:], QUOTE_CHARACTERS)
 
 

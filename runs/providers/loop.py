@@ -85,11 +85,11 @@ async def loaded(module: str) -> None:
 
 def shared(key: Hashable, make: Callable[[], T]) -> T:
     """The running loop's client for `key`, made at the first use. Only to be used in a coroutine."""
-    place = (asyncio.get_running_loop(), key)
+    pair = (asyncio.get_running_loop(), key)
     with _lock:
-        if place not in _clients:
-            _clients[place] = make()
-        client: T = _clients[place]
+        if pair not in _clients:
+            _clients[pair] = make()
+        client: T = _clients[pair]
         return client
 
 

@@ -152,7 +152,7 @@ class BuiltIn:
     address: str
     default: str = ""  # address
 
-    def place(self, own: Own | None) -> tuple[str, frozenset[str] | None]:
+    def server(self, own: Own | None) -> tuple[str, frozenset[str] | None]:
         """Where to ask, and where that goes past the guard, what it lets pass: an organization names the
         address; the operator's own is not guarded.
         """
@@ -179,13 +179,13 @@ def _key(prefix: str, own: Own | None) -> str:
 
 
 def _openai(own: Own | None) -> Provider:
-    base_url, allow = BUILT_IN["openai"].place(own)
+    base_url, allow = BUILT_IN["openai"].server(own)
     key = _key("openai", own) if base_url == OPENAI_BASE_URL else BUILT_IN["openai"].key(own)
     return ChatProvider(base_url, key, own is not None, allow)
 
 
 def _chat(prefix: str, own: Own | None) -> Provider:
-    base_url, allow = BUILT_IN[prefix].place(own)
+    base_url, allow = BUILT_IN[prefix].server(own)
     return ChatProvider(base_url, BUILT_IN[prefix].key(own), own is not None, allow)
 
 

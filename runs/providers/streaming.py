@@ -89,14 +89,14 @@ class Completion:
         if isinstance(delta.get("refusal"), str):
             self.refusal.append(delta["refusal"])
         calls = delta.get("tool_calls")
-        for place, call in enumerate(calls if isinstance(calls, list) else []):
+        for position, call in enumerate(calls if isinstance(calls, list) else []):
             if isinstance(call, dict):
-                self._add_call(call, place)
+                self._add_call(call, position)
 
-    def _add_call(self, call: dict[str, Any], place: int) -> None:
+    def _add_call(self, call: dict[str, Any], position: int) -> None:
         number = call.get("index")
         known = self.calls.setdefault(
-            number if isinstance(number, int) else place, {"id": None, "name": "", "arguments": []}
+            number if isinstance(number, int) else position, {"id": None, "name": "", "arguments": []}
         )
         known["id"] = call.get("id") or known["id"]
         function = call.get("function")

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
 from common import cron
-from groups import current as standing
+from groups import current
 from groups.actors import Actor
 from groups.api import access as organization
 from groups.models import Membership, Project
@@ -46,10 +46,10 @@ def member(view: View) -> View:
 
     @wraps(view)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        request.memberships = standing.memberships_of(request.user)
+        request.memberships = current.memberships_of(request.user)
         if not request.memberships:
             return render(request, "web/no_membership.html", status=403)
-        enter(request, standing.membership_of(request.user) or request.memberships[0])
+        enter(request, current.membership_of(request.user) or request.memberships[0])
         with timezone.override(time_zone(request)):
             return view(request, *args, **kwargs)
 
@@ -67,7 +67,7 @@ def member(view: View) -> View:
 def enter(request: Any, membership: Membership) -> None:
     """From here on the request is in this organization."""
     request.membership = membership
-    standing.stand(request.user, membership)  # what the role there permits, and no other
+    current.stand(request.user, membership)  # what the role there permits, and no other
     request.actor = Actor.of_session(request, request.user, membership)
 
 
@@ -129,7 +129,7 @@ def approvals(request: MemberRequest) -> QuerySet[Approval]:
 def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
     """The approval; its page is also reached by links, so it opens in whichever organization it is."""
     found = look_up(request, approval_id)
-    standing.choose(request, request.membership.organization_id)
+    current.choose(request, request.membership.organization_id)
     return found
 
 

@@ -55,6 +55,49 @@ def waiting(request: MemberRequest) -> HttpResponse:
     return pages.page(request, "web/waiting.html", context)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+@member
+def together(request: MemberRequest) -> HttpResponse:
+    """Calls of one tool in one run, each shown whole, and one decision; those that take a page of their own
+    open after it.
+    """
+    named = (request.POST if request.method == "POST" else request.GET).getlist("id")[: access.MOST_ASKED]
+    found = list(
+        queue.in_order(access.approvals(request).filter(pk__in=named, status=ApprovalStatus.PENDING))
+    )
+    like = len({(one.run_id, one.tool_call.tool) for one in found}) == 1
+    single = {one.pk: why for one in found if (why := view.single_only(one, like))}
+    chosen = [one for one in found if one.pk not in single]
+    if request.method == "POST" and _decide_each(request, chosen):
+        return redirect("web:approval", next(iter(single))) if single else redirect("web:waiting")
+    if not found:
+        return redirect("web:waiting")
+    shown = view.shown(found, access.approvals(request))
+    context = {
+        "together": [one for one in shown if one.approval.pk not in single],
+        "single": [(one, single[one.approval.pk]) for one in shown if one.approval.pk in single],
+        "reason": request.POST.get("reason", ""),
+        "here": "waiting",
+    }
+    return pages.page(request, "web/together.html", context)
+
+
+def _decide_each(request: MemberRequest, chosen: list[Approval]) -> bool:
+    """One decision about each of them, as it was shown. False where none was taken."""
+    approve, reason = request.POST.get("decision") == "approve", request.POST.get("reason", "")
+    taken = 0
+    for one in chosen:
+        try:
+            doing.decide_one(request, one, approve, request.POST.get(f"digest-{one.pk}", ""), reason)
+            taken += 1
+        except doing.Refused as refused:
+            messages.error(request, str(refused))
+    if taken:
+        said = _("{count} approved.") if approve else _("{count} rejected.")
+        messages.success(request, said.format(count=taken))
+    return taken > 0
+
+
 @require_safe
 @member
 def follow(request: MemberRequest) -> HttpResponseBase:

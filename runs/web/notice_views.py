@@ -68,7 +68,7 @@ def _done(request: MemberRequest, do: Callable[[], Any], said: str) -> HttpRespo
             return redirect(f"{reverse('web:confirm')}?next={reverse('web:notices')}")
         messages.error(request, _(refused.message))
     except ChannelRefused as refused:
-        messages.error(request, str(refused))
+        messages.error(request, _(str(refused)))
     except Channel.DoesNotExist:
         raise Http404 from None
     else:

@@ -43,9 +43,9 @@ class Explained:
     shown: str  # what these times are of: what is saved is what was seen
 
 
-def when(moment: datetime, place: Any) -> str:
+def when(moment: datetime, zone: Any) -> str:
     """A moment by the clock there: `Monday, Nov. 23, 2026, 09:00 CET`."""
-    local = moment.astimezone(place)
+    local = moment.astimezone(zone)
     return _("{weekday}, {date}, {time}").format(
         weekday=date_format(local, "l"), date=date_format(local, "DATE_FORMAT"), time=f"{local:%H:%M %Z}"
     )
@@ -54,9 +54,9 @@ def when(moment: datetime, place: Any) -> str:
 def explained(said: Mapping[str, Any]) -> Explained:
     """Raises CannotStart where it cannot be read."""
     timing, upcoming, now = acting.preview(said, UPCOMING)
-    shifts = cron.shifts(timing.place, now)
+    shifts = cron.shifts(timing.zone, now)
     return Explained(
-        [when(moment, timing.place) for moment in upcoming],
+        [when(moment, timing.zone) for moment in upcoming],
         _rule(timing, bool(shifts)),
         [_shift(shift, timing) for shift in shifts],
         _mark(timing),
@@ -66,7 +66,7 @@ def explained(said: Mapping[str, Any]) -> Explained:
 def _rule(timing: Timing, changed: bool) -> str:
     if not changed:
         return _("No daylight saving: the clock in {zone} is not changed in the coming year.").format(
-            zone=timing.place
+            zone=timing.zone
         )
     if timing.cron and not cron.by_the_wall(timing.cron):
         return _(
@@ -83,7 +83,7 @@ def _shift(shift: cron.Shift, timing: Timing) -> str:
     said = _("{day}: the clock in {zone} goes from {before} to {after}.")
     day = date_format(shift.before, "DATE_FORMAT")
     return said.format(
-        day=day, zone=timing.place, before=f"{shift.before:%H:%M}", after=f"{shift.after:%H:%M}"
+        day=day, zone=timing.zone, before=f"{shift.before:%H:%M}", after=f"{shift.after:%H:%M}"
     )
 
 
@@ -107,25 +107,25 @@ def schedules(request: MemberRequest) -> HttpResponse:
 
 
 def _card(schedule: Schedule, last: ScheduledRun | None) -> dict[str, Any]:
-    place = _place(schedule)
+    zone = _zone(schedule)
     return {
         "schedule": schedule,
         "state": ScheduleState(schedule.state),
-        "next": when(schedule.next_at, place) if schedule.next_at else "",
-        "at": when(schedule.at, place) if schedule.at else "",
-        "last": _entry(last, place) if last else None,
+        "next": when(schedule.next_at, zone) if schedule.next_at else "",
+        "at": when(schedule.at, zone) if schedule.at else "",
+        "last": _entry(last, zone) if last else None,
     }
 
 
-def _place(schedule: Schedule) -> Any:
+def _zone(schedule: Schedule) -> Any:
     try:
         return cron.zone(schedule.time_zone)
     except cron.BadZone:
         return timezone.get_current_timezone()
 
 
-def _entry(entry: ScheduledRun, place: Any) -> dict[str, Any]:
-    return {"entry": entry, "due": when(entry.due_at, place), "reason": entry.reason and _(entry.reason)}
+def _entry(entry: ScheduledRun, zone: Any) -> dict[str, Any]:
+    return {"entry": entry, "due": when(entry.due_at, zone), "reason": entry.reason and _(entry.reason)}
 
 
 def _own(request: MemberRequest, schedule_id: str) -> Schedule:
@@ -140,7 +140,7 @@ def _own(request: MemberRequest, schedule_id: str) -> Schedule:
 def schedule(request: MemberRequest, schedule_id: str) -> HttpResponse:
     """One schedule: what, when, until when, and what became of each time."""
     found = _own(request, schedule_id)
-    place = _place(found)
+    zone = _zone(found)
     entries = found.history.select_related("run").order_by("-due_at", "-id")
     shown = Paginator(entries, SHOWN).get_page(request.GET.get("page"))
     said = {name: getattr(found, name) for name in ("at", "cron", "time_zone", "ends_at")}
@@ -152,9 +152,9 @@ def schedule(request: MemberRequest, schedule_id: str) -> HttpResponse:
     context = {
         **_card(found, None),
         "about": about,
-        "ends": when(found.ends_at, place) if found.ends_at else "",
+        "ends": when(found.ends_at, zone) if found.ends_at else "",
         "group": group.name if group else found.group_id,
-        "history": [_entry(entry, place) for entry in shown],
+        "history": [_entry(entry, zone) for entry in shown],
         "shown": shown,
         "stopped_because": found.stopped_because and _(found.stopped_because),
         "here": "schedules",
@@ -186,9 +186,9 @@ def edit(request: MemberRequest, schedule_id: str) -> HttpResponse:
 
 
 def _initial(schedule: Schedule) -> dict[str, Any]:
-    place, budgets = _place(schedule), schedule.budgets
+    zone, budgets = _zone(schedule), schedule.budgets
     local = {
-        name: value.astimezone(place).strftime(WALL) if value else None
+        name: value.astimezone(zone).strftime(WALL) if value else None
         for name, value in (("at", schedule.at), ("ends_at", schedule.ends_at))
     }
     plain = ("title", "goal", "cron", "time_zone", "most_runs", "on_missed")

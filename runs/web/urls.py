@@ -37,6 +37,7 @@ urlpatterns = [
     path("waiting/stream/", approval_views.follow, name="waiting_stream"),
     path("waiting/to-decide/", approval_views.to_decide, name="to_decide"),
     path("waiting/count/", talk_views.count, name="count"),
+    path("approvals/together/", approval_views.together, name="together"),
     path("approvals/<str:approval_id>/", approval_views.approval, name="approval"),
     path("approvals/<str:approval_id>/state/", approval_views.state, name="approval_state"),
     path("known/", memory_views.known, name="known"),

@@ -26,7 +26,7 @@ from runs.execution import executor, external
 from runs.models import McpServer
 from runs.notices import delivery, slack
 from runs.notices import watch as approval_watch
-from runs.notices.senders import NotSent
+from runs.notices.base import NotSent
 from runs.outbound import errands
 from runs.queue import put, worker_status
 from runs.webhooks import sending

@@ -13,7 +13,8 @@ import pytest
 from launch import postgres
 from launch.home import PROJECT
 from tests.extension import wheel
-from tests.integration.test_launch_run import HIDDEN, Run, free_port
+from tests.integration.test_launch_run import HIDDEN, Run
+from tests.ports import free_port
 
 GOOD = {
     "deputy.tools": {"weather": "deputy_weather.tools"},

@@ -20,7 +20,7 @@ from tests.receiver import Receiver, SmtpController
 
 pytestmark = pytest.mark.slow
 
-APPROVALS = 200
+APPROVALS = int(os.environ.get("DEPUTY_APPROVALS", "200"))
 WITHIN = 60.0  # seconds from the request to the first word, or the alarm
 SEED = int(os.environ.get("DEPUTY_SEED", "20"))
 LINK = re.compile(r"/approvals/(apr_\w+)/\s")
@@ -96,7 +96,7 @@ class Fire(threading.Thread):
         self.cluster, self.chance, self.out, self.killed = cluster, chance, threading.Event(), Counter()
 
     def run(self) -> None:
-        while not self.out.wait(self.chance.uniform(1.0, 4.0)):
+        while not self.out.wait(self.chance.uniform(4.0, 12.0)):
             kind = self.chance.choice(["carrier", "worker"])
             found = self.cluster.carriers() if kind == "carrier" else self.cluster.workers()
             if found:
@@ -130,7 +130,7 @@ def test_every_approval_is_heard_of_or_raises_an_alarm(house, world, deciders, m
         time.sleep(0.1)
     asked = Approval.objects.filter(organization=world.project.organization)
     until(lambda: asked.count() == APPROVALS, 300, said=cluster.said)
-    time.sleep(WITHIN)
+    time.sleep(WITHIN)  # whoever is heard of by then counts, and nobody else
     fire.out.set()
     fire.join()
     connection.ensure_connection()
@@ -146,7 +146,7 @@ def test_every_approval_is_heard_of_or_raises_an_alarm(house, world, deciders, m
         f"killed {dict(fire.killed)}; mail took {len(mail.got)}, refused {mail.refused}; "
         f"chat answered {dict(Counter(status for *_, status in chat.got))}; alarms for {len(alarms)}"
     )
-    assert waited[-1] <= WITHIN
+    assert waited[-1] <= WITHIN, cluster.said()[-6000:]
     assert sum(fire.killed.values()) >= 5 and mail.refused
     assert texts and all(max(told_in(text).values(), default=0) <= 1 for text in texts)
     shown = {approval for text in texts for approval in told_in(text)}

@@ -19,6 +19,7 @@ import httpx
 from playwright.sync_api import sync_playwright
 
 from tests.browser.chromium import CHROMIUM, FLAGS, PHONE
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = PROJECT / "docs" / "images"
@@ -49,13 +50,6 @@ def deputy() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
         finally:
             running.send_signal(signal.SIGINT)
             running.wait(60)
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def wait_for(address: str, running: "subprocess.Popen[bytes]") -> None:
@@ -123,7 +117,7 @@ def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
     approver = Visitor(browser, address, "approver", passwords["approver"])
     approver.go("/admin/runs/approval/next/")
     approver.page.click("button[data-key=a]")  # something to compare the others with
-    approver.page.wait_for_selector(".dp-mark")
+    approver.page.wait_for_selector(".ap-callouts")
     approver.take("approval", height=840)
     approver.page.keyboard.press("e")
     approver.take("edit", at="details[data-key=e]")

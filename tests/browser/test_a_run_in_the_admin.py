@@ -42,7 +42,7 @@ def test_from_the_question_to_knowledge_that_everybody_finds(open_page: Any) -> 
     ]
 
     page.click("text=Look and decide")
-    assert "The group has decided. I write to Ada now." in page.locator(".dp-says").inner_text()
+    assert "The group has decided. I write to Ada now." in page.locator(".ap-says").inner_text()
     page.wait_for_load_state()  # keys work once the page's script has been loaded
     page.keyboard.press("e")
     page.keyboard.press("Escape")

@@ -46,7 +46,7 @@ def world() -> Any:
     mia = MembershipFactory(organization=made.organization, user__username="mia").user
     approve(asked(made, mia, KNOWN, body=LONG.replace("Friday", "Monday")).pk, made.ines)
     made.many = asked(made, mia, [*PEOPLE, *KNOWN], "Release", LONG)
-    made.odd = asked(made, mia, ["p\u0430y@ac\u043ce.example"], "Pay\u200bment", "xn--pypal-4ve.com")
+    made.odd = asked(made, mia, ["p\u0430y@\u0430cme.example"], "Pay\u200bment", "xn--pypal-4ve.com")
     made.again = asked(made, mia, KNOWN, body=LONG)
     made.mia = mia
     return made

@@ -64,6 +64,7 @@ def own_pages(made: Any) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_page_of_its_own_keeps_anybody_out(open_page: Any) -> None:
     made = tenant()
     page = open_page(superuser(made))
@@ -113,9 +114,9 @@ def test_the_interface_speaks_chinese_to_whom_it_should(open_page: Any) -> None:
     for page in (chinese, english):
         page.goto(address)
 
-    assert "将要执行的内容" in chinese.locator("body").inner_text()
-    assert "批准" in chinese.locator("button[data-key=a]").inner_text()
+    assert "的智能体想要" in chinese.locator("body").inner_text()
+    assert "批准并发送" in chinese.locator("button[data-key=a]").inner_text()
     assert chinese.locator("html").get_attribute("lang") == "zh-hans"
-    assert "What would run" in english.locator("body").inner_text()
+    assert "agent wants to send a mail" in english.locator("body").inner_text()
     english.locator("form[action*=setlang]:has(input[value=zh-hans])").evaluate("form => form.submit()")
-    english.wait_for_selector("text=将要执行的内容")
+    english.wait_for_selector("text=的智能体想要")

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from common import notifications
+from policy.models import Capability, CapabilityRule
 from runs.execution import executor
 from runs.models import Run
 from runs.tools import registry
 from tests.acting import start
+from tests.admin_world import tenant
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.scripted import Scripted
 
@@ -37,6 +39,24 @@ def world(db):
         membership=membership,
         group=group,
     )
+
+
+@pytest.fixture
+def rule(world):
+    """send_email needs an approval."""
+    capability = Capability.objects.create(organization=world.organization, name="send_email")
+    return CapabilityRule.objects.create(
+        organization=world.organization,
+        capability=capability,
+        effect="require_approval",
+        name="mail is checked",
+    )
+
+
+@pytest.fixture
+def made(db):
+    """An organization with something of every kind, for tests of pages."""
+    return tenant()
 
 
 @pytest.fixture

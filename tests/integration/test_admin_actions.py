@@ -11,7 +11,7 @@ from memory.models import DepositedKnowledge
 from policy.models import CapabilityRule, Grant
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
 from tests.acting import reject
-from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
+from tests.admin_world import APPROVER, client_of, drive, person, superuser, text, url
 from tests.factories import permit
 from tests.scripted import by_role, call, say
 
@@ -19,17 +19,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def approver(made):
     return person(made, "ines", *APPROVER, "policy.add_grant", is_staff=True)
-
-
-def text(response):
-    return response.content.decode()
 
 
 def post_decision(client, approval, decision, **fields):

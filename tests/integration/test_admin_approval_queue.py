@@ -1,28 +1,21 @@
-"""The desk at which approvals are decided one after the other, and running again from an event."""
+"""The approval queue, where approvals are decided one after the other, and running again from an event."""
 
 import pytest
 
 from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, reject
-from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, url
+from tests.admin_world import APPROVER, client_of, drive, person, superuser, tenant, text, url
 from tests.factories import permit
 from tests.scripted import by_role, call
+
+from .api_client import Api
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def approver(made):
     return person(made, "ines", *APPROVER, is_staff=True)
-
-
-def text(response):
-    return response.content.decode()
 
 
 def another(made, subject="Prices of May"):
@@ -54,14 +47,47 @@ def test_after_a_decision_the_next_one_that_waits_opens_and_the_last_is_spoken_o
     assert "Nothing else waits for you." in text(client.get(url("runs_approval_change", made.approval.pk)))
 
 
-def test_the_desk_opens_with_the_one_that_has_waited_longest(made, approver):
+def test_the_approval_queue_opens_with_the_one_that_has_waited_longest(made, approver):
     another(made)
     client = client_of(approver)
 
     assert client.get(url("runs_approval_next"))["Location"] == url("runs_approval_change", made.approval.pk)
 
 
-def test_the_desk_is_the_list_where_nothing_waits_for_this_person(made):
+def test_the_queue_has_one_order_at_every_door(made, approver):
+    second, third = another(made), another(made)
+    oldest_first = [made.approval.pk, second.pk, third.pk]
+    client = client_of(approver)
+
+    listed = [one.pk for one in client.get(url("runs_approval_changelist")).context["cl"].result_list]
+    own = client.get("/waiting/").context["to_decide"]
+    over_api = Api(approver, made.organization).get("approvals/", status="pending").json()["results"]
+    newest_first = Api(approver, made.organization).get("approvals/").json()["results"]
+
+    assert listed == [one.approval.pk for group in own for one in group.entries] == oldest_first
+    assert [one["id"] for one in over_api] == oldest_first
+    assert [one["id"] for one in newest_first] == oldest_first[::-1]
+
+
+def test_those_that_take_their_own_page_open_one_by_one_after_the_others(made, approver):
+    second, third = another(made), another(made)
+    address = url("runs_approval_changelist")
+    chosen = {"action": "reject_selected", "_selected_action": [made.approval.pk, second.pk, third.pk]}
+    client = client_of(approver)
+
+    page = text(client.post(address, {**chosen, "action": "approve_selected"}))  # different runs, high risk
+    digests = {f"digest-{one.pk}": one.arguments_digest for one in (made.approval, second, third)}
+    first = decided(client, second, then="x")
+    client.post(address, {**chosen, "confirmed": "yes", "reason": "No", **digests})
+
+    assert "3 cannot be decided together with others" in page and f"?then={made.approval.pk}" in page
+    assert first["Location"].startswith(url("runs_approval_change", third.pk))
+    data = {"decision": "approve", "arguments_digest": "x"}
+    assert client.post(url("runs_approval_change", third.pk), data).status_code == 200
+    assert Approval.objects.filter(status="rejected").count() == 2
+
+
+def test_the_approval_queue_is_the_list_where_nothing_waits_for_this_person(made):
     looker = person(made, "lou", "runs.view_approval", is_staff=True)
 
     assert client_of(looker).get(url("runs_approval_next"))["Location"] == url("runs_approval_changelist")
@@ -182,7 +208,7 @@ def test_nobody_else_runs_it_again(made):
     assert Run.objects.filter(status="pending").count() == 0
 
 
-# Speaking to a family, and the queue
+# Speaking to a run tree, and the queue
 
 
 def test_words_reach_the_run_below_that_they_are_for(made):

@@ -52,11 +52,6 @@ def required(name):
     return f"{app}.{VERBS[verb]}_{model}"
 
 
-@pytest.fixture
-def made():
-    return tenant()
-
-
 def test_every_page_has_a_rule():
     assert len(PAGES) > 100
     assert not [name for name in PAGES if name not in OTHERS and stem_of(name) is None]

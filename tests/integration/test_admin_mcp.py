@@ -18,11 +18,6 @@ TOOL = {
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def root(made):
     return client_of(superuser(made))
 

@@ -16,14 +16,9 @@ from runs.models import (
     TriedModel,
     WorkerGroup,
 )
-from tests.admin_world import client_of, objects_of, registered, superuser, tenant, url
+from tests.admin_world import client_of, objects_of, registered, superuser, url
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

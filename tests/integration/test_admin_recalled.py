@@ -27,11 +27,6 @@ def asked(made, goal="What are the rival prices of seats?"):
     return run, Approval.objects.get(run=run)
 
 
-@pytest.fixture
-def made():
-    return tenant()
-
-
 def pages(client, run, approval):
     found = [client.get(url("runs_run_change", run.pk)), client.get(url("runs_approval_change", approval.pk))]
     assert [answer.status_code for answer in found] == [200, 200]

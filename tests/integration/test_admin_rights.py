@@ -35,11 +35,6 @@ POSTED = ("runs_run_say", "runs_run_resolve", "groups_group_learn")
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def other():
     return tenant("Another tenant's words", "other")
 

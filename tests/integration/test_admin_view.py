@@ -18,11 +18,6 @@ EVIL = """<script>alert(1)</script>"'`><img src=x onerror=alert(2)>"""
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def client(made):
     return client_of(person(made, "lou", "runs.view_run", is_staff=True))
 

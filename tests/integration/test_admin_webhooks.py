@@ -3,14 +3,9 @@
 import pytest
 
 from runs.models import WebhookDelivery, WebhookEndpoint
-from tests.admin_world import client_of, person, superuser, tenant, url
+from tests.admin_world import client_of, person, superuser, url
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

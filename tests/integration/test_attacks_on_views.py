@@ -7,18 +7,13 @@ import pytest
 from groups.models import AgentInstance
 from memory.scope import Scope
 from memory.write import memory_write
-from tests.admin_world import drive, person, tenant
+from tests.admin_world import drive, person
 from tests.integration.api_client import Api, problem
 from tests.scripted import by_role, call
 
 pytestmark = pytest.mark.django_db
 
 SECRET = "allergic to walnuts"
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

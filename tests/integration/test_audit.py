@@ -100,7 +100,7 @@ def test_a_page_goes_on_where_the_one_before_ended(history, rows, world, monkeyp
     asked, everything = Asked(world.organization.pk), rows()
     first = audit.decisions(asked, 2)
 
-    assert first + audit.decisions(asked, 100, first[-1].place) == everything
+    assert first + audit.decisions(asked, 100, first[-1].position) == everything
     monkeypatch.setattr(audit, "MOST", 2)
     assert list(audit.every(asked)) == everything
 

@@ -20,14 +20,14 @@ TURN = "UPDATE runs_runevent SET type = '{}' WHERE run_id = {{child}} AND {}"
 
 
 @pytest.fixture
-def family(ask):
+def tree(ask):
     """A parent that waits for its child, which waits for an answer and for an approval."""
     both = call(*((c.name, c.arguments) for c in (*QUESTION.tool_calls, *SEND.tool_calls)))
     parent = ask(by_role(Personal_agent=[DOWN], researcher=[both]))
     return parent, Run.objects.get(parent_run=parent)
 
 
-def test_what_happened_is_in_order(family, world):
+def test_what_happened_is_in_order(tree, world):
     assert auditor.audit(world.organization.pk) == auditor.unrest(world.organization.pk) == []
     assert auditor.counts(world.organization.pk)["waiting"] == 2
 
@@ -101,8 +101,8 @@ def test_what_happened_is_in_order(family, world):
         ),
     ],
 )
-def test_each_rule_finds_what_breaks_it(family, world, change, rule):
-    parent, child = family
+def test_each_rule_finds_what_breaks_it(tree, world, change, rule):
+    parent, child = tree
     if rule == "whatever is resolved wakes the run":
         execute(
             "UPDATE runs_runevent SET type = 'run.waiting' WHERE run_id = %s AND type = 'tool.waits'",
@@ -118,8 +118,8 @@ def test_every_rule_has_its_test():
     assert {rule for mark in marks for _, rule in mark.args[1]} == auditor.RULES.keys()
 
 
-def test_a_log_that_was_changed_and_a_ledger_that_says_otherwise_are_found(family, world):
-    _, child = family
+def test_a_log_that_was_changed_and_tool_calls_that_say_otherwise_are_found(tree, world):
+    _, child = tree
     execute("UPDATE runs_toolcall SET status = 'succeeded' WHERE run_id = %s", [child.pk])
     assert sum("its row succeeded" in words for words in auditor.audit(world.organization.pk)) == 2
 
@@ -127,8 +127,8 @@ def test_a_log_that_was_changed_and_a_ledger_that_says_otherwise_are_found(famil
     assert any("not what its digest says" in words for words in auditor.audit(world.organization.pk))
 
 
-def test_a_run_that_ought_to_go_on_is_found(family, world):
-    _, child = family
+def test_a_run_that_ought_to_go_on_is_found(tree, world):
+    _, child = tree
     Run.objects.filter(pk=child.pk).update(status="pending", waiting_reason=None)
     assert len(auditor.unrest(world.organization.pk)) == 2  # and its parent with it
 

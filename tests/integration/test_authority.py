@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
+from mcp import MCPError
 
 import memory.curate
 import memory.own
@@ -36,6 +37,8 @@ from policy.models import CapabilityRule, Grant
 from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
+from runs.mcp import tasks as mcp_tasks
+from runs.mcp.server import server as mcp_server
 from runs.mcp.session import McpSession
 from runs.models import (
     Approval,
@@ -53,7 +56,7 @@ from runs.models import (
 )
 from runs.web import urls as web_urls
 from tests.admin_pages import PAGES
-from tests.admin_world import person, superuser, tenant, url
+from tests.admin_world import person, superuser, url
 from tests.factories import MembershipFactory, ProjectFactory, permit
 
 pytestmark = pytest.mark.django_db
@@ -106,11 +109,6 @@ def by_token(made, name, user, *scopes):
     """With these scopes, or all but speaking as the person."""
     reach = list(scopes) or sorted(set(SCOPES) - {"speak_as_person"})
     return Who(name, user, secret=Token.objects.issue(made.organization, user, scopes=reach)[1])
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture
@@ -433,18 +431,34 @@ def rearrange(who, made):
     who.post(made, f"runs/{made.asking.pk}/context/", body)
 
 
-def mcp_start(who, made):
-    if not who.secret:
-        return
-    token = Token.objects.live(who.secret)
+def mcp_session(who, made):
+    """As the entrance makes it; None where it lets nobody in."""
+    token = Token.objects.live(who.secret) if who.secret else None
     membership = made.organization.memberships.filter(user=who.user, active=True).first()
+    if token is None or membership is None:
+        return None
     actor = Actor.of_token(token, membership, Via.MCP)
-    try:
-        offer.started(
-            McpSession(who.user, membership, token, actor, made.project), {"goal": "Count the chairs"}
-        )
-    except offer.Refused:
-        return
+    return McpSession(who.user, membership, token, actor, made.project)
+
+
+def mcp_start(who, made):
+    if session := mcp_session(who, made):
+        with suppress(offer.Refused):
+            offer.started(session, {"goal": "Count the chairs"})
+
+
+def mcp_withdraw(who, made):
+    if session := mcp_session(who, made):
+        with suppress(MCPError):
+            mcp_tasks._withdraw(session, made.call.pk)
+
+
+def mcp_answer(who, made):
+    if session := mcp_session(who, made):
+        key = Wait.objects.get(run=made.asking, resolved_at=None).correlation_key
+        form = {key: {"action": "accept", "content": {"answer": "2026, they say"}}}
+        with suppress(MCPError):
+            mcp_tasks._take(session, ToolCall.objects.get(run=made.asking).pk, form)
 
 
 def api_grant(who, made):
@@ -519,6 +533,12 @@ def ask_here(made):
 def question(made):
     key = Wait.objects.get(run=made.asking, resolved_at=None).correlation_key
     return {"run": made.asking.pk, "key": key, "content": "2026, they say"}
+
+
+def own_together(who, made):
+    approval = made.approval
+    said = {"id": approval.pk, "decision": "approve", f"digest-{approval.pk}": approval.arguments_digest}
+    return who.client and who.client.post(reverse("web:together"), said)
 
 
 def own_decision(decision, **fields):
@@ -622,6 +642,10 @@ def cancelled(made):
 
 def started(made):
     return RunEvent.objects.filter(seq=2, payload__content="Count the chairs").exists()
+
+
+def withdrawn(made):
+    return Approval.objects.get(pk=made.approval.pk).status == "cancelled"
 
 
 def started_as_person(made):
@@ -784,8 +808,16 @@ OWN_PAGES = {  # of people: each form, and what it does
     "ask", "send", "answer", "stop", "again", "go_on", "rate", "rename", "approval", "correct", "forget",
     "forget_all", "new_group", "issue", "revoke", "new_schedule", "edit_schedule", "pause", "resume",
     "delete_schedule", "add_channel", "change_channel", "try_channel", "remove_channel", "be_away", "be_back",
+    "together",
 }  # fmt: skip
-WITH_A_PAGE = ("approval", "new_group", "new_schedule", "edit_schedule")  # the form stands where it goes to
+# the form stands where it goes to
+WITH_A_PAGE = (
+    "approval",
+    "together",
+    "new_group",
+    "new_schedule",
+    "edit_schedule",
+)  # the form stands where it goes to
 OF_THE_BROWSER = {"choose", "sign_in", "sign_out", "confirm"}  # where one is, and that it is one
 ASK_ONLY_AT_PAGES = {"times"}
 SESSIONS = {"owner", "decider", "decider, long ago", "clerk", "operator", "robot at the pages",
@@ -839,6 +871,8 @@ ROWS = {
         {"owner", "owner's voice", "operator", "operator's token", "robot"},
     ),
     "start by MCP": (mcp_start, {}, started, STARTING),
+    "withdraw a call by MCP": (mcp_withdraw, {}, withdrawn, {"owner's token", "owner's voice"}),
+    "answer in a form of an MCP client": (mcp_answer, {}, answered, {"owner's voice"}),
     "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
     "schedule over the API": (
         api_schedule, {}, scheduled, STARTING | {"owner", "operator", "robot at the pages"}
@@ -912,6 +946,8 @@ ROWS = {
     "reject at one's own page": (
         own_decision("reject", reason="No."), {}, rejected, MAY_DECIDE & SESSIONS
     ),
+    "approve several at one's own page": (own_together, {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve several for a person at one's own page": (own_together, HUMAN, concluded, NOBODY),
     "approve for a person at one's own page": (own_decision("approve"), HUMAN, concluded, {"decider"}),
     "approve alone where two have to, at one's own page": (own_decision("approve"), TWO, concluded, NOBODY),
     "edit at one's own page": (
@@ -1092,6 +1128,7 @@ KNOWN_ACTIONS = {
     *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
     "runs.actions.start.start",
+    "runs.actions.withdraw.withdraw",
     *(f"memory.curate.{name}" for name in (
         "approve", "retract", "restore", "edit", "supersede", "promote", "merge"
     )),
@@ -1174,7 +1211,10 @@ def test_the_admins_own_pages_are_known_to_the_matrix():
     assert "runs_run_say" in PAGES
 
 
-def test_an_mcp_client_can_start_complete_and_look_and_nothing_else():
+def test_an_mcp_client_can_start_complete_look_and_take_back_and_nothing_else():
+    assert {name for name in mcp_server._request_handlers if name.startswith("tasks/")} == {
+        "tasks/get", "tasks/update", "tasks/cancel"
+    }  # fmt: skip
     assert set(offer.OWN) == {"deputy_start_run", "deputy_call_result", "deputy_complete_run"}
 
 

@@ -12,7 +12,7 @@ from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.authority import NotAllowed
-from policy.models import Capability, CapabilityRule, Grant
+from policy.models import CapabilityRule, Grant
 from runs.actions.decide import DecisionRefused, Remember
 from runs.actions.message import message as say_to
 from runs.context import working_memory
@@ -31,17 +31,6 @@ from tests.integration.test_decisions import SEND, TO, decider
 from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def rule(world):
-    capability = Capability.objects.create(organization=world.organization, name="send_email")
-    return CapabilityRule.objects.create(
-        organization=world.organization,
-        capability=capability,
-        effect="require_approval",
-        name="mail is checked",
-    )
 
 
 @pytest.fixture

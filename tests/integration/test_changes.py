@@ -17,11 +17,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def made():
-    return tenant()
-
-
-@pytest.fixture
 def manager(made):
     user = permit_all(person(made, "manager", is_staff=True))
     Change.objects.all().delete()

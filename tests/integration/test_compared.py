@@ -74,7 +74,7 @@ def test_what_is_new_is_called_out(made):
     many = shown(asked(made, [ADA, "eve@examp1e.org", "joe@firm.example"]))
 
     said = " ".join(many.callouts)
-    assert "2 of 3 are new: eve@examp1e.org, joe@firm.example" in said
+    assert "2 of 3 are new, with no approved call before: eve@examp1e.org, joe@firm.example" in said
     assert "2 new domains" in said
     assert "examp1e.org looks like example.org" in said
     (to,) = [line for line in many.arguments if line.name == "to"]

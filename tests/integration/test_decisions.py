@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from policy.models import Capability, CapabilityRule, Grant
+from policy.models import CapabilityRule, Grant
 from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
 from runs.models import Approval, Run, ToolCall
@@ -39,18 +39,6 @@ def decider(world, kind="human", name="approver", **fields):
 @pytest.fixture
 def approver(world):
     return decider(world)
-
-
-@pytest.fixture
-def rule(world):
-    """send_email needs an approval."""
-    capability = Capability.objects.create(organization=world.organization, name="send_email")
-    return CapabilityRule.objects.create(
-        organization=world.organization,
-        capability=capability,
-        effect="require_approval",
-        name="mail is checked",
-    )
 
 
 @pytest.fixture

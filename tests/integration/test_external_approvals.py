@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from policy.models import Capability, CapabilityRule
+from policy.models import CapabilityRule
 from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
 from runs.execution.outside_agents import OutsideRefused
@@ -17,17 +17,6 @@ from .outside import MAIL, Outside, queued, work_off
 from .test_decisions import decider, overdue
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def rule(world):
-    capability = Capability.objects.create(organization=world.organization, name="send_email")
-    return CapabilityRule.objects.create(
-        organization=world.organization,
-        capability=capability,
-        effect="require_approval",
-        name="mail is checked",
-    )
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from runs.api import slack_hook
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, ApprovalWatch, Channel, ChatAccount, RunEvent
 from runs.notices import chat, delivery, message, push, senders, slack, watch
-from runs.notices.senders import BadAddress, Item, Message, NotSent
+from runs.notices.base import BadAddress, Item, Message, NotSent
 from runs.observe.alarms import alarms
 from runs.queue import put
 from runs.workers import tasks
@@ -499,6 +499,26 @@ def test_what_nobody_hears_of_is_an_alarm_until_somebody_does(case, alarm, asked
     assert alarms() == {}
 
 
+def test_where_a_program_may_decide_it_nobody_has_to_be_reached(asked, world):
+    decider(world, name="robot", kind="service")
+    watch.attend(asked().pk)
+    assert alarms() == {}
+
+
+def test_a_digest_that_is_too_long_for_a_service_comes_in_parts(monkeypatch):
+    got = []
+
+    def fetch(url, **options):
+        got.append(json.loads(options["content"]))
+        return SimpleNamespace(status=204, url=url, headers={}, text="")
+
+    monkeypatch.setattr(chat, "fetch", fetch)
+    items = tuple(Item(f"send_email {n}, for mia in Atlas", ("x" * 150,), "") for n in range(20))
+    chat.send("discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", Message("Many", items), "chn")
+    assert len(got) > 1 and all(len(one["content"]) <= 2000 for one in got)
+    assert all(any(f"send_email {n}," in one["content"] for one in got) for n in range(20))
+
+
 def refuse(*_):
     raise ConnectionRefusedError
 
@@ -696,3 +716,37 @@ def test_a_lost_message_of_the_queue_is_made_up_for(asked, world, monkeypatch):
     ApprovalNotice.objects.update(due_at=Now() - timedelta(seconds=30))
     assert delivery.send_due() == 1
     assert found == [("deliver", (Channel.objects.get().pk,))]
+
+
+def test_a_package_brings_a_notifier_by_its_entry_point(monkeypatch, world):
+    from common.extensions import Extension
+
+    got = []
+    pager = SimpleNamespace(
+        label="Pager", check=lambda address: address[:3], send=lambda *said: got.append(said)
+    )
+    brought = [Extension("pager", "the package deputy-pager", "deputy_pager:pager")]
+    monkeypatch.setattr("common.extensions.brought", lambda kind: brought if kind == "notifiers" else [])
+    monkeypatch.setattr(Extension, "load", lambda self: pager)
+    senders.all_of_them.cache_clear()
+    try:
+        actor = at_the_pages(world.user, world.organization.pk)
+        channel = channels.add_own(actor, "pager", "number 7")
+        assert channels.try_channel(actor, channel) == ""
+    finally:
+        senders.all_of_them.cache_clear()
+    assert [(address, said.subject) for address, said in got] == [("number 7", "Deputy: a test")]
+
+
+def test_a_stand_ins_decision_says_for_whom(asked, world):
+    ada, ben = decider(world, name="ada"), decider(world, name="ben")
+    approval = asked(deciders=named(ada))
+    away(ada, ben)
+    approve(approval.pk, ben)
+    event = RunEvent.objects.get(run=approval.run_id, type="wait.completed")
+    assert event.payload["payload"]["by"] == "ben, for ada"
+
+
+def test_the_service_worker_is_at_the_root_and_for_everybody(client):
+    answer = client.get("/sw.js")
+    assert answer["Content-Type"].startswith("text/javascript") and b"showNotification" in answer.content

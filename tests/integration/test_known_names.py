@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from groups.models import Membership, Role
 from policy import unknown
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
-from tests.admin_world import client_of, person, superuser, tenant, url
+from tests.admin_world import client_of, person, superuser, url
 from tests.factories import RoleFactory, permit_all
 from tests.integration.api_client import Api, problem
 
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 
 MEANT = "There is no tool 'send_emial'. Did you mean send_email?"
 TYPO = "send_emial"
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

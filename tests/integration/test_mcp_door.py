@@ -157,7 +157,6 @@ def test_refusals_are_errors_in_the_policys_words(world, agent):
     denied = agent.call("send_email", **MAIL)
     assert denied.is_error and denied.structured_content["error"]["code"] == "PERMISSION_DENIED"
     assert "No mail" in denied.content[0].text
-    assert agent.call("no_such").structured_content["error"]["code"] == "UNKNOWN_TOOL"
     wrong = agent.call("memory_search", quary="x")
     assert wrong.structured_content["error"]["code"] == "INVALID_ARGUMENTS"
     for tool, arguments in {
@@ -168,6 +167,33 @@ def test_refusals_are_errors_in_the_policys_words(world, agent):
     }.items():
         kept = agent.call(tool, **arguments)
         assert kept.structured_content["error"]["code"] == "INVALID_ARGUMENTS", tool
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("name", ["no_such", "crm.no_such", "context_view", ""])
+def test_a_tool_there_is_not_is_an_error_of_the_protocol_and_starts_no_run(world, mode, name):
+    with pytest.raises(ExceptionGroup) as raised:
+        Agent(world, mode=mode).call(name)
+
+    assert code_in(raised.value) == -32602 and not Run.objects.exists()
+
+
+def code_in(group):
+    """The protocol's code of the only error inside."""
+    while isinstance(group, ExceptionGroup):
+        (group,) = group.exceptions
+    return group.code
+
+
+def test_deputys_own_working_memory_is_not_offered_to_an_outside_agent(world, agent):
+    assert not [name for name in agent.tools() if name.startswith("context_")]
+
+
+def test_the_list_of_tools_is_the_tokens_own_and_in_one_order(world, agent):
+    listed = agent(lambda client: client.list_tools())
+
+    assert listed.cache_scope == "private"
+    assert [tool.name for tool in listed.tools] == list(agent.tools())
 
 
 def test_a_run_is_named_by_its_goal_and_completed(world, agent):

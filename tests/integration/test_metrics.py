@@ -68,10 +68,10 @@ def test_metrics_say_how_things_stand(client, ask, watched):
     ask(lambda messages, facts: call(("ask_user", {"question": "Which year?"})))
     ask(lambda messages, facts: say("never asked"), drive=False)
     QueueMessage.objects.create(queue="deputy", payload="x", due_at=timezone.now() - timedelta(seconds=90))
-    board = WorkerStatus()
-    board.use(0)
-    board.ready()
-    assert 90 <= heartbeat.beat("one", board)[0] < 600
+    status = WorkerStatus()
+    status.use(0)
+    status.ready()
+    assert 90 <= heartbeat.beat("one", status)[0] < 600
 
     found = figures(client)
 
@@ -201,9 +201,9 @@ class TestReadiness:
 
 class TestSignsOfLife:
     def test_a_group_says_that_it_lives_and_is_forgotten_when_it_stops(self, db):
-        board = WorkerStatus()
-        assert heartbeat.beat("one", board) == (0.0, False)
-        heartbeat.beat("one", board)
+        status = WorkerStatus()
+        assert heartbeat.beat("one", status) == (0.0, False)
+        heartbeat.beat("one", status)
         assert WorkerGroup.objects.get().workers == 0
         heartbeat.forget(["one"])
         assert not WorkerGroup.objects.exists()

@@ -118,7 +118,7 @@ class Runs(RuleBasedStateMachine):
         elif self.at(Perform):
             self.a_tool_is_done(which, reply)
         elif any(self.handoff.values()):
-            self.a_worker_follows_the_baton(which)
+            self.a_worker_follows_the_handoff(which)
         else:
             self.a_worker_is_sent_to_a_run(which)
 
@@ -129,7 +129,7 @@ class Runs(RuleBasedStateMachine):
         if run is not None and lane is not None:
             self.take(lane, Taken(run.pk), expected=run.status == "pending")
 
-    def a_worker_follows_the_baton(self, which):
+    def a_worker_follows_the_handoff(self, which):
         lane = self.pick([lane for lane in LANES if self.handoff[lane]], which)
         taken, self.handoff[lane] = self.handoff[lane], None
         run = Run.objects.get(pk=taken.run_id)

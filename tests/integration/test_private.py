@@ -10,7 +10,7 @@ from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from runs.models import Approval, RunEvent, ToolCall
-from tests.admin_world import client_of, drive, person, superuser, tenant, url
+from tests.admin_world import client_of, drive, person, superuser, url
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.scripted import by_role, call, in_order, say
@@ -23,11 +23,6 @@ RIGHTS = (
     "runs.view_run", "runs.view_runevent", "runs.view_toolcall", "runs.cancel_run", "memory.view_memory",
     "runs.view_approval",
 )  # fmt: skip
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from groups.models import (
 from memory.models import DepositedKnowledge
 from policy.models import Capability, CapabilityRule, ToolBinding, ToolDeclaration
 from runs.models import McpServer, McpTool, WebhookEndpoint
-from tests.admin_world import client_of, objects_of, person, tenant, url
+from tests.admin_world import client_of, objects_of, person, url
 from tests.factories import permit_all
 from tests.integration.api_client import Api, problem
 
@@ -34,11 +34,6 @@ MODELS = (
     *(Organization, Project, Membership, CustomRole, Role, AgentInstance, Group, GroupMember, Token),
     *(Capability, CapabilityRule, ToolBinding, ToolDeclaration, McpServer, McpTool, WebhookEndpoint),
 )
-
-
-@pytest.fixture
-def made():
-    return tenant()
 
 
 @pytest.fixture

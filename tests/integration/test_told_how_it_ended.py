@@ -24,7 +24,7 @@ QUESTION = call(("ask_user", {"question": "?"}))
 
 
 @pytest.fixture
-def family(ask):
+def tree(ask):
     """A parent that waits for its child, which waits for an answer."""
     parent = ask(by_role(Personal_agent=[DOWN, say("so be it")], researcher=[QUESTION, BROKEN]))
     return parent, Run.objects.get(parent_run=parent)
@@ -74,8 +74,8 @@ def dies(messages, facts):
         (is_poison, "failed", "failed", "Group run failed: The run took its worker down 3 times."),
     ],
 )
-def test_a_parent_hears_how_its_child_ended(family, end, status, outcome, words):
-    parent, child = family
+def test_a_parent_hears_how_its_child_ended(tree, end, status, outcome, words):
+    parent, child = tree
     end(parent, child)
     executor.run(parent.pk)
 
@@ -89,8 +89,8 @@ def test_a_parent_hears_how_its_child_ended(family, end, status, outcome, words)
     assert audit(parent.organization_id) == unrest(parent.organization_id) == []
 
 
-def test_a_child_that_ends_in_two_ways_at_once_is_told_once(family):
-    parent, child = family
+def test_a_child_that_ends_in_two_ways_at_once_is_told_once(tree):
+    parent, child = tree
     Wait.objects.filter(run=parent).update(expires_at=timezone.now() - HOUR)
     Run.objects.filter(pk=child.pk).update(crashes=2)
     at_once(lambda: cancel(child.pk), sweep, lambda: cancel(child.pk, by="mia"), lambda: fails(parent, child))

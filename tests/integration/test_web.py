@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from groups import current
@@ -793,3 +795,56 @@ def test_a_page_that_is_not_there_leads_home(acme):
     assert answer.status_code == 404 and 'href="/"' in answer.content.decode()
     refused = client.get(reverse("web:new_group"))
     assert refused.status_code == 403 and 'href="/"' in refused.content.decode()
+
+
+def test_the_badge_of_every_page_costs_two_queries_and_reads_no_arguments(acme):
+    mail_needs_approval(acme)
+    _, mia = member(acme, "mia")
+    _, decider = member(acme, "ines", "runs.decide_approval")
+    address = reverse("web:count")
+
+    def asked():
+        with CaptureQueriesContext(connection) as queries:
+            said = decider.get(address).content.decode()
+        about = [one["sql"] for one in queries if "runs_approval" in one["sql"]]
+        assert not any(name in sql for sql in about for name in ('arguments"', "explanation", "goal"))
+        return len(queries), len(about), said
+
+    waiting_mail(acme, mia)
+    one = asked()
+    for _ in range(3):
+        waiting_mail(acme, mia)
+    four = asked()
+
+    assert one[:2] == four[:2] and one[1] == 2
+    assert 'data-count="1"' in one[2] and 'data-count="4"' in four[2]
+
+
+def test_calls_of_one_run_are_decided_together_as_they_were_shown(acme):
+    mail_needs_approval(acme)
+    _, mia = member(acme, "mia")
+    _, decider = member(acme, "ines", "runs.decide_approval")
+    letters = [("send_email", LETTER | {"subject": f"Number {n}"}) for n in range(3)]
+    Scripted.play = staticmethod(by_role(Personal_agent=[call(*letters), say("Sent.")]))
+    run = asked(mia, "Write three letters")
+    executor.run(run.pk)
+    while Approval.objects.filter(run=run).count() < 3:  # asked for one after the other
+        executor.run(run.pk)
+    three = list(Approval.objects.filter(run=run).order_by("pk"))
+    waiting = page(decider, "waiting")
+    assert "Look at them and decide together" in waiting and "3 calls" in waiting
+    address = reverse("web:together")
+    html = decider.get(address, {"id": [one.pk for one in three]}).content.decode()
+    assert all(f"Number {n}" in html for n in range(3))
+
+    said = {"id": [one.pk for one in three], "decision": "approve"}
+    shown = {f"digest-{one.pk}": one.arguments_digest for one in three[:2]}  # the third is not what was shown
+    answer = decider.post(address, {**said, **shown, f"digest-{three[2].pk}": "another"}, follow=True)
+
+    assert [one.status for one in Approval.objects.filter(run=run).order_by("pk")] == [
+        "approved", "approved", "pending",
+    ]  # fmt: skip
+    told = answer.content.decode()
+    assert "2 approved." in told and "It has changed since you saw it" in told
+    assert mia.post(address, {**said, f"digest-{three[2].pk}": three[2].arguments_digest}).status_code == 200
+    assert Approval.objects.get(pk=three[2].pk).status == "pending"  # whose it is does not decide it

@@ -7,17 +7,24 @@ import pytest
 
 from tests.unit.test_docs import ROOT, page
 
+
+def word(pattern):
+    """It alone or as a part of an identifier, and not inside another word."""
+    return rf"(?<![A-Za-z]){pattern}(?![A-Za-z])"
+
+
 GONE = {
-    "worker status": r"\bBoard\(|runs\.board",
+    "worker status": r"\bBoard\(|runs\.board|\bboard = WorkerStatus",
     "policy cache": r"\bpolicy\.book\b|\bStanding\b(?! (approval|grant)s?)",
-    "MCP tool registry": r"\bshelf\b",
-    "health": r"\b[Vv]itals\b",
-    "event counts": r"\b[Tt]ally\b",
-    "prefetch": r"\bforesight\b",
-    "handoff": r"\bbatons?\b|\bPassing\b",
-    "tool calls": r"\bledger\b",
+    "MCP tool registry": word("shelf"),
+    "health": word("[Vv]itals"),
+    "event counts": word("[Tt]all(?:y|ies)"),
+    "prefetch": word("foresight"),
+    "handoff": word("batons?") + r"|\bPassing\b",
+    "tool calls": word("ledgers?"),
+    "approval queue": word("desk") + r"(?!-and-chair)",
     "recalled memories": r"\bdp-knew\b|runs/admin/knew",
-    "run tree": r"runs/admin/family",
+    "run tree": r"runs/admin/family|\bfamily\(ask\)|any run of its family",
     "what the agent saw": r"[Ii]ts view”|\"its view\"",
     "approvals_count": r"words_for_it",
 }

@@ -28,10 +28,10 @@ def told(monkeypatch):
         for piece in pieces:
             hear(piece)
             try:
-                hints = await asyncio.wait_for(gathered.due(), 0.05)
+                notifications = await asyncio.wait_for(gathered.due(), 0.05)
             except TimeoutError:
                 continue
-            found += [json.loads(payload)[-1] for _channel, payload in hints]
+            found += [json.loads(payload)[-1] for _channel, payload in notifications]
         return "".join(found)
 
     return lambda *pieces: asyncio.run(say(pieces))

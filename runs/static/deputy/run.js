@@ -1,4 +1,4 @@
-// Keeps a run's page up to date while any run of its family is active. The stream says that something has
+// Keeps a run's page up to date while any run of its tree is active. The stream says that something has
 // happened; the parts come from the server, escaped there. Opened and closed details stay as the reader left
 // them. Where there is no stream the page asks by itself.
 (() => {

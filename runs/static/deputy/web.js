@@ -196,12 +196,6 @@
   });
   addEventListener("pageshow", () => document.querySelectorAll("[data-sent]").forEach((form) => delete form.dataset.sent));
 
-  // A rejection needs a reason: the browser asks for it before anything is sent.
-  document.addEventListener("click", (event) => {
-    const pressed = event.target.closest(".decide button[name=decision]");
-    if (pressed) pressed.form.querySelector("#reason").required = pressed.value === "reject";
-  });
-
   // A menu beside a button closes when the reader goes elsewhere.
   document.addEventListener("click", (event) => {
     for (const open of document.querySelectorAll("details.pop[open]")) if (!open.contains(event.target)) open.open = false;
@@ -254,9 +248,10 @@
     if (!place || document.hidden) return;
     queue = new EventSource(place.dataset.stream);
     queue.addEventListener("open", () => (document.getElementById("to-decide").dataset.following = "yes"));
-    queue.addEventListener("queue", () => {
+    queue.addEventListener("queue", async () => {
       const now = document.getElementById("to-decide");
-      if (!now.contains(document.activeElement)) window.htmx.ajax("GET", place.dataset.toDecide, { target: now, swap: "outerHTML" });
+      const read = now.contains(document.activeElement); // what has the focus stays
+      if (!read) await window.htmx.ajax("GET", place.dataset.toDecide, { target: now, swap: "outerHTML" });
       badges();
     });
   };
