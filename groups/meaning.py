@@ -83,7 +83,7 @@ def router(
     if not described or not alike or find_spec("numpy") is None:
         same = isinstance(before, Router) and before.candidates == candidates
         return before if same and before is not None else Router(candidates)
-    if isinstance(before, FusedRouter) and before.made_of == (candidates, vectors.keys()):
+    if isinstance(before, FusedRouter) and before.made_of == (candidates, frozenset(vectors)):
         return before
     return FusedRouter(Router(candidates), candidates, vectors)
 
