@@ -221,9 +221,8 @@ def run_to_follow() -> tuple[str, str, Any, Any]:
 
     from groups.models import Membership, Organization, Project, Token
     from groups.scopes import SCOPES
-    from runs.execution.outside_agents import complete
     from runs.models import Run
-    from tests.acting import message, start
+    from tests.acting import complete, message, start
 
     organization = Organization.objects.create(slug="streams", name="Streams")
     project = Project.objects.create(organization=organization, slug="streams", name="Streams")

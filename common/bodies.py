@@ -5,6 +5,7 @@ the limit is ever taken from the connection.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +16,8 @@ from common.api.errors import body as problem
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-ADMIN, UPLOADS = "/admin/", "/import/"  # in the address of a page that takes files, and at its end
+# Addresses of pages that take files: people's own, and the admin's imports.
+UPLOADS = re.compile(r"/ask/|/talk/[^/]+/send/|.*/admin/.*/import/")
 GONE = {"type": "http.disconnect"}
 
 
@@ -37,7 +39,7 @@ def limited(app: App) -> App:
 
 def limit(path: str) -> int:
     """Bytes that a body sent to this address may have."""
-    return int(settings.UPLOAD_BYTES if ADMIN in path and path.endswith(UPLOADS) else settings.BODY_BYTES)
+    return int(settings.UPLOAD_BYTES if UPLOADS.fullmatch(path) else settings.BODY_BYTES)
 
 
 class Body:

@@ -146,6 +146,10 @@ def model_key_id() -> str:
     return new_id("mky")
 
 
+def channel_id() -> str:
+    return new_id("chn")
+
+
 def webhook_id() -> str:
     return new_id("whe")
 

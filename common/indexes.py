@@ -1,5 +1,7 @@
 """What migrations do to indexes that Django has no word for."""
 
+from typing import Any
+
 from django.db import migrations
 
 DROP = """
@@ -19,11 +21,17 @@ END $$
 """
 
 
-def drop_pattern_indexes(*tables: str) -> migrations.RunSQL:
+def drop_pattern_indexes(*tables: str) -> migrations.RunPython:
     """Drop the second index that Django gives each text key for LIKE 'abc%'.
 
     Ids are compared as a whole; on tables that every step of a run writes to, each index is a part of
     the step's cost.
     """
-    names = ", ".join(f"'{table}'" for table in tables)
-    return migrations.RunSQL(DROP.format(tables=names), migrations.RunSQL.noop)
+
+    def drop(_: Any, editor: Any) -> None:
+        while editor.deferred_sql:  # Django makes these indexes at the end of the migration
+            editor.execute(editor.deferred_sql.pop(0))
+        names = ", ".join(f"'{table}'" for table in tables)
+        editor.execute(DROP.format(tables=names), params=None)
+
+    return migrations.RunPython(drop, migrations.RunPython.noop)

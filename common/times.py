@@ -35,6 +35,14 @@ def between(start: datetime | None, end: datetime | None) -> str:
     return span((end - start).total_seconds()) if start and end else ""
 
 
+def month(back: int = 0) -> tuple[date, date]:
+    """The first day of this month, or of one so many months ago, and that of the month after it."""
+    today = timezone.localdate()
+    count = today.year * 12 + today.month - 1 - back
+    first, after = (date(number // 12, number % 12 + 1, 1) for number in (count, count + 1))
+    return first, after
+
+
 def exact(moment: datetime) -> str:
     """The moment to the second, in the reader's language and time zone."""
     local = timezone.localtime(moment)

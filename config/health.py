@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from common.api import errors
 from config.watchers import may_watch
+from runs.observe.alarms import alarms
 from runs.observe.health import health
 
 Checks = dict[str, dict[str, Any]]  # by name: whether it is `ok`, and the figures
@@ -64,7 +65,8 @@ def working() -> Checks:
         "oldest_pending_run_seconds": round(now.pending_age, 1),
     }
     workers = {"ok": now.workers > 0, "groups": now.groups, "workers": now.workers, "busy": now.busy}
-    return {"queue": queue, "workers": workers}
+    unheard = alarms()
+    return {"queue": queue, "workers": workers, "approvals": {"ok": not unheard, "alarms": unheard}}
 
 
 def unapplied() -> list[str]:

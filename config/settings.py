@@ -13,7 +13,8 @@ PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
 MODEL_ALLOW      host:port of models' servers that organizations may name at such addresses (none)
 WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not public (none)
-NOTIFY_SECONDS   how long a person who may decide approvals is sent no second e-mail about them (60)
+NOTIFY_ALLOW     hosts, or host:port, of chats that people run themselves and that channels may name (none)
+NOTIFY_SECONDS   how long a channel is sent no second message about approvals (30)
 EMAIL_URL        where e-mail goes (unset: files in DEPUTY_HOME/outbox), EMAIL_FROM its sender
 DEPUTY_MODEL     the model agents use where their role names none (local: needs no account)
 WORKERS          processes that take runs' steps (2), CARRIERS those that await the network (1)
@@ -325,7 +326,8 @@ CHILD_WAIT_SECONDS = env.whole_number("CHILD_WAIT_SECONDS", 300)
 SWEEP_SECONDS = env.whole_number("SWEEP_SECONDS", 5)  # between two looks for what was lost or is overdue
 STEP_SECONDS = env.whole_number("STEP_SECONDS", 600)  # of one step, after which its lease is let go
 HANDOFF_SECONDS = env.whole_number("HANDOFF_SECONDS", 30)  # after which a worker hands on through the queue
-NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 60)
+NOTIFY_SECONDS = env.whole_number("NOTIFY_SECONDS", 30)
+APPROVAL_ALARM_SECONDS = env.whole_number("APPROVAL_ALARM_SECONDS", 24 * 3600)  # that one waits without alarm
 APPROVAL_SECONDS = env.whole_number("APPROVAL_SECONDS", 7 * 24 * 3600)  # to decide
 MODEL_SECONDS = env.figures("MODEL_SECONDS", 120)  # of one call, by the model's name or a pattern
 MODEL_CALLS = env.figures("MODEL_CALLS", 2000)  # of one model under way at once, likewise
@@ -355,6 +357,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_BYTES  # Django's own, of a form without its 
 STREAMS = env.whole_number("STREAMS", 50)  # live streams and long polls of one token in one web process
 CALLS_IN_REPLY = env.whole_number("CALLS_IN_REPLY", 32)  # of a model; the rest is refused
 OPEN_APPROVALS = env.whole_number("OPEN_APPROVALS", 20)  # of one run
+OPEN_APPROVALS_PERSON = env.whole_number("OPEN_APPROVALS_PERSON", 200)  # of one person's runs
 OPEN_APPROVALS_ALL = env.whole_number("OPEN_APPROVALS_ALL", 1000)  # of one organization
 SIGN_IN_SECONDS = env.whole_number("SIGN_IN_SECONDS", 300)  # in which are allowed, of attempts to sign in:
 SIGN_INS = env.whole_number("SIGN_INS", 10)  # to one account from one address
@@ -365,4 +368,5 @@ OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal servic
 MCP_ALLOW = env.names("MCP_ALLOW", ())
 MODEL_ALLOW = env.names("MODEL_ALLOW", ())
 WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW", ())
+NOTIFY_ALLOW = env.names("NOTIFY_ALLOW", ())
 QUEUE_ENABLED = True

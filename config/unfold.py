@@ -27,6 +27,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "Work",
         (
             ("Approvals", "approval_delegation", "runs_approval_changelist", "runs.view_approval"),
+            ("Who decided what", "how_to_reg", "runs_decided", "runs.view_approval"),
             ("Runs", "play_circle", "runs_run_changelist", "runs.view_run"),
             ("Schedules", "schedule", "runs_schedule_changelist", "runs.view_schedule"),
             ("Tool calls", "build", "runs_toolcall_changelist", "runs.view_toolcall"),
@@ -68,6 +69,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
             ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
             ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
             ("Webhooks", "webhook", "runs_webhookendpoint_changelist", "runs.view_webhookendpoint"),
+            ("Channels", "campaign", "runs_channel_changelist", "runs.view_channel"),
             (
                 "Webhook deliveries",
                 "outbox",

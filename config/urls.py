@@ -8,6 +8,8 @@ from django.utils.module_loading import module_has_submodule
 
 from common.api import errors
 from config import health, metrics
+from runs.api import slack_hook
+from runs.web.worker_script import service_worker
 
 # django-q2 registers pages on which staff could have any function called; the queue has pages of its own.
 for model in apps.get_app_config("django_q").get_models():
@@ -27,6 +29,8 @@ def other_packages() -> list[URLPattern | URLResolver]:
 
 urlpatterns = [
     path("", include("runs.web.urls")),
+    path("sw.js", service_worker, name="service_worker"),
+    path("hooks/slack/<str:channel_id>/", slack_hook.slack_hook, name="slack_hook"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

@@ -30,6 +30,7 @@ class Via(StrEnum):
     TERMINAL = "terminal"
     SIGNAL = "signal"
     SCHEDULE = "schedule"
+    CHAT = "chat"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ AUDITED = (
     *("runs.ModelKey", "runs.TriedModel", "auth.User"),
 )
 SECRET = {"password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"}
+SECRET |= {"preferences"}  # of a person, whose agent alone is told them
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
     *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),

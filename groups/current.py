@@ -16,6 +16,7 @@ from groups import changes, member_permissions
 from groups.models import Door, Membership, Organization
 
 CHOSEN = "deputy_organization"  # the session's key: the id of the organization
+OWN_PAGES = "web"  # the namespace of people's own pages
 STANDING = "_deputy_membership"  # on a request's user: the membership, or None
 ALL = "_deputy_memberships"  # on a session's user: every membership
 CHOICE = "_deputy_chosen"  # on a session's user: the id of the organization
@@ -85,11 +86,17 @@ class CurrentOrganization(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> None:
         request.user = SimpleLazyObject(lambda: _of_session(request))  # type: ignore[assignment]
-        changes.made_by(lambda: changes.By(request.user, Door.ADMIN))
+        changes.made_by(lambda: changes.By(request.user, _door(request)))
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
         changes.made_by(None)
         return response
+
+
+def _door(request: HttpRequest) -> Door:
+    """Which of Deputy's pages were asked for; the API says so itself, once it knows who asks."""
+    found = request.resolver_match
+    return Door.PAGE if found is not None and OWN_PAGES in found.namespaces else Door.ADMIN
 
 
 def _of_session(request: HttpRequest) -> Any:

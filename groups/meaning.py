@@ -15,11 +15,10 @@ Vectors = Mapping[str, Sequence[float]]
 
 # Chosen on one half of the public sets, reported on the other (docs/routing.md).
 WORDS = 0.5  # what words count beside meaning, each in units of its own usual spread over the groups
-NEAREST = 3  # of a group's past goals that are looked at one by one
-PROFILE = 2.0  # what a group says of itself weighs as much as two past goals
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
-FEW = 60  # texts from which on what all of them have in common is taken off each
 SAMPLE = 300  # examples the threshold is found from
+PARTS = 4  # of the sample, each asked in a space that was made without it
+REFUSED = 0.1  # of past goals at most lies below the threshold: trying a wrong group costs less than refusing
 STEEP = 1.5  # how quickly a score leaves 0.5 on both sides of the threshold
 
 
@@ -69,17 +68,24 @@ class _Made:
     embed = known
 
 
-def router(candidates: Iterable[Candidate]) -> "Router | FusedRouter":
-    """By words and meaning where there are vectors of the groups' texts; otherwise by words alone."""
+def router(
+    candidates: Iterable[Candidate], before: "Router | FusedRouter | None" = None
+) -> "Router | FusedRouter":
+    """By words and meaning where there are vectors of the groups' texts; otherwise by words alone.
+
+    `before` is given back where it was made of the same.
+    """
     candidates = tuple(candidates)
     texts = [text for candidate in candidates for text in texts_of(candidate)]
     vectors = _sources[0].known(texts) if _sources and len(candidates) > 1 else {}
-    words = Router(candidates)
     described = all(profile(candidate) in vectors for candidate in candidates)
     alike = len({len(vector) for vector in vectors.values()}) == 1
     if not described or not alike or find_spec("numpy") is None:
-        return words
-    return FusedRouter(words, candidates, vectors)
+        same = isinstance(before, Router) and before.candidates == candidates
+        return before if same and before is not None else Router(candidates)
+    if isinstance(before, FusedRouter) and before.made_of == (candidates, vectors.keys()):
+        return before
+    return FusedRouter(Router(candidates), candidates, vectors)
 
 
 def texts_of(candidate: Candidate) -> list[str]:
@@ -99,21 +105,22 @@ class FusedRouter:
     def __init__(self, words: Router, candidates: Sequence[Candidate], vectors: Vectors) -> None:
         import numpy  # comes with requirements-embeddings.txt
 
+        from groups.nearness import Rows, Space
+
         self._np: Any = numpy
+        self._make: Any = Space
         self._words, self._ids = words, [candidate.id for candidate in candidates]
-        self._own = [self._matrix([profile(candidate)], vectors) for candidate in candidates]
+        self.made_of = (tuple(candidates), frozenset(vectors))
         self._said = [profile(candidate) for candidate in candidates]
-        known = [[text for text in candidate.examples if text in vectors] for candidate in candidates]
-        self._texts = known
-        self._examples: list[Any] = [self._matrix(texts, vectors) if texts else None for texts in known]
-        every = numpy.concatenate([rows for rows in (*self._own, *self._examples) if rows is not None])
-        self._mean = every.sum(axis=0) / (len(every) + FEW)
-        self._own = [self._unit(rows - self._mean) for rows in self._own]
-        self._examples = [None if rows is None else self._unit(rows - self._mean) for rows in self._examples]
-        self._sums = [
-            PROFILE * own[0] + (0 if rows is None else rows.sum(axis=0))
-            for own, rows in zip(self._own, self._examples, strict=True)
+        self._past = [
+            (i, text)
+            for i, candidate in enumerate(candidates)
+            for text in candidate.examples
+            if text in vectors
         ]
+        own = [vectors[text] for text in self._said]
+        self._rows: Any = Rows(own, [vectors[text] for _, text in self._past], [i for i, _ in self._past])
+        self._space: Any = Space(self._rows, self._rows.whitening())
         self._spreads = (1.0, 1.0)
         self._threshold = 0.0
         self._calibrate()
@@ -121,11 +128,11 @@ class FusedRouter:
     def score(self, goal: str) -> list[Score]:
         """All candidates, best first; equals in their own order."""
         vector = _sources[0].of_goal(goal) if _sources else None
-        if vector is None or len(vector) != len(self._mean):
+        if vector is None or len(vector) != len(self._rows.mean):
             return self._words.score(goal)
         by_words = {score.id: score for score in self._words.score(goal)}
-        asked = self._unit(self._unit(self._np.asarray([vector], dtype=float)) - self._mean)[0]
-        joined = self._joined(self._words.raw(goal), self._near(asked))
+        near = self._space.near(self._space.place(self._rows.centred(vector)))
+        joined = self._joined(self._words.raw(goal), near)
         values = self._np.asarray(self._words.kept(goal))
         values = values / (1 + self._np.exp(-STEEP * (joined - self._threshold)))
         order = sorted(range(len(self._ids)), key=lambda i: -values[i])
@@ -134,50 +141,36 @@ class FusedRouter:
             for i in order
         ]
 
-    def _near(self, asked: Any, less: tuple[int, int] | None = None) -> Any:
-        """How near a goal is to each group: half its centre, half its nearest goals.
-
-        `less`: a group and which of its examples is left out, being the goal itself.
-        """
-        found = self._np.zeros(len(self._ids))
-        for i, (total, rows) in enumerate(zip(self._sums, self._examples, strict=True)):
-            if less is not None and less[0] == i:
-                total = total - asked
-                rows = self._np.delete(rows, less[1], axis=0) if len(rows) > 1 else None
-            centre = asked @ self._unit(total[None])[0]
-            if rows is None:
-                found[i] = centre
-                continue
-            nearest = self._np.sort(rows @ asked)[-NEAREST:]
-            found[i] = (centre + nearest.mean()) / 2
-        return found
-
     def _joined(self, words: Sequence[float], near: Any) -> Any:
         return WORDS * self._np.asarray(words) / self._spreads[0] + near / self._spreads[1]
 
     def _calibrate(self) -> None:
         """The usual spreads, and the value that best parts goals of a group from goals of none."""
         np = self._np
-        places = [(i, j) for i, texts in enumerate(self._texts) for j in range(len(texts))]
-        sample = places[:: len(places) // SAMPLE + 1]
-        seen = [
-            (i, self._words.raw(self._texts[i][j], without=i), self._near(self._examples[i][j], (i, j)))
-            for i, j in sample
-        ] or [
-            (i, self._words.raw(text), self._near(own[0]))
-            for i, (text, own) in enumerate(zip(self._said, self._own, strict=True))
+        seen = list(self._past_asked_again()) or [
+            (i, self._words.raw(text), self._space.near(own))
+            for i, (text, own) in enumerate(zip(self._said, self._space.own, strict=True))
         ]
-        spreads = [np.mean([np.std(values[kind]) for values in seen]) or 1.0 for kind in (1, 2)]
+        spreads = [np.mean([np.std(values[kind]) for values in seen]) for kind in (1, 2)]
         self._spreads = (float(spreads[0]) or 1.0, float(spreads[1]) or 1.0)
         joined = [(i, self._joined(words, near)) for i, words, near in seen]
         strange = [float(np.delete(values, i).max()) for i, values in joined]
-        if not sample:  # nobody has said yet what belongs where: what is nearer than groups are to each other
+        if not self._past:  # nobody has said yet what belongs where: what is nearer than groups to each other
             self._threshold = float(np.mean(strange) - 1.5 * np.std(strange))
             return
-        self._threshold = best_cut([float(values.max()) for _, values in joined], strange, STRANGE)
+        belongs = [float(values.max()) for _, values in joined]
+        self._threshold = min(best_cut(belongs, strange, STRANGE), float(np.quantile(belongs, REFUSED)))
 
-    def _matrix(self, texts: Sequence[str], vectors: Vectors) -> Any:
-        return self._unit(self._np.asarray([vectors[text] for text in texts], dtype=float))
+    def _past_asked_again(self) -> Iterator[tuple[int, Sequence[float], Any]]:
+        """Of a sample of past goals: whose each is, its words' scores and its nearness, as if it were new.
 
-    def _unit(self, rows: Any) -> Any:
-        return rows / self._np.maximum(self._np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        The space must not know it either: each part of the sample is asked in a space made without it.
+        """
+        sample = range(0, len(self._past), len(self._past) // SAMPLE + 1)
+        for part in (sample[first::PARTS] for first in range(PARTS)):
+            if not part:
+                continue
+            space = self._make(self._rows, self._rows.whitening(without=part))
+            for number in part:
+                i, text = self._past[number]
+                yield i, self._words.raw(text, without=i), space.near(space.past[number], number)

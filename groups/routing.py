@@ -97,11 +97,12 @@ def named_group(group_id: str, project_id: str) -> GroupWithRoles:
 
 
 def router(project_id: str, current: int, groups: dict[str, GroupWithRoles]) -> Router | FusedRouter:
-    """The project's router, rebuilt when its groups change or new examples may be there."""
+    """The project's router, rebuilt when its groups change or new examples are there."""
     kept = _routers.get(project_id)
     if kept and kept[0] == current and kept[1] > time.monotonic():
         return kept[2]
-    made = meaning.router(_candidate(group, examples) for group, examples in _with_examples(groups))
+    candidates = [_candidate(group, examples) for group, examples in _with_examples(groups)]
+    made = meaning.router(candidates, kept[2] if kept else None)
     _routers[project_id] = (current, time.monotonic() + EXAMPLES_TTL, made)
     return made
 

@@ -82,9 +82,9 @@ class Router:
     """Scores goals against `candidates`. Built once, asked often; build it anew when a group changes."""
 
     def __init__(self, candidates: Iterable[Candidate]):
-        self._candidates = tuple(candidates)
-        profiles = [_profile(candidate) for candidate in self._candidates]
-        examples = [[_features(text) for text in candidate.examples] for candidate in self._candidates]
+        self.candidates = tuple(candidates)
+        profiles = [_profile(candidate) for candidate in self.candidates]
+        examples = [[_features(text) for text in candidate.examples] for candidate in self.candidates]
         self._weigh_terms(profiles, examples)
         self._profiles = [self._weighted(bag, _PIECE_IN_PROFILE, _COMMON) for bag in profiles]
         self._examples = [[_unit(self._example(bag)) for bag in bags] for bags in examples]
@@ -129,7 +129,7 @@ class Router:
     def _score(self, i: int, raw: float, matched: tuple[str, ...]) -> Score:
         """The cosine, bent so that the threshold lies at 0.5 whatever the groups."""
         value = raw / (raw + self._threshold) if raw > 0 else 0.0
-        return Score(self._candidates[i].id, value, value >= FITS, matched)
+        return Score(self.candidates[i].id, value, value >= FITS, matched)
 
     def _weigh_terms(self, profiles: list[Bag], examples: list[list[Bag]]) -> None:
         """A term's weight: rare among the groups, and rare among their texts (geometric mean)."""
@@ -175,7 +175,7 @@ class Router:
             for term, weight in vector.items():
                 self._postings[term].append((i, weight / self._scales[i]))
         self._corrections: dict[str, list[tuple[tuple[int, int], float]]] = defaultdict(list)
-        for i, candidate in enumerate(self._candidates):
+        for i, candidate in enumerate(self.candidates):
             for j, text in enumerate(candidate.against):
                 for term, weight in _unit(self._weighted(_features(text))).items():
                     self._corrections[term].append(((i, j), weight))
@@ -218,7 +218,7 @@ class Router:
         return found
 
     def _raw(self, asked: Vector) -> list[float]:
-        totals = [0.0] * len(self._candidates)
+        totals = [0.0] * len(self.candidates)
         for term, weight in asked.items():
             for i, other in self._postings.get(term, ()):
                 totals[i] += weight * other
@@ -231,7 +231,7 @@ class Router:
         Each correction speaks alone, to goals like it: summed into the group's vector they drown what the
         group is for (measured: docs/routing.md). The very goal again scores nothing.
         """
-        kept = [1.0] * len(self._candidates)
+        kept = [1.0] * len(self.candidates)
         if not self._corrections:
             return kept
         asked = self._weighted(_features(goal))
@@ -272,15 +272,15 @@ class Router:
             belongs.append(max(raw))
             del raw[i]
             strange.append(max(raw))
-        usual = _USUAL_THRESHOLD * math.log2(len(self._candidates) + 1)
+        usual = _USUAL_THRESHOLD * math.log2(len(self.candidates) + 1)
         found = best_cut(belongs, strange)
         even = (found * len(belongs) + usual * _USUAL_WORTH) / (len(belongs) + _USUAL_WORTH)
         return even * _LENIENCE
 
     def _sample(self) -> list[tuple[int, str]]:
-        if len(self._candidates) < 2:
+        if len(self.candidates) < 2:
             return []
-        pairs = [(i, text) for i, candidate in enumerate(self._candidates) for text in candidate.examples]
+        pairs = [(i, text) for i, candidate in enumerate(self.candidates) for text in candidate.examples]
         return pairs[:: len(pairs) // _CALIBRATION + 1]
 
     def _matched(self, i: int, asked: Vector, words: dict[str, str], best: bool) -> tuple[str, ...]:
@@ -299,7 +299,7 @@ class Router:
         likeness = [sum(asked.get(term, 0.0) * x for term, x in v.items()) for v in self._examples[i]]
         if not likeness or max(likeness) <= 0:
             return []
-        return [f"“{self._candidates[i].examples[likeness.index(max(likeness))]}”"]
+        return [f"“{self.candidates[i].examples[likeness.index(max(likeness))]}”"]
 
 
 def _profile(candidate: Candidate) -> Bag:

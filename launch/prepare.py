@@ -122,15 +122,20 @@ def check_database() -> None:
 
 
 def migrate() -> int:
-    """Apply what is missing; returns how many migrations that were."""
+    """Apply what is missing; returns how many migrations that were. Raises LaunchError."""
     from django.core.management import call_command
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
+    from common import upgrades
+
+    if problem := upgrades.problem():
+        raise LaunchError(problem)
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
         call_command("migrate", interactive=False, verbosity=0)
+    executor.check_replacements()  # without a plan, nobody else notes that a squashed migration is applied
     return len(plan)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from groups import changes
 from groups.actors import Actor
 from groups.models import AgentInstance
 from memory import curate
@@ -46,7 +47,7 @@ def forget_all(actor: Actor) -> int:
     whole = Memory.objects.filter(organization_id=here, user_id=user_id)
     count = whole.count()
     whole.delete()
-    AgentInstance.objects.filter(organization_id=here, user_id=user_id).update(preferences={})
+    changes.update(AgentInstance.objects.filter(organization_id=here, user_id=user_id), preferences={})
     return count
 
 

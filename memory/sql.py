@@ -2,8 +2,8 @@
 
 Search is BM25 in one statement, for all tiers at once. Ranking every memory that shares a word with the
 question is slow (common words match a large part of a scope); so candidates come from the question's
-rarest terms, through the index, and only they are weighed: by functions of the database, which migrations
-0008 and 0009 make.
+rarest terms, through the index, and only they are weighed: by functions of the database
+(memory/migrations/_functions.py).
 """
 
 from functools import cache

@@ -10,11 +10,13 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from groups import accounts, member_permissions
 from groups.actors import Actor, Via
-from groups.models import Membership
+from groups.models import Membership, Project
+from groups.models.organizations import MembershipKind
 from policy.terms import Effect
 
 M = TypeVar("M", bound=Model)
@@ -34,6 +36,7 @@ class Verb(StrEnum):
     CANCEL = "cancel"
     FORK = "fork"
     DECIDE = "decide"
+    AUDIT = "audit"
     RESOLVE_REVIEW = "resolve_review"
     GRANT = "grant"
     REVOKE = "revoke"
@@ -46,6 +49,9 @@ class Verb(StrEnum):
     ARRANGE_WEBHOOKS = "arrange_webhooks"
     ARRANGE_MODELS = "arrange_models"
     TRY_MODEL = "try_model"
+    ARRANGE_CHANNELS = "arrange_channels"
+    BE_TOLD = "be_told"
+    BE_AWAY = "be_away"
     ISSUE_TOKEN = "issue_token"  # noqa: S105 - a verb
 
 
@@ -138,6 +144,13 @@ VERBS: dict[Verb, Need] = {
         "approvals:decide",
         refused=gettext_noop("You may not decide approvals of this project."),
     ),
+    Verb.AUDIT: Need(
+        "Look at who decided what",
+        ("runs.view_runevent",),
+        "approvals:read",
+        own=True,
+        refused=gettext_noop("This takes the right to look at what happened in all runs."),
+    ),
     Verb.RESOLVE_REVIEW: Need(
         "Say what became of an interrupted call",
         ("runs.resolve_review",),
@@ -181,6 +194,25 @@ VERBS: dict[Verb, Need] = {
     Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
     Verb.ARRANGE_MODELS: Need("Set the keys of models' providers", (), "", whole=True, operator=True),
     Verb.TRY_MODEL: Need("Try a model", (), "", whole=True, operator=True),
+    Verb.ARRANGE_CHANNELS: Need(
+        "Arrange where the organization is told of approvals", (), "", whole=True, operator=True
+    ),
+    Verb.BE_TOLD: Need(
+        "Arrange by which channels oneself is told",
+        (),
+        SPEAK,
+        only_own=True,
+        words=True,
+        refused=gettext_noop("Only a person arranges how they themself are told."),
+    ),
+    Verb.BE_AWAY: Need(
+        "Say when oneself is away, and who stands in",
+        (),
+        SPEAK,
+        only_own=True,
+        words=True,
+        refused=gettext_noop("Only a person says when they themself are away."),
+    ),
     Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
 }
 
@@ -314,7 +346,7 @@ class Demand:
     """What policy wants for a call: who may decide it, and how many have to.
 
     `deciders`: the lists of names that rules gave, each of which a decider must be on: `run.user`,
-    `role:{member role}`, `member:{membership id}`.
+    `project.owner`, `role:{member role}`, `member:{membership id}`.
     """
 
     effect: Effect
@@ -345,12 +377,23 @@ class Demand:
 
 
 RUN_USER = "run.user"
+OWNER = "project.owner"
 
 
 def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
     """Raises NotAllowed unless the actor's decision counts towards the demand about this run's call.
 
     Of a decision taken before, `actor` says by which door and how it was taken, and who they are today.
+    """
+    seats(actor, demand, thing)
+
+
+def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
+    """In whose place the actor may decide this: the ids of memberships. Their own where the rules mean them;
+    else those of the absent members whom they mean and for whom the actor stands in. Raises NotAllowed.
+
+    A stand-in needs all that any decider needs, and decides nothing of a run of their own, nor what the
+    absent member could not. Who stands in for a stand-in has nothing of it.
     """
     where = about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
@@ -359,11 +402,43 @@ def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
         _check_scope(actor, VERBS[Verb.DECIDE])
     else:
         may(actor, Verb.DECIDE, replace(where, user_id=None))
-    _check_named(actor, demand, own)
+    mine = actor.membership
+    if _named(mine, demand, where, own):
+        found = [mine.pk] if mine is not None else []
+    else:
+        found = [] if own else [one.pk for one in _absent(actor) if _could(one, demand, where)]
+        if not found:
+            raise NotAllowed("NOT_ENTITLED", "The rule names who decides this, and you are not among them.")
     if own and demand.own_excluded:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     if demand.takes_person:
         _check_person(actor)
+    return found
+
+
+def _absent(actor: Actor) -> list[Membership]:
+    """The members who are away now and for whom the actor stands in."""
+    if actor.membership is None:
+        return []
+    members = Membership.objects.filter(
+        absence__stand_in=actor.membership,
+        absence__starts_at__lte=Now(),
+        absence__ends_at__gt=Now(),
+        organization_id=actor.membership.organization_id,
+        active=True,
+        user__is_active=True,
+    )
+    return list(members.select_related("user", "custom_role").order_by("pk"))
+
+
+def _could(absent: Membership, demand: Demand, where: About) -> bool:
+    """Whether the absent member could decide it, were they there. What is asked of a run's own user alone is
+    asked of nobody else, and a run's user who is away cannot have somebody decide it in their place.
+    """
+    if absent.user_id == where.user_id or (demand.takes_person and absent.kind != MembershipKind.HUMAN):
+        return False
+    there = Actor(absent.user, absent, Via.SESSION, interactive=True)
+    return can(there, Verb.DECIDE, replace(where, user_id=None)) and _named(absent, demand, where, False)
 
 
 def may_act_as_person(actor: Actor) -> None:
@@ -387,14 +462,25 @@ def _check_person(actor: Actor) -> None:
         raise NotAllowed("CONFIRM_FIRST", "Confirm your password first: a person has to decide this.")
 
 
-def _check_named(actor: Actor, demand: Demand, own: bool) -> None:
-    mine = names_of(actor.membership, own)
-    if not all(mine & set(names) for names in demand.deciders):
-        raise NotAllowed("NOT_ENTITLED", "The rule names who decides this, and you are not among them.")
+def _named(membership: Membership | None, demand: Demand, where: About, own: bool) -> bool:
+    """Whether every list of names that rules gave has the member; true where they gave none."""
+    if not demand.deciders:
+        return True
+    mine = names_of(membership, own)
+    if any(OWNER in names for names in demand.deciders) and _owns(membership, where):
+        mine = mine | {OWNER}
+    return all(mine & set(names) for names in demand.deciders)
+
+
+def _owns(membership: Membership | None, where: About) -> bool:
+    """Whether the project is the member's, by its row now."""
+    if membership is None or where.project_id is None:
+        return False
+    return Project.objects.filter(pk=where.project_id, owner=membership).exists()
 
 
 def names_of(membership: Membership | None, own: bool) -> set[str]:
-    """The names by which a rule may mean this member."""
+    """The names by which a rule may mean this member, wherever the run is."""
     if membership is None:
         return set()
     found = {f"member:{membership.pk}", f"role:{membership.role_name}"}
@@ -422,6 +508,7 @@ ARRANGED: dict[str, Verb] = {
     "runs.mcptool": Verb.ARRANGE_SERVERS,
     "runs.webhookendpoint": Verb.ARRANGE_WEBHOOKS,
     "runs.modelkey": Verb.ARRANGE_MODELS,
+    "runs.channel": Verb.ARRANGE_CHANNELS,
     "groups.token": Verb.ISSUE_TOKEN,
 }
 

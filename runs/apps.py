@@ -1,8 +1,9 @@
 from django.apps import AppConfig
 from django.conf import settings
+from django.core import checks
 from django.utils.translation import gettext_lazy
 
-from common import labels
+from common import labels, upgrades
 
 
 class RunsConfig(AppConfig):
@@ -11,15 +12,18 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         labels.translate(self)
+        checks.register(upgrades.check, checks.Tags.database)
         from groups import changes, known
         from policy import tools
         from runs.actions import models
         from runs.log import listeners
+        from runs.notices import own
         from runs.tools import facts, registry
         from runs.webhooks import outbox
 
         tools.register("toolbox", facts.of_organization)
         listeners.listen(outbox.listener)
+        listeners.listen(own.listener)
         registry.load()
         changes.connect()
         known.register(

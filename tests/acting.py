@@ -13,6 +13,7 @@ from runs.actions import message as messages
 from runs.actions import resolve as resolving
 from runs.actions import signal as signals
 from runs.actions import start as starting
+from runs.execution import outside_agents
 from runs.models import Approval, Run
 
 
@@ -79,6 +80,24 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
 
 def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None, message: str = "") -> None:
     resolving.resolve(run_id, call_id, outcome, _of(run_id, by), result, message)
+
+
+def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> str:
+    """As the run's own outside agent, by its person's token."""
+    return outside_agents.request_call(run_id, _driver(run_id), call_id, name, arguments)
+
+
+def complete(run_id: str, output: str) -> None:
+    outside_agents.complete(run_id, _driver(run_id), output)
+
+
+def fail(run_id: str, message: str, **more: Any) -> None:
+    outside_agents.fail(run_id, _driver(run_id), message, **more)
+
+
+def _driver(run_id: str) -> Actor:
+    run = Run.objects.filter(pk=run_id).select_related("user").first()
+    return by_token(run.user, run.organization_id) if run else Actor(None, None, Via.SYSTEM)
 
 
 def _of(run_id: str, by: Any) -> Actor:

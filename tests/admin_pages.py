@@ -33,6 +33,8 @@ OTHERS = {
     "runs_what_if": ("get", "", "policy.view_capabilityrule"),
     "runs_decisions": ("get", "", "runs.view_runevent"),
     "runs_decisions_export": ("get", "", "runs.view_runevent"),
+    "runs_decided": ("get", "", "runs.view_approval"),
+    "runs_decided_export": ("get", "", "runs.view_approval"),
     "groups_group_where": ("get", "", "groups.view_group"),
     "groups_group_learn": ("post", "", "groups.add_routingexample"),
     "memory_depositedknowledge_import": ("get", "", "memory.curate_memory"),

@@ -27,6 +27,7 @@ from runs.models import (
     Approval,
     ApprovalDecision,
     ApprovalNotice,
+    Channel,
     IdempotencyRecord,
     McpServer,
     McpTool,
@@ -144,6 +145,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         payload={text: text},
         problem=text[:300],
     )
+    made.channel = Channel(organization=organization, project=project, kind="email", name=text[:100])
+    made.channel.keep_address("team@example.com", "team@example.com")
+    made.channel.save()
     made.schedule = Schedule.objects.create(
         organization=organization,
         project=project,
@@ -222,6 +226,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
+        made.channel,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

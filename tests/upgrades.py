@@ -68,8 +68,7 @@ def fill() -> dict[str, str]:
     from common.db import execute
     from runs.actions.claim import claim
     from runs.execution import executor
-    from runs.execution.outside_agents import request_call
-    from tests.acting import signal, start
+    from tests.acting import request_call, signal, start
     from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 
     call_command("migrate", verbosity=0)

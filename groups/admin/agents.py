@@ -79,6 +79,7 @@ class AgentInstanceAdmin(TenantAdmin):
     list_select_related = ("role", "user", "organization")
     search_fields = ("name", "role__name", "user__username")
     autocomplete_fields = ("organization", "role", "user")
+    exclude = ("preferences",)  # of a person, whose agent alone is told them
     empty_message = gettext_lazy(
         "No agent yet. People's own agents appear when they first ask; groups need experts."
     )

@@ -1,5 +1,6 @@
 """Who there is: organizations, people, tokens, roles, agents and groups."""
 
+from .absences import Absence
 from .agents import AgentInstance, Role
 from .changes import Change, ChangeAction, Door
 from .groups import Group, GroupMember, RoutingExample
@@ -8,6 +9,7 @@ from .organizations import Membership, Organization, Project
 from .tokens import Token
 
 __all__ = [
+    "Absence",
     "AgentInstance",
     "Change",
     "ChangeAction",

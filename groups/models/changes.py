@@ -17,7 +17,8 @@ class ChangeAction(models.TextChoices):
 
 
 class Door(models.TextChoices):
-    ADMIN = "admin", "Deputy's pages"
+    ADMIN = "admin", "The admin"
+    PAGE = "page", "A person's own pages"
     API = "api", "The API"
     SYSTEM = "system", "Deputy itself, or a command on its machine"
 

@@ -42,6 +42,17 @@ class Organization(Created):
         validators=[MinValueValidator(1)],
         help_text="After so many days what ended runs said is removed by manage.py prune. Empty: never.",
     )
+    thin_notices = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Messages about approvals say that one waits and where, not what or for whom.",
+    )
+    alarm_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(60)],
+        help_text="An approval that waits longer is an alarm; empty means the deployment's limit.",
+    )
 
     def __str__(self) -> str:
         return self.name
@@ -75,6 +86,14 @@ class Project(Created):
         default=ApprovalProfile.OFF,
         help_text="When calls ask, by where their values came from (docs/provenance.md).",
     )
+    owner = models.ForeignKey(
+        "groups.Membership",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Whom rules mean by project.owner.",
+    )
     catalog_version = models.BigIntegerField(
         default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."
     )
@@ -91,6 +110,11 @@ class Project(Created):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError for an owner of another organization."""
+        if self.owner and self.owner.organization_id != self.organization_id:
+            raise ValidationError({"owner": ["This belongs to another organization."]})
 
 
 class MembershipKind(models.TextChoices):

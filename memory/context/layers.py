@@ -21,6 +21,7 @@ from .system import ContextSystem
 from .tree import Tree
 
 USER, PERSON = "User", "Person"  # the segment about the person, and the page of their name
+PREFERENCES = "usr/preferences"  # the source of the page of what the person prefers
 SEGMENTS = (
     ("sys", "System", "who you are and what binds you", SegmentType.SYSTEM, SegmentPermission.READ_ONLY),
     ("usr", USER, "whom you work for", SegmentType.USER, SegmentPermission.READ_WRITE),
@@ -268,7 +269,7 @@ def _standing(facts: ViewFacts) -> dict[str, list[Plan]]:
         ],
         "usr-0": [
             Plan(PERSON, facts.person, "", "usr/person"),
-            Plan("Preferences", "", preferences, "usr/preferences"),
+            Plan("Preferences", "", preferences, PREFERENCES),
         ],
     }
 

@@ -60,7 +60,7 @@ class CapabilityRuleAdmin(TenantAdmin):
         (gettext_lazy("Where it holds"), {"fields": ("project", "group", "role")}),
         (
             gettext_lazy("When somebody is asked"),
-            {"fields": ("timeout_seconds", "on_expiry", "deciders_needed")},
+            {"fields": ("timeout_seconds", "on_expiry", "deciders_needed", "deciders", "in_order")},
         ),
         (gettext_lazy("State"), {"fields": ("active", "shadow", "not_known_yet")}),
     )

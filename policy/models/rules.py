@@ -31,12 +31,15 @@ class OnExpiry(models.TextChoices):
 
 
 def decider_problems(organization_id: str, names: list[str]) -> list[str]:
-    """What is wrong with names of deciders: `run.user`, `role:{member role}`, `member:{membership id}`."""
+    """What is wrong with names of deciders: `run.user`, `project.owner`, `role:{member
+    role}`, `member:{membership id}`.
+    """
     wanted = [name.removeprefix("member:") for name in names if name.startswith("member:")]
     mine = Membership.objects.filter(organization_id=organization_id, pk__in=wanted)
-    known = {"run.user", *(f"member:{pk}" for pk in mine.values_list("pk", flat=True))}
+    known = {"run.user", "project.owner", *(f"member:{pk}" for pk in mine.values_list("pk", flat=True))}
     return [
-        f"'{name}' names nobody: write run.user, role:… or member:… with the id of a membership here."
+        f"'{name}' names nobody: write run.user, project.owner, role:… or member:… with the id of a "
+        "membership here."
         for name in names
         if name not in known and not (name.startswith("role:") and name.removeprefix("role:"))
     ]
@@ -70,7 +73,13 @@ class CapabilityRule(Created):
         models.CharField(max_length=80),
         default=list,
         blank=True,
-        help_text="Who may decide, where not everybody who decides approvals: run.user, role:…, member:…",
+        help_text="Who may decide, where not everybody who decides approvals: run.user, "
+        "project.owner, role:…, member:…",
+    )
+    in_order = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The deciders named are told one after the other. Each may decide at any time.",
     )
     shadow = models.BooleanField(default=False, help_text="Recorded, not applied.")
     active = models.BooleanField(default=True)

@@ -19,7 +19,7 @@ from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_pe
 from policy.models import Grant
 from policy.terms import Decision
 from runs.gate import admission, demands
-from runs.gate.approvals import arguments_digest
+from runs.gate.approvals import arguments_digest, watch
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
 from runs.models import Approval
@@ -324,6 +324,7 @@ def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: 
         replaces_id=old.pk,
     )
     new.save(force_insert=True)
+    watch(new)
     if demand.takes_person or demand.deciders_needed > 1:
         put.enqueue_task("notify", new.pk)
     return new

@@ -145,7 +145,9 @@ def change(schedule_id: str, actor: Actor, said: Mapping[str, Any]) -> Schedule:
         _may_arrange(schedule, actor)
         goal = schedule.goal
         _take(schedule, said, actor, now())
-        if schedule.goal != goal:  # a form that merely repeats a program's words makes them nobody's own
+        if schedule.goal.split() == goal.split():  # a form merely repeats it, with line ends of its own
+            schedule.goal = goal
+        else:
             schedule.outside = not can(actor, Verb.SPEAK_AS_PERSON, schedule)
         schedule.save()
     return schedule

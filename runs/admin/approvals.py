@@ -1,14 +1,14 @@
 """Approvals: what waits for a decision, and deciding it."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
-from django.db.models import Case, IntegerField, Value, When
+from django.db.models import Case, F, When
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -26,17 +26,19 @@ from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.authority import holds
 from runs.actions import decide
-from runs.admin import deciding, edit, recalled, words
+from runs.admin import recalled, words
 from runs.admin.dashboard import decidable
-from runs.admin.deciding import arguments_of
+from runs.admin.decided import DecidedPages
 from runs.admin.remember import RememberForm, offered
 from runs.admin.run_tree import path as path_to
+from runs.deciding import edit, queue, view
+from runs.deciding.view import arguments_of, fate
 from runs.gate import deciders
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
-from runs.tools import toolbox
 
 SHOWN_LINES = 4  # of the arguments, in the list
+THEN = ","  # between the ids of those that open one after the other
 QUEUE = 500  # pending ones read to say which comes next
 
 
@@ -52,7 +54,7 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(Approval)
-class ApprovalAdmin(History, TenantAdmin):
+class ApprovalAdmin(DecidedPages, History, TenantAdmin):
     """Decisions are taken here by runs.actions.decide and nowhere else."""
 
     project_lookup = "run__project_id"
@@ -74,15 +76,15 @@ class ApprovalAdmin(History, TenantAdmin):
     list_before_template = "admin/runs/approval/desk_link.html"
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        """Pending ones first, then the latest."""
-        pending = When(status=ApprovalStatus.PENDING, then=Value(0))
-        return (Case(pending, default=Value(1), output_field=IntegerField()).asc(), "-requested_at", "-id")
+        """Pending ones first, as every door has them; then those decided, the latest first."""
+        waits = Case(When(status=ApprovalStatus.PENDING, then=F(queue.ORDER)), default=None)
+        return (waits.asc(nulls_last=True), "-requested_at", "-id")
 
     # The list
 
     @admin.display(description=gettext_lazy("What would run"), ordering="tool_call__tool")
     def call(self, approval: Approval) -> str:
-        lines = words.readable(arguments_of(approval))
+        lines = view.lines_of(approval)
         context = {
             "approval": approval,
             "capability": "" if approval.capability == approval.tool_call.tool else approval.capability,
@@ -117,6 +119,11 @@ class ApprovalAdmin(History, TenantAdmin):
     def state(self, approval: Approval) -> str:
         return words.badge(approval.get_status_display(), words.tone(approval.status))
 
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """The list, with how many wait for this person, which its title says."""
+        count = decidable(request).count() if self.has_view_permission(request) else 0
+        return super().changelist_view(request, {"queue_count": count, **(extra_context or {})})
+
     # Its page
 
     def get_urls(self) -> list[Any]:
@@ -131,7 +138,7 @@ class ApprovalAdmin(History, TenantAdmin):
         """The approval that has waited longest for this person, or the list where nothing does."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        return _to(next_after(waiting(request), ""))
+        return _to(queue.next_after(waiting(request), ""))
 
     def state_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Whether it is still pending, and what became of it in words: {pending, said}."""
@@ -169,45 +176,39 @@ class ApprovalAdmin(History, TenantAdmin):
             remember = None
         elif remember is None:
             remember = RememberForm(arguments_of(approval))
-        said, queue = deciding.asking(approval), waiting(request)
-        code, refused = deciding.refusal(approval, actor_at(request, approval))
+        waits = waiting(request)
         context = {
             **self.admin_site.each_context(request),
+            **view.page(
+                approval, actor_at(request, approval), request.user, self.get_queryset(request), request
+            ),
             "title": _("Approval"),
             "subtitle": None,
             "opts": self.opts,
-            "shown": deciding.shown([approval], compare=True)[0],
-            "approval": approval,
-            "run": approval.run,
+            "door": "admin",
+            "state": reverse("admin:runs_approval_state", args=[approval.pk]),
             "path": path_to(approval.run_id),
-            "refused": refused,
-            "confirm_first": code == "CONFIRM_FIRST",
-            "fate": fate(approval),
             "remember": remember,
-            "said": words.visible(str(said.get("content", ""))),
-            "recalled": recalled.behind(request, approval.run, said),
-            "origins": deciding.where_from(approval, request.user),
-            "alike": deciding.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
+            "recalled": recalled.behind(request, approval.run, view.asking(approval)),
+            "alike": view.alike(approval) if approval.status == ApprovalStatus.PENDING else [],
             "checkbox": ACTION_CHECKBOX_NAME,
-            "fields": edit.fields(*_form_of(approval)),
-            "posted": request.POST if request.method == "POST" else {},
-            "reason": request.POST.get("reason", ""),
-            "decisions": list(approval.decisions.select_related("user").order_by("id")),
-            "queue": queue,
-            "place": queue.index(approval.pk) + 1 if approval.pk in queue else 0,
-            "next": next_after(queue, approval.pk),
-            "previous": next_after(queue[::-1], approval.pk),
+            **queue.place(waits, approval.pk),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/runs/approval/page.html", context)
 
     def _decide_one(self, request: HttpRequest, approval: Approval) -> HttpResponse:
         """Decide, and open the next one that waits; what is refused stays on the page, as written."""
-        queue, remember = waiting(request), None
+        waits, remember = waiting(request), None
         if request.POST.get("decision") == "approve_always":
             remember = RememberForm(arguments_of(approval), request.POST)
         if self._take(request, approval, request.POST.get("decision", ""), remember):
-            return _to(next_after(queue, approval.pk) or newest(approval))
+            chosen = [
+                pk for pk in request.GET.get("then", "").split(THEN) if pk in waits and pk != approval.pk
+            ]
+            if chosen:
+                return _one_by_one(chosen)
+            return _to(queue.next_after(waits, approval.pk) or newest(approval))
         return self._page(request, approval.pk, remember)
 
     def _take(
@@ -241,7 +242,7 @@ class ApprovalAdmin(History, TenantAdmin):
         digest: str | None = None,
     ) -> bool:
         """Take one decision about what the form showed, and say what came of it. False when refused."""
-        digest, actor = digest or request.POST.get("digest"), actor_at(request, approval)
+        digest, actor = digest or request.POST.get("arguments_digest"), actor_at(request, approval)
         try:
             if decision == "approve":
                 decided = decide.approve(approval.pk, actor, digest, reason.strip(), arguments, remember)
@@ -303,15 +304,14 @@ class ApprovalAdmin(History, TenantAdmin):
                 request, _("Decided or withdrawn meanwhile: {count}.").format(count=gone), messages.WARNING
             )
         like = len({(a.run_id, a.tool_call.tool) for a in found}) == 1
-        single = {
-            a.pk: why for a in found if decision == "approve" and (why := deciding.single_only(a, like))
-        }
+        single = {a.pk: why for a in found if decision == "approve" and (why := view.single_only(a, like))}
         together = [approval for approval in found if approval.pk not in single]
         alone = [approval for approval in found if approval.pk in single]
         if request.POST.get("confirmed") and together:
             reason = request.POST.get("reason", "").strip()
             if decision == "approve" or reason:
-                return self._decide_several(request, together, decision, reason)
+                self._decide_several(request, together, decision, reason)
+                return _one_by_one(list(single)) if single else None
             said = _("A rejection needs a reason: the agents are told it.")
             self.message_user(request, said, messages.ERROR)
         if not found:
@@ -320,19 +320,19 @@ class ApprovalAdmin(History, TenantAdmin):
             **self.admin_site.each_context(request),
             "title": _("Approve these calls?") if decision == "approve" else _("Reject these calls?"),
             "decision": decision,
-            "together": deciding.shown(together),
-            "single": [(item, single[item.approval.pk]) for item in deciding.shown(alone)],
+            "then": THEN.join(single),
+            "together": view.shown(together, self.get_queryset(request)),
+            "single": [(item, single[item.approval.pk]) for item in view.shown(alone)],
             "checkbox": ACTION_CHECKBOX_NAME,
         }
         return TemplateResponse(request, "admin/runs/approval/several.html", context)
 
     def _decide_several(
         self, request: HttpRequest, approvals: list[Approval], decision: str, reason: str
-    ) -> HttpResponse | None:
+    ) -> None:
         for approval in approvals:
             digest = request.POST.get(f"digest-{approval.pk}", "")
             self._decide(request, approval, decision, reason, digest=digest)
-        return None
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
         """Whether the actions are offered; each approval is decided, or refused, by itself."""
@@ -346,16 +346,7 @@ def actor_at(request: HttpRequest, approval: Approval) -> Actor:
 
 def waiting(request: HttpRequest) -> list[str]:
     """The ids of the pending approvals this person could decide, the oldest first."""
-    return list(decidable(request).order_by("pk").values_list("pk", flat=True)[:QUEUE])
-
-
-def next_after(queue: Sequence[str], current: str) -> str | None:
-    """The one that comes after the current one, from the front again after the last; None for no other."""
-    others = [pk for pk in queue if pk != current]
-    if not others:
-        return None
-    at = queue.index(current) if current in queue else 0
-    return others[at] if at < len(others) else others[0]
+    return list(queue.in_order(decidable(request)).values_list("pk", flat=True)[:QUEUE])
 
 
 def newest(approval: Approval) -> str:
@@ -364,28 +355,17 @@ def newest(approval: Approval) -> str:
     return str(same.values_list("pk", flat=True)[0])
 
 
-def fate(approval: Approval) -> str:
-    """What became of it, in one line; empty while it is pending."""
-    if approval.status == ApprovalStatus.PENDING:
-        return ""
-    said = str(approval.get_status_display())
-    if approval.decided_by:
-        said = _("{status} by {who}").format(status=said, who=approval.decided_by)
-    when = f", {times.exact(approval.decided_at)}" if approval.decided_at else ""
-    why = f" {_('Reason: {reason}').format(reason=approval.reason)}" if approval.reason else ""
-    return f"{said}{when}.{why}"
+def _one_by_one(chosen: list[str]) -> HttpResponse:
+    """The first of these; the others open after it, each when the one before is decided."""
+    answer = _to(chosen[0])
+    answer["Location"] += f"?{urlencode({'then': THEN.join(chosen)})}"
+    return answer
 
 
 def _to(approval_id: str | None) -> HttpResponse:
     if approval_id is None:
         return redirect("admin:runs_approval_changelist")
     return redirect("admin:runs_approval_change", approval_id)
-
-
-def _form_of(approval: Approval) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The arguments and the schema of the tool that takes them."""
-    tool = toolbox.find(approval.organization_id, approval.tool_call.tool)
-    return arguments_of(approval), tool.parameters if tool else None
 
 
 def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[str, Any]:

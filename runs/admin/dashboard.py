@@ -24,7 +24,7 @@ from policy.authority import Verb, visible
 from runs.admin import charts, words
 from runs.gate import deciders
 from runs.models import Approval, Run, Wait
-from runs.models.choices import ACTIVE, RunStatus, WaitKind
+from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 
 SHOWN = 6  # rows of each short list
 
@@ -50,7 +50,7 @@ def pending_badge(request: HttpRequest) -> int:
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Everything the first page shows; what somebody may not see has no figure."""
     now = timezone.now()
-    figures, drawn = [_waiting(request)], []
+    figures, drawn = [_waiting(request), *_alarmed(request)], []
     lists: dict[str, list[Any]] = {}
     if request.user.has_perm("runs.view_run"):
         figures += _runs(request, now)
@@ -97,6 +97,25 @@ def _waiting(request: HttpRequest) -> dict[str, Any]:
         "tone": "warn" if found else "",
         "kinds": _kinds(found),
     }
+
+
+def _alarmed(request: HttpRequest) -> list[dict[str, Any]]:
+    """Approvals of whom nobody hears, for those who see approvals; nothing where there is none."""
+    if not request.user.has_perm("runs.view_approval"):
+        return []
+    rows = mine(request, Approval).filter(status=ApprovalStatus.PENDING).exclude(watch=None)
+    found = list(rows.exclude(watch__alarm="").order_by("id").values_list("watch__alarm", flat=True)[:1000])
+    if not found:
+        return []
+    return [
+        {
+            "label": _("Approvals nobody hears of"),
+            "count": len(found),
+            "note": str(words.ALARMS.get(found[0], "")),
+            "link": link_to("runs_approval_changelist", status="pending"),
+            "tone": "bad",
+        }
+    ]
 
 
 def _kinds(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ TITLES = {
     EventType.TOOL_REQUIRES_APPROVAL: gettext_lazy("Needs an approval"),
     EventType.TOOL_APPROVED: gettext_lazy("Approved"),
     EventType.APPROVAL_EDITED: gettext_lazy("A decider changed the arguments"),
+    EventType.APPROVAL_FOLLOWED_UP: gettext_lazy("The approval was followed up"),
     EventType.TOOL_REJECTED: gettext_lazy("Rejected"),
     EventType.TOOL_EXPIRED: gettext_lazy("Nobody decided in time"),
     EventType.TOOL_OUTCOME_UNKNOWN: gettext_lazy("Interrupted: somebody has to say what happened"),
@@ -266,6 +267,8 @@ def _detail(type: EventType, payload: dict[str, Any]) -> str:
         return str(payload.get("message", ""))
     if type == EventType.TOOL_APPROVED:
         return _("by {who}").format(who=payload["by"]) if payload.get("by") else ""
+    if type == EventType.APPROVAL_FOLLOWED_UP:
+        return words.followed_up(payload)
     if type == EventType.WAIT_COMPLETED:
         outcome = payload.get("outcome", "")
         return str(OUTCOMES.get(outcome, outcome))

@@ -31,6 +31,12 @@ def approvals(actor: Actor) -> QuerySet[Approval]:
     """All of the member's projects for those who may decide; for others those of their own runs."""
     words = Prefetch("decisions", ApprovalDecision.objects.select_related("user").order_by("id"))
     whole = Approval.objects.select_related("run__user", "tool_call", "decided_by").prefetch_related(words)
+    return visible_approvals(actor, whole)
+
+
+def visible_approvals(actor: Actor, rows: QuerySet[Approval] | None = None) -> QuerySet[Approval]:
+    """The same of these rows, or of all, with nothing read beside them."""
+    whole = Approval.objects.all() if rows is None else rows
     if actor.membership is None:
         return whole.none()
     found = visible(whole, actor.membership, "run__project_id")

@@ -8,6 +8,7 @@ from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from common.api.pagination import NewestFirst
 from common.api.schema import documented
 from common.api.views import ApiView, accepted
 from runs.actions import decide
@@ -17,6 +18,7 @@ from runs.api.refusals import as_problems
 from runs.api.serializers import ApprovalSerializer, ApproveSerializer, OriginsSerializer, RejectSerializer
 from runs.gate.origins import origins, shown
 from runs.models import Approval
+from runs.models.choices import ApprovalStatus
 
 REFUSALS = {
     403: {
@@ -45,10 +47,21 @@ def seen(request: Any, asked: dict[str, Any]) -> str | None:
     return named or request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"') or None
 
 
+class QueueFirst(NewestFirst):
+    """What is pending, where nothing else was asked for, in the order in which people decide it."""
+
+    def get_ordering(self, request: Any, queryset: Any, view: Any) -> tuple[str, ...]:
+        pending = request.query_params.getlist("status") == [ApprovalStatus.PENDING]
+        if pending and "ordering" not in request.query_params:
+            return ("id",)
+        return super().get_ordering(request, queryset, view)
+
+
 class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     serializer_class = ApprovalSerializer
     queryset = Approval.objects.none()
     filterset_class = ApprovalFilter
+    pagination_class = QueueFirst
     lookup_value_regex = "apr_[0-9a-z]{26}"
     area = "approvals"
 
@@ -56,8 +69,11 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         return access.approvals(self.request.actor)
 
     @documented(
-        "Approvals, the newest first",
-        description="All of your projects where you may decide; otherwise those of your own runs.",
+        "Approvals, the newest first; the pending ones alone the oldest first",
+        description=(
+            "All of your projects where you may decide; otherwise those of your own runs. `status=pending` "
+            "lists the queue in the order of Deputy's pages, unless `ordering` says otherwise."
+        ),
     )
     def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         return super().list(request)

@@ -12,7 +12,6 @@ from common.api.errors import Problem
 from common.api.pagination import OldestFirst, whole_number
 from common.api.schema import documented, problems
 from common.api.views import ApiView, accepted, only
-from policy.authority import Verb, may
 from runs.actions import resolve
 from runs.api import access
 from runs.api.external_serializers import (
@@ -103,9 +102,9 @@ class OutsideView(ApiView):
         only(request, "wait")
         wait = whole_number(request, "wait", -1, least=0, most=LONGEST_WAIT)
         asked = accepted(CallRequestSerializer, request)
-        run = self._driven(pk)
+        run = self._found(pk)
         with as_problems():
-            call_id = outside_agents.request_call(run.pk, **asked)
+            call_id = outside_agents.request_call(run.pk, request.actor, **asked)
         answer = self.answered(request, pk, call_id)
         return awaiting(answer, run, call_id, PATIENCE if wait < 0 else wait, or_parked=wait < 0)
 
@@ -158,9 +157,9 @@ class OutsideView(ApiView):
     )
     def complete(self, request: Any, pk: str) -> Response:
         asked = accepted(CompleteSerializer, request)
-        run = self._driven(pk)
+        run = self._found(pk)
         with as_problems():
-            outside_agents.complete(run.pk, **asked)
+            outside_agents.complete(run.pk, request.actor, **asked)
         return self._ended(pk)
 
     @documented(
@@ -172,20 +171,13 @@ class OutsideView(ApiView):
     )
     def fail(self, request: Any, pk: str) -> Response:
         asked = accepted(FailSerializer, request)
-        run = self._driven(pk)
+        run = self._found(pk)
         with as_problems():
-            outside_agents.fail(run.pk, **asked)
+            outside_agents.fail(run.pk, request.actor, **asked)
         return self._ended(pk)
 
     def _found(self, pk: str) -> Run:
         run: Run = self.get_object_or_404(access.runs(self.request.membership), pk=pk)
-        return run
-
-    def _driven(self, pk: str) -> Run:
-        """The run, of which the asker is the user."""
-        run = self._found(pk)
-        with as_problems():
-            may(self.request.actor, Verb.DRIVE, run)
         return run
 
     def _call(self, pk: str, call_id: str) -> tuple[Run, ToolCall]:

@@ -14,7 +14,7 @@ STILL = """
 SELECT EXISTS (
     SELECT FROM auth_user u WHERE u.id = %s AND u.is_active AND (u.is_superuser AND %s OR EXISTS (
         SELECT FROM groups_membership m WHERE m.user_id = u.id AND m.organization_id = %s AND m.active
-            AND (m.projects IS NULL OR %s = ANY (m.projects))))
+            AND (%s::text IS NULL OR m.projects IS NULL OR %s = ANY (m.projects))))
 ) AND (%s::text IS NULL OR EXISTS (
     SELECT FROM groups_token t WHERE t.id = %s AND t.revoked_at IS NULL
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
@@ -25,11 +25,13 @@ SELECT EXISTS (
 
 @dataclass(frozen=True)
 class Reader:
-    """Somebody who reads a run: by a token, or in a browser's session. `operator`: superusers see all."""
+    """Somebody who reads a run: by a token, or in a browser's session. `operator`: superusers see all.
+    Without a project the reader only has to be a member.
+    """
 
     user_id: int
     organization_id: str
-    project_id: str
+    project_id: str | None
     token_id: str | None = None
     session_key: str | None = None
     operator: bool = False
@@ -57,6 +59,6 @@ class Reader:
     async def may_still(self, source: Feed, seconds: float) -> bool:
         """Whether the stream may go on, as of at most `seconds` ago. A reader's streams share the look."""
         token, session = (self.token_id,) * 2, (self.session_key,) * 2
-        place = (self.operator, self.organization_id, self.project_id)
+        place = (self.operator, self.organization_id, self.project_id, self.project_id)
         ((still,),) = await source.recent(STILL, [self.user_id, *place, *token, *session], seconds)
         return bool(still)

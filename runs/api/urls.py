@@ -3,6 +3,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.api.approval_views import ApprovalView
 from runs.api.audit_views import AuditView
+from runs.api.decided_views import DecidedView
 from runs.api.external_views import OutsideView
 from runs.api.patience import patient
 from runs.api.policy_views import PolicyView
@@ -14,6 +15,7 @@ from runs.api.webhook_views import DeliveryView, WebhookView
 router = SimpleRouter()
 router.register("runs", RunView, basename="api-run")
 router.register("schedules", ScheduleView, basename="api-schedule")
+router.register("approvals/decisions", DecidedView, basename="api-decided")
 router.register("approvals", ApprovalView, basename="api-approval")
 router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")

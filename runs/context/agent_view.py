@@ -52,6 +52,7 @@ READING = {
     "getAncestors",
     "findPage",
 }
+ELSEWHERE = {"updatePage", "movePage", "createContentsPage"}  # what gives pages another name or place
 DO = {tool.name: tool.run for tool in TOOLS}
 
 
@@ -256,6 +257,8 @@ def operate(
             return do(view.read() if own else _read_by_others(run_id, member), arguments).result
         if run.ended:
             raise AlreadyEnded(run.status)
+        if not own and operation in ELSEWHERE:
+            _leave_private(run_id, member, arguments)
         context, changes = view.write()
         outcome = do(context, arguments)
         claimed.log = run
@@ -265,6 +268,17 @@ def operate(
         return (
             outcome.result if own else {name: outcome.result[name] for name in TOLD & outcome.result.keys()}
         )
+
+
+def _leave_private(run_id: str, member: Member, arguments: Mapping[str, Any]) -> None:
+    """What is shown to the person alone is known by its name and place, so nobody else gives it another.
+
+    Raises PermissionDenied.
+    """
+    tree = view_at(run_id, agent=member.agent).tree
+    for index in filter(None, (arguments.get("index"), *arguments.get("children", ()))):
+        if showing.holds_private(tree, index):
+            raise PermissionDenied(f"page {index} is about the person: only they and their agent move it")
 
 
 def _read_by_others(run_id: str, member: Member) -> AgentContext:

@@ -1,17 +1,19 @@
-"""What an outside agent does with its run: ask for a call, complete, fail."""
+"""What an outside agent does with its run: ask for a call, complete, fail. No other agent may."""
 
 import re
 from typing import Any
 
 from common.canonical import canonical, digest, normalise
 from common.db import row
+from groups.actors import Actor
+from policy.authority import About, Verb, may
 from runs.actions import ending
 from runs.context import prefetch
 from runs.execution import calls, external
 from runs.execution.dispatch import GateOnDemand
 from runs.execution.external import Ended, NotExternal, OutsideSession
 from runs.log import waits
-from runs.log.log import RunLog
+from runs.log.log import RunGone, RunLog
 from runs.log.next_step import exceeded
 from runs.log.state import ENDED
 from runs.models import Approval, Run
@@ -25,7 +27,10 @@ MAX_MESSAGE = 10_000
 CODE = re.compile(r"[A-Z][A-Z0-9_]{0,49}", re.ASCII)
 AGENT_FAILED = "AGENT_FAILED"
 
-REQUESTED_BEFORE = "SELECT request_digest FROM runs_toolcall WHERE run_id = %s AND call_id = %s"
+ASKED_BEFORE = """
+SELECT r.organization_id, r.project_id, r.user_id, c.request_digest
+FROM runs_run r LEFT JOIN runs_toolcall c ON c.run_id = r.id AND c.call_id = %s WHERE r.id = %s
+"""
 
 
 class OutsideRefused(Exception):
@@ -40,20 +45,20 @@ class OutsideRefused(Exception):
         self.code, self.message, self.details = code, message, details
 
 
-def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> str:
+def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: dict[str, Any]) -> str:
     """Bring a call of the outside agent before the gate, and on its way when it may pass.
 
     What only touches this database is done when this returns; the rest a queue worker executes. The
     same `call_id` (the agent's own, 1 to 64 visible ASCII characters) with the same tool and arguments
     is the same call; so is another with the same words while, or soon after, that one is decided about.
-    Returns the id of the call that stands. Raises OutsideRefused, RunGone, NotJson.
+    Returns the id of the call that stands. Raises NotAllowed, OutsideRefused, RunGone, NotJson.
     """
     if not CALL_ID.fullmatch(call_id):
         raise OutsideRefused("BAD_CALL_ID", "A call id has 1 to 64 visible ASCII characters.")
     if not 0 < len(name) <= MAX_NAME:
         raise OutsideRefused("BAD_NAME", f"A tool's name has 1 to {MAX_NAME} characters.")
     arguments = normalise(arguments)
-    if came_before(run_id, call_id, name, arguments):
+    if came_before(run_id, actor, call_id, name, arguments):
         return call_id
     if again := decided_before(run_id, name, arguments):
         return again
@@ -61,7 +66,7 @@ def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]
     claimed = _session(run_id)
     try:
         with claimed.step() as log:
-            if came_before(run_id, call_id, name, arguments):
+            if came_before(run_id, actor, call_id, name, arguments):
                 return call_id
             limit = ending.past_deadline(log) or exceeded(claimed.state)
             if limit:
@@ -82,18 +87,25 @@ def decided_before(run_id: str, name: str, arguments: dict[str, Any]) -> str | N
     return found if asked is not None and asked.exists() else None
 
 
-def came_before(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> bool:
-    """Whether this very call has been asked for. Raises OutsideRefused when another has its id."""
-    found = row(REQUESTED_BEFORE, [run_id, call_id])
-    if found and found[0] != digest(name, canonical(arguments)):
+def came_before(run_id: str, actor: Actor, call_id: str, name: str, arguments: dict[str, Any]) -> bool:
+    """Whether this very call has been asked for.
+
+    Raises NotAllowed unless the actor drives the run, RunGone, and OutsideRefused when another has its id.
+    """
+    found = row(ASKED_BEFORE, [call_id, run_id])
+    if found is None:
+        raise RunGone(run_id)
+    *where, before = found
+    may(actor, Verb.DRIVE, About(*where))
+    if before is not None and before != digest(name, canonical(arguments)):
         raise OutsideRefused("CALL_DIFFERS", f"Call {call_id} came before with another tool or arguments.")
-    return found is not None
+    return before is not None
 
 
-def complete(run_id: str, output: str) -> None:
+def complete(run_id: str, actor: Actor, output: str) -> None:
     """End the run with what the agent leaves. The same again changes nothing.
 
-    Raises OutsideRefused (CALLS_OPEN names the calls), RunGone.
+    Raises NotAllowed, OutsideRefused (CALLS_OPEN names the calls), RunGone.
     """
     if len(output) > MAX_OUTPUT:
         raise OutsideRefused("TOO_LONG", f"The output is longer than {MAX_OUTPUT} characters.")
@@ -101,20 +113,22 @@ def complete(run_id: str, output: str) -> None:
     left = output.strip() or None
     try:
         with claimed.step(lock_parent_too=True) as log:
+            may(actor, Verb.DRIVE, log)
             _check_nothing_open(claimed)
             if left:
                 _say(claimed, {"content": left})
             ending.complete(claimed, log, left)
             _tell_parent(claimed)
     except Ended as ended:
+        may(actor, Verb.DRIVE, _about(run_id))
         if not Run.objects.filter(pk=run_id, status=RunStatus.COMPLETED, output=left).exists():
             raise _ended(ended) from None
 
 
-def fail(run_id: str, message: str, code: str = AGENT_FAILED) -> None:
+def fail(run_id: str, actor: Actor, message: str, code: str = AGENT_FAILED) -> None:
     """End the run as failed, in the agent's words; open calls end with it. The same again changes nothing.
 
-    Raises OutsideRefused, RunGone.
+    Raises NotAllowed, OutsideRefused, RunGone.
     """
     if not CODE.fullmatch(code):
         raise OutsideRefused("BAD_CODE", "A code has 1 to 50 capital letters, digits and underscores.")
@@ -126,9 +140,11 @@ def fail(run_id: str, message: str, code: str = AGENT_FAILED) -> None:
     claimed = _session(run_id)
     try:
         with claimed.step(lock_parent_too=True) as log:
+            may(actor, Verb.DRIVE, log)
             ending.fail(claimed, log, code, message)
             _tell_parent(claimed)
     except Ended as ended:
+        may(actor, Verb.DRIVE, _about(run_id))
         same = {"status": RunStatus.FAILED, "error": {"code": code, "message": message}}
         if not Run.objects.filter(pk=run_id, **same).exists():
             raise _ended(ended) from None
@@ -176,6 +192,10 @@ def _check_nothing_open(claimed: OutsideSession) -> None:
             f"These calls have not ended: {listed}.",
             open=[call.call_id for call in still_open],
         )
+
+
+def _about(run_id: str) -> About:
+    return About(*Run.objects.values_list("organization_id", "project_id", "user_id").get(pk=run_id))
 
 
 def _tell_parent(claimed: OutsideSession) -> None:

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from common import ids
 from common.canonical import canonical, digest
-from common.db import row
+from common.db import execute, row
 from policy.authority import About
 from policy.checker import approval_key
 from policy.evaluate import grantable
@@ -75,8 +75,12 @@ OPEN = """
 SELECT (SELECT count(*) FROM (
             SELECT FROM runs_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) a),
        (SELECT count(*) FROM (
-            SELECT FROM runs_approval WHERE organization_id = %s AND status = 'pending' LIMIT %s) b)
+            SELECT FROM runs_approval WHERE organization_id = %s AND status = 'pending' LIMIT %s) b),
+       (SELECT count(*) FROM (
+            SELECT FROM runs_approval a JOIN runs_run r ON r.id = a.run_id
+            WHERE a.organization_id = %s AND a.status = 'pending' AND r.user_id = %s LIMIT %s) c)
 """
+WATCH = "INSERT INTO runs_approvalwatch (approval_id, organization_id) VALUES (%s, %s)"
 CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 
@@ -132,11 +136,17 @@ class Begun:
 def too_many(log: RunLog) -> str:
     """Why no further approval may be asked for, in words for the agent; empty where one may."""
     most_here, most = settings.OPEN_APPROVALS, settings.OPEN_APPROVALS_ALL
-    here, everywhere = row(OPEN, [log.id, most_here, log.organization_id, most])
+    organization, most_theirs = log.organization_id, settings.OPEN_APPROVALS_PERSON
+    asked = [log.id, most_here, organization, most, organization, log.user_id, most_theirs]
+    here, everywhere, theirs = row(OPEN, asked)
     if here >= most_here:
         return (
             f"{here} calls of this run wait for a decision already; not more than {most_here} may. Wait "
             "until some are decided, and ask for fewer at once."
+        )
+    if theirs >= most_theirs:
+        return (
+            f"{theirs} calls of this person's runs wait for a decision; at most {most_theirs} may. Try later."
         )
     if everywhere >= most:
         return f"{everywhere} calls of the organization wait for a decision; at most {most} may. Try later."
@@ -185,6 +195,7 @@ def request(
         on_expiry=decision.on_expiry,
     )
     approval.save(force_insert=True)
+    watch(approval)
     claimed.append(
         EventType.TOOL_REQUIRES_APPROVAL,
         {
@@ -207,6 +218,13 @@ def request(
     )
     claimed.absorb()
     put.enqueue_task("notify", approval.pk, turn=put.for_people(approval.organization_id))
+
+
+def watch(approval: Approval) -> None:
+    """Have it watched until it is decided (runs/notices/watch.py), from the transaction that asks: who asks
+    is heard, whatever stops right after it.
+    """
+    execute(WATCH, [approval.pk, approval.organization_id])
 
 
 def consume(log: RunLog, approval_id: str | None) -> None:

@@ -3,20 +3,35 @@
 policy/authority.py has the rule for one actor and one approval; a test holds these lists to it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from groups import accounts
 from groups.actors import Actor, Via
 from groups.member_permissions import holding
-from groups.models import Membership, Project
-from policy.authority import VERBS, About, Demand, NotAllowed, Verb, holds, may_act_as_person, may_decide
+from groups.models import Absence, Membership, Project
+from policy.authority import (
+    OWNER,
+    VERBS,
+    About,
+    Demand,
+    NotAllowed,
+    Verb,
+    holds,
+    may_act_as_person,
+    may_decide,
+    names_of,
+)
 from runs.gate import demands
 from runs.models import Approval, ApprovalDecision
 from runs.models.choices import ApprovalEffect, ApprovalStatus
 
+# of an approval, to say who may decide it: not its arguments, nor its run's words
+NEEDED = ("effect", "deciders_needed", "deciders", "run__organization_id", "run__project_id", "run__user_id")
 (PERMISSION,) = VERBS[Verb.DECIDE].permissions
 
 
@@ -60,7 +75,8 @@ def _named(actor: Actor, pending: QuerySet[Approval]) -> list[str]:
     """Of the approvals whose rules name their deciders, those the actor may decide."""
     some = pending.exclude(deciders=[]).annotate(allowed=F("run__project__allow_self_approval"))
     there = replace(actor, interactive=actor.via == Via.SESSION)
-    return [one.pk for one in some.select_related("run") if _counts(there, one, one.allowed)]
+    small = some.select_related("run").only(*NEEDED)
+    return [one.pk for one in small if _counts(there, one, one.allowed)]
 
 
 def _counts(actor: Actor, approval: Approval, allow_self_approval: bool) -> bool:
@@ -98,3 +114,41 @@ def _may(actor: Actor, demand: Demand, about: About) -> bool:
     except NotAllowed:
         return False
     return True
+
+
+def away(organization_id: str) -> set[int]:
+    """The users who are away now and have somebody stand in for them."""
+    now = Absence.objects.filter(
+        organization_id=organization_id, starts_at__lte=Now(), ends_at__gt=Now(), stand_in__active=True
+    )
+    return set(now.values_list("membership__user_id", flat=True))
+
+
+def in_order(approval: Approval, people: Sequence[Any]) -> list[list[Any]]:
+    """These people, in the order in which the approval names them; who is named by none stands last: a
+    stand-in, with the absent member's place.
+    """
+    members = Membership.objects.filter(organization_id=approval.organization_id, active=True)
+    by_user = {one.user_id: one for one in members.select_related("custom_role")}
+    stand_ins = {
+        absence.stand_in.user_id: absence.membership
+        for absence in Absence.objects.filter(
+            organization_id=approval.organization_id, starts_at__lte=Now(), ends_at__gt=Now()
+        ).select_related("stand_in", "membership__custom_role")
+        if absence.stand_in is not None
+    }
+    owner = f"member:{approval.run.project.owner_id}"
+    names = [owner if name == OWNER else name for name in approval.deciders[0]]
+    ranks: dict[int, list[Any]] = {}
+    for person in people:
+        places = [
+            _place(names, one, person.pk == approval.run.user_id)
+            for one in (by_user.get(person.pk), stand_ins.get(person.pk))
+        ]
+        ranks.setdefault(min(places), []).append(person)
+    return [ranks[place] for place in sorted(ranks)]
+
+
+def _place(names: Sequence[str], membership: Membership | None, own: bool) -> int:
+    mine = names_of(membership, own)
+    return next((number for number, name in enumerate(names) if name in mine), len(names))

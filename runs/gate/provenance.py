@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.canonical import canonical
-from memory.models import Memory, MemoryType
+from memory.models import Memory, MemoryRevision, MemoryType
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
@@ -83,7 +83,7 @@ class Gathered:
             self.material.read_outside
             or before
             or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
-            or next(earlier_turns(self.run_id), None)
+            or any(next(earlier_turns(run_id), None) for run_id in made_from(self.run_id))
         )
 
     def _begin(self) -> None:
@@ -93,7 +93,8 @@ class Gathered:
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         if self.personal:
-            for run_id, goal, trust, said in earlier_turns(self.run_id):
+            turns = (turn for of in made_from(self.run_id) for turn in earlier_turns(of))
+            for run_id, goal, trust, said in turns:
                 self.material.recall(f"{run_id}:2", goal, trust)
                 for seq, text in said:
                     self.material.recall(f"{run_id}:{seq}", text, "outside")
@@ -135,11 +136,27 @@ class Gathered:
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
-    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs."""
+    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs.
+
+    A group's run that was made again is a root of its own; what it was asked for are an agent's words.
+    """
+    if Run.objects.filter(pk=root_id, kind=RunKind.GROUP).exists():
+        return []
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
     found = said.order_by("seq").values_list("seq", "payload")
     own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
     return [(seq, payload["content"]) for seq, payload in own]
+
+
+def made_from(run_id: str) -> list[str]:
+    """The run, and those that it was made again of: what their agents had read, it goes on with."""
+    found = [run_id]
+    while True:
+        created = RunEvent.objects.filter(run_id=found[-1], seq=1).values_list("payload", flat=True).first()
+        origin = ((created or {}).get("forked_from") or {}).get("run")
+        if origin is None:
+            return found
+        found.append(origin)
 
 
 def goal_is_outside(run_id: str) -> bool:
@@ -157,15 +174,24 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     """
     replies = RunEvent.objects.filter(
         run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
-    )
+    ).order_by("-seq")
     shown = {
-        one["id"]: seq
-        for seq, listed in replies.order_by("-seq").values_list("seq", "payload__memories")
+        one["id"]: (seq, at)
+        for seq, at, listed in replies.values_list("seq", "created_at", "payload__memories")
         for one in listed
     }
-    for memory in Memory.objects.filter(pk__in=shown) if shown else ():
+    found = {memory.pk: memory for memory in Memory.objects.filter(pk__in=shown)} if shown else {}
+    edited = MemoryRevision.objects.filter(memory__in=found, before__has_key="content") if found else ()
+    before = [(one.memory_id, one.before["content"], one.created_at) for one in edited]
+    for pk, (seq, at) in shown.items():
+        memory = found.get(pk)
+        if memory is None:  # deleted since: what it said nobody knows, but that it was read
+            yield seq, pk, "", "outside"
+            continue
         curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None
-        yield shown[memory.pk], memory.pk, memory.content, "organization" if curated else "outside"
+        trust: Trust = "organization" if curated else "outside"
+        said = [words for of, words, edited_at in before if of == pk and edited_at > at]
+        yield from ((seq, pk, words, trust) for words in (memory.content, *said))
 
 
 def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int, str]]]]:

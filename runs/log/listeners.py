@@ -6,12 +6,8 @@ writes commits with the events, and an organization that nobody listens to pays 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from common.db import Statement
-
-if TYPE_CHECKING:
-    from runs.log.log import Event, RunLog
 
 
 @dataclass(frozen=True)
@@ -19,12 +15,13 @@ class Listener:
     """What a log must know of a listener.
 
     `wanted`: an SQL condition on an organization's id, `{}`: whether anybody there wants to hear of events.
-    `statement`: the INSERT ... RETURNING id of what there is to write about these events, or None.
+    `statement(log, events)`: the INSERT ... RETURNING id of what there is to write about these events of a
+    RunLog, or None. Neither class is named here, since the log imports this module.
     `stored`: what to do with the ids, and the organization's, in the same transaction.
     """
 
     wanted: str
-    statement: "Callable[[RunLog, Sequence[Event]], Statement | None]"
+    statement: Callable[..., Statement | None]
     stored: Callable[[Sequence[str], str], None]
 
 

@@ -136,7 +136,9 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
         run = _opened(session)
         try:
             call_id = call_id_of(run, name, arguments, meta)
-            return run, outside_agents.request_call(run.pk, call_id, name, arguments)
+            return run, outside_agents.request_call(run.pk, session.actor, call_id, name, arguments)
+        except NotAllowed as refused:
+            raise Refused(refused.code, refused.message) from None
         except OutsideRefused as refused:
             if session.run_id or last or refused.code not in GIVEN_UP:
                 raise Refused(refused.code, refused.message) from None
@@ -191,8 +193,8 @@ def completed(session: McpSession, arguments: dict[str, Any]) -> Answer:
     if run is None:
         raise Refused("NO_RUN", "No run is open here: nothing has been called.")
     try:
-        outside_agents.complete(run.pk, arguments["output"])
-    except OutsideRefused as refused:
+        outside_agents.complete(run.pk, session.actor, arguments["output"])
+    except (OutsideRefused, NotAllowed) as refused:
         raise Refused(refused.code, refused.message) from None
     return Answer(f"Run {run.pk} is complete.", structured={"run": run.pk})
 

@@ -142,6 +142,6 @@ def leave(session: McpSession) -> None:
     if run is None:
         return
     try:
-        outside_agents.complete(run.pk, "")
+        outside_agents.complete(run.pk, session.actor, "")
     except outside_agents.OutsideRefused:
         return  # calls of it are open: it ends with its deadline, and its results can be asked for

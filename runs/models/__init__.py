@@ -7,7 +7,17 @@ from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
 from .model_keys import ModelKey, ModelProvider, TriedModel
-from .notices import ApprovalNotice
+from .notices import (
+    Alarm,
+    ApprovalNotice,
+    ApprovalWatch,
+    Channel,
+    ChannelKind,
+    ChatAccount,
+    InstallationKey,
+    NoticeKind,
+    Topic,
+)
 from .operations import EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .queue import QueueMessage
@@ -17,21 +27,28 @@ from .waits import Wait
 from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
+    "Alarm",
     "Approval",
     "ApprovalDecision",
     "ApprovalNotice",
+    "ApprovalWatch",
     "CallKind",
     "Carrier",
+    "Channel",
+    "ChannelKind",
+    "ChatAccount",
     "Conversation",
     "DeliveryStatus",
     "EventCount",
     "EventCountCursor",
     "Follower",
     "IdempotencyRecord",
+    "InstallationKey",
     "McpServer",
     "McpTool",
     "ModelKey",
     "ModelProvider",
+    "NoticeKind",
     "OnMissed",
     "OutboundCall",
     "OutboundTarget",
@@ -45,6 +62,7 @@ __all__ = [
     "ScheduledRun",
     "ToolCall",
     "ToolState",
+    "Topic",
     "TriedModel",
     "Wait",
     "WebhookDelivery",

@@ -105,6 +105,7 @@ class EventType(TextChoices):
     TOOL_REQUIRES_APPROVAL = "tool.requires_approval"
     TOOL_APPROVED = "tool.approved"
     APPROVAL_EDITED = "approval.edited"
+    APPROVAL_FOLLOWED_UP = "approval.followed_up"  # a reminder, an escalation, an alarm and its end
     TOOL_REJECTED = "tool.rejected"
     TOOL_EXPIRED = "tool.expired"
     TOOL_OUTCOME_UNKNOWN = "tool.outcome_unknown"

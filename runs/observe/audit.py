@@ -105,7 +105,7 @@ def every(asked: Asked) -> Iterator[Row]:
 
 def as_csv(asked: Asked) -> Iterator[str]:
     """The decisions as lines of CSV, a line of heads first. No cell is taken for a formula."""
-    writer = csv.writer(_Echo())
+    writer = csv.writer(Echo())
     yield writer.writerow(HEADS)
     for row in every(asked):
         yield writer.writerow([guarded(value) for value in astuple(row)])
@@ -119,7 +119,7 @@ def guarded(value: Any) -> str:
     return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
 
 
-class _Echo:
+class Echo:
     """csv writes a line here and gets it back."""
 
     def write(self, line: str) -> str:

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from common.db import row, rows
 from runs.observe import counts, outbound
+from runs.observe.alarms import alarms
 from runs.observe.health import health
 
 # a waiting run has at least one open wait, and those have an index
@@ -67,6 +68,8 @@ def now() -> Families:
     yield from outbound_now()
     yield _gauge("deputy_approvals_pending", "Approvals that wait for a decision.", approvals)
     yield _gauge("deputy_approval_oldest_seconds", "How long the oldest of them has been waiting.", oldest)
+    words = "Approvals that nobody may come to decide, by why."
+    yield _labelled("deputy_approvals_alarmed", words, ("alarm",), list(alarms().items()))
     yield _gauge(
         "deputy_event_feed_lag_seconds", "How far streams of events may lag behind what has happened.", lag
     )

@@ -53,11 +53,25 @@ def view(tree: Tree, own: bool) -> Tree:
     return found
 
 
-def _is_persons(tree: Tree, page: PageCopy) -> bool:
-    """Whether the page, or one that it stands in, is the person's."""
+def holds_private(tree: Tree, index: str) -> bool:
+    """Whether the page, or one below it, is shown to the person alone."""
+    below = [page for page in tree.pages.values() if any(one.index == index for one in _line(tree, page))]
+    return any(_is_persons(tree, page) for page in below)
+
+
+def _line(tree: Tree, page: PageCopy) -> list[PageCopy]:
+    """The page and those that it stands in, up to the root."""
     line = [page]
     while line[-1].parent is not None:
         line.append(tree.pages[line[-1].parent])
+    return line
+
+
+def _is_persons(tree: Tree, page: PageCopy) -> bool:
+    """Whether the page, or one that it stands in, is the person's."""
+    line = _line(tree, page)
+    if any(one.source == layers.PREFERENCES for one in line):  # wherever its agent has moved it
+        return True
     if segment_of(page.index) == PERSON:
         return page.parent is not None and page.name != layers.PERSON
     passed_on = any(one.name == layers.FROM_PARENT for one in line)

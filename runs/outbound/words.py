@@ -1,19 +1,29 @@
 """What models say while they say it: gathered, and told to who follows.
 
-Nothing of it is stored, and where nobody follows a tree of runs nothing is sent.
+Nothing of it is stored, and where nobody follows a tree of runs nothing is sent. A secret is masked whole:
+what may be the first half of one is told when the rest has come.
 """
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable
 
+from common import redact
 from runs.outbound import packing
 from runs.outbound.following import CHANNEL
 from runs.outbound.table import Table, Taken
 
 EVERY_SECONDS = 0.1
 MOST_BYTES = 6000  # of words in one notification
+MOST_KEPT = 4_000  # characters that are kept back
+# The end of a text that may be a part of a secret: the visible characters that no blank ends, with the word
+# before them that says what they are; and a private key that has not ended.
+UNSETTLED = re.compile(
+    r"(?:-----BEGIN (?:(?!-----END )[\s\S])*|(?:\b(?:Bearer|Token|Basic)\s+)?[!-~]{1,1000}|"
+    r"\b(?:Bearer|Token|Basic)\s+)\Z"
+)
 
 
 class Words:
@@ -64,10 +74,19 @@ class Words:
                 (CHANNEL, delta(call, part))
                 for number, texts in pending.items()
                 if (call := self.calls.get(number))
-                for part in parts("".join(texts))
+                for part in parts(redact.shown(self._settled(number, "".join(texts))))
             ]
             if hints:
                 return hints
+
+    def _settled(self, number: int, text: str) -> str:
+        """What of a call's words can be told now; the rest waits for what comes next."""
+        rest = UNSETTLED.search(text, max(len(text) - MOST_KEPT, 0))
+        if rest is None:
+            return text
+        if rest[0]:
+            self.pending[number] = [rest[0]]
+        return text[: rest.start()]
 
 
 def parts(text: str) -> list[str]:

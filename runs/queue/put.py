@@ -22,6 +22,7 @@ TASKS = "runs.workers.tasks."
 ERRAND_TASKS = {  # what carriers do (runs/outbound/errands.py)
     "send_webhook": ErrandKind.WEBHOOKS,
     "deliver": ErrandKind.MAIL,
+    "answer_chat": ErrandKind.MAIL,
     "notify_webhook_disabled": ErrandKind.MAIL,
     "execute_call": ErrandKind.CALLS,
     "refresh_mcp_server": ErrandKind.OTHER,

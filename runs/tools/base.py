@@ -6,13 +6,14 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Protocol
 
-from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
 from policy.terms import DelegatedPermissions
+from runs.tools import checking
+from runs.tools.previews import Preview
 
 ESCALATE = "escalate_to_group"
 
@@ -115,7 +116,7 @@ class Tool:
     with the same key after a crash. `provenance` says whose words its results are: Deputy's own
     ('inside') or somebody else's ('outside'). A `suspended` tool can be named in rules and not be
     called; the text says why. `declared`: what its results are
-    worth and what steers it; without, that is inferred.
+    worth and what steers it; without, that is inferred. `preview`: what a call looks like to its decider.
     """
 
     name: str
@@ -130,9 +131,10 @@ class Tool:
     capabilities: tuple[str, ...] = ()
     provenance: str = "inside"
     suspended: str = ""
-    checker: Callable[[dict[str, Any]], Validator] = Draft202012Validator
+    checker: Callable[[dict[str, Any]], Validator] = checking.checker
 
     declared: Declaration | None = None
+    preview: Preview | None = None
 
     @cached_property
     def stated(self) -> Declaration:

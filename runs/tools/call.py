@@ -32,7 +32,7 @@ from policy.terms import (
     Trace,
 )
 from runs.observe import tracing
-from runs.tools import facts, toolbox
+from runs.tools import checking, facts, toolbox
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
 
 logger = logging.getLogger(__name__)
@@ -340,11 +340,14 @@ def idempotency_key(run_id: str, call_id: str, tool: str, arguments: dict[str, A
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> Refused | None:
     """What is wrong with the arguments, each with its path; None when they fit the schema."""
     try:
-        errors = sorted(tool.validator.iter_errors(arguments), key=lambda e: list(map(str, e.path)))
+        errors = checking.errors(tool.validator, arguments)
     except RecursionError:  # a schema that refers to itself without end
         return Refused(
             "INVALID_ARGUMENTS", f"The schema of '{tool.name}' cannot be applied.", None, {"errors": []}
         )
+    except checking.TooMuchWork:
+        message = f"The arguments of '{tool.name}' take too long to check: give it less at once."
+        return Refused("INVALID_ARGUMENTS", message, None, {"errors": []})
     if not errors:
         return None
     found = [{"path": "/" + "/".join(map(str, e.absolute_path)), "problem": e.message[:300]} for e in errors]

@@ -17,6 +17,7 @@ from common.extensions import Extension
 from policy.provenance.infer import Declaration
 from policy.terms import Risk
 from runs.tools.base import Tool
+from runs.tools.previews import BadPreview, Preview
 from runs.tools.schemas import called_with_model, is_model, schema_of
 
 BUILTIN = "runs.tools.builtin"  # importing it registers the tools that Deputy brings
@@ -41,13 +42,15 @@ def tool(
     transactional: bool = False,
     capabilities: tuple[str, ...] = (),
     declared: Declaration | None = None,
+    preview: Preview | None = None,
 ) -> Callable[[Any], Any]:
     """Register a function, or a class whose objects can be called, as a tool.
 
     Its first parameter receives the ToolContext; the others, keyword-only, become the JSON Schema:
     `Annotated[str, "what it is"]` gives a described property, a default makes it optional. `parameters`
     is the schema of a function whose signature does not say it, or a pydantic model, of which the
-    function then receives an instance as its second argument. Raises BadTool.
+    function then receives an instance as its second argument. `preview` says what a call looks like to
+    whoever decides it (runs/tools/previews.py). Raises BadTool.
     """
 
     def register(subject: Any) -> Any:
@@ -67,6 +70,7 @@ def tool(
             transactional=transactional,
             capabilities=capabilities,
             declared=declared,
+            preview=preview,
         )
         add(made)
         return subject
@@ -109,6 +113,11 @@ def check(made: Tool) -> None:
         Draft202012Validator.check_schema(made.parameters)
     except SchemaError as error:
         raise BadTool(f"the parameters of '{made.name}' are no JSON Schema: {error.message[:200]}") from None
+    if made.preview is not None:
+        try:
+            made.preview.check(made.parameters)
+        except BadPreview as error:
+            raise BadTool(f"the preview of '{made.name}' cannot be used: {error}") from None
 
 
 def get(name: str) -> Tool | None:

@@ -20,6 +20,7 @@ from groups.api import access as organization
 from groups.models import Membership, Project
 from memory.models import Memory, MemoryStatus
 from runs.api import access
+from runs.deciding.queue import in_order
 from runs.gate.deciders import decidable
 from runs.models import Approval, Run, Schedule, Wait
 from runs.models.choices import ApprovalStatus, WaitKind
@@ -27,6 +28,7 @@ from runs.models.choices import ApprovalStatus, WaitKind
 View = Callable[..., HttpResponseBase]
 
 TIME_ZONE = "time_zone"  # the cookie
+MOST_QUEUED = 500  # of which a page knows the next one
 MOST_ASKED = 50  # pending approvals of which it is asked whether this person may decide them
 
 
@@ -126,19 +128,42 @@ def approvals(request: MemberRequest) -> QuerySet[Approval]:
 
 def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
     """The approval; its page is also reached by links, so it opens in whichever organization it is."""
+    found = look_up(request, approval_id)
+    standing.choose(request, request.membership.organization_id)
+    return found
+
+
+def look_up(request: MemberRequest, approval_id: str) -> Approval:
+    """The approval, in whichever of the person's organizations it is; the request is in that one then."""
     here = request.membership
     for membership in (here, *(one for one in request.memberships if one != here)):
         enter(request, membership)
         found = approvals(request).filter(pk=approval_id).first()
         if found is not None:
-            standing.choose(request, membership.organization_id)
             return found
     raise Http404
 
 
+def waiting(request: MemberRequest) -> QuerySet[Approval]:
+    """The pending approvals that wait for this person, in the order of the queue."""
+    mine = access.visible_approvals(request.actor)
+    return in_order(decidable(request.actor, mine))
+
+
 def to_decide(request: MemberRequest) -> list[Approval]:
-    """The pending approvals that wait for this person, the oldest first."""
-    return list(decidable(request.actor, approvals(request)).order_by("id")[:MOST_ASKED])
+    """The first of the pending approvals that wait for this person, with what lists show of them."""
+    found = waiting(request)[:MOST_ASKED].values("pk")
+    return list(in_order(approvals(request).filter(pk__in=list(found.values_list("pk", flat=True)))))
+
+
+def queue(request: MemberRequest) -> list[str]:
+    """The ids of those that wait for this person."""
+    return list(waiting(request).values_list("pk", flat=True)[:MOST_QUEUED])
+
+
+def count_to_decide(request: MemberRequest) -> int:
+    """How many wait for this person, at most MOST_ASKED: one query, and one for those with named deciders."""
+    return waiting(request).order_by()[:MOST_ASKED].count()
 
 
 def own_pending(request: MemberRequest) -> list[Approval]:

@@ -4,18 +4,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.db import connection
+from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from runs.admin import deciding, edit, words
-from runs.admin.approvals import fate
+from common.api import slots
+from common.api.errors import Problem
+from runs.api import queue_stream
+from runs.api.readers import Reader
+from runs.deciding import edit, queue, view, words
+from runs.deciding.view import arguments_of, fate
 from runs.gate import demands
 from runs.gate.deciders import who_may_decide
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
-from runs.tools import toolbox
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
 
@@ -40,13 +46,38 @@ def waiting(request: MemberRequest) -> HttpResponse:
     mine = access.own_pending(request)
     decided = access.approvals(request).exclude(status=ApprovalStatus.PENDING).order_by("-id")
     context = {
-        "to_decide": deciding.shown(access.to_decide(request)),
+        "to_decide": queue.grouped(view.shown(access.to_decide(request))),
         "questions": _questions(request),
         "followed": [followed(approval) for approval in mine],
         "decided": [(approval, fate(approval)) for approval in decided[:DECIDED]],
         "here": "waiting",
     }
     return pages.page(request, "web/waiting.html", context)
+
+
+@require_safe
+@member
+def follow(request: MemberRequest) -> HttpResponseBase:
+    """Word that the queue has changed; the page then asks for it again."""
+    if not connection.in_atomic_block:
+        connection.close()  # a stream holds none
+    try:
+        slot = slots.take(request.user, None)
+    except Problem as refused:
+        return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
+    here = request.membership.organization_id
+    reader = Reader(request.user.pk, here, None, None, request.session.session_key)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    stream = queue_stream.changes(reader, slot)
+    return StreamingHttpResponse(stream, content_type="text/event-stream", headers=headers)
+
+
+@require_safe
+@member
+def to_decide(request: MemberRequest) -> HttpResponse:
+    """The queue alone, for a page that follows it."""
+    found = queue.grouped(view.shown(access.to_decide(request)))
+    return render(request, "web/to_decide.html", {"to_decide": found})
 
 
 def _questions(request: MemberRequest) -> list[dict[str, Any]]:
@@ -68,7 +99,7 @@ def followed(approval: Approval) -> Followed:
     if more > 0:
         names = _("{names} and {count} more").format(names=names, count=more)
     notices = approval.notices.exclude(sent_at=None).count()
-    return Followed(approval, words.readable(deciding.arguments_of(approval))[:4], names, notices)
+    return Followed(approval, words.readable(arguments_of(approval))[:4], names, notices)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -82,29 +113,24 @@ def approval(request: MemberRequest, approval_id: str) -> HttpResponse:
 
 
 def _page(request: MemberRequest, found: Approval, status: int = 200) -> HttpResponse:
-    tool = toolbox.find(found.organization_id, found.tool_call.tool)
-    queue = [one for one in access.to_decide(request) if one.pk != found.pk]
-    code, refused = deciding.refusal(found, request.actor)
-    said = deciding.asking(found)
     context = {
-        "approval": found,
-        "shown": deciding.shown([found], compare=True)[0],
-        "refused": refused,
-        "confirm_first": code == "CONFIRM_FIRST",
-        "fate": fate(found),
+        **view.page(found, request.actor, request.user, access.approvals(request), request),
+        **queue.place(access.queue(request), found.pk),
+        "door": "web",
+        "state": reverse("web:approval_state", args=[found.pk]),
         "mine": found.run.user_id == request.user.pk,
         "followed": followed(found),
-        "said": words.visible(str(said.get("content", ""))),
-        "origins": deciding.where_from(found, request.user),
-        "decisions": list(found.decisions.select_related("user").order_by("id")),
-        "fields": edit.fields(deciding.arguments_of(found), tool.parameters if tool else None),
-        "posted": request.POST if request.method == "POST" else {},
-        "reason": request.POST.get("reason", ""),
-        "next": queue[0] if queue else None,
-        "queue": len(queue),
         "here": "waiting",
     }
     return pages.page(request, "web/approval.html", context, status)
+
+
+@require_safe
+@member
+def state(request: MemberRequest, approval_id: str) -> JsonResponse:
+    """Whether it is still pending, and what became of it in words: {pending, said}."""
+    found = access.look_up(request, approval_id)
+    return JsonResponse({"pending": found.status == ApprovalStatus.PENDING, "said": fate(found)})
 
 
 def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
@@ -127,7 +153,7 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
 
 def _changed(request: MemberRequest, found: Approval) -> dict[str, Any] | None:
     """The arguments as the form has them; None where nothing was changed. Raises Refused."""
-    before = deciding.arguments_of(found)
+    before = arguments_of(found)
     try:
         arguments = edit.read(before, request.POST)
     except edit.NotReadable as unreadable:

@@ -28,11 +28,12 @@ class FilesField(forms.FileField):
     """Any number of files; the text of all of them is the field's value."""
 
     widget = SeveralFiles
+    whose: Any = None  # the id of the person
 
     def clean(self, data: Any, initial: Any = None) -> str:
         found = data if isinstance(data, list | tuple) else [data]
         try:
-            return files.as_context([super(FilesField, self).clean(one) for one in found if one])
+            return files.as_context([super(FilesField, self).clean(one) for one in found if one], self.whose)
         except files.UnreadableFile as unreadable:
             raise forms.ValidationError(str(unreadable)) from None
 
@@ -67,6 +68,7 @@ class AskForm(forms.Form):
         self.fields["group"].queryset = inside  # type: ignore[attr-defined]
         goal = {"rows": 1, "placeholder": _("Ask your agent…"), "aria-label": _("What should your agent do?")}
         self.fields["goal"].widget = forms.Textarea(goal)
+        self.fields["attachments"].whose = request.user.pk  # type: ignore[attr-defined]
         self.fields["attachments"].widget.attrs["accept"] = ",".join(files.ACCEPTED)
 
     @property

@@ -48,7 +48,7 @@ def page(
 def waiting(request: MemberRequest, listed: list[conversations.Listed] | None = None) -> dict[str, int]:
     """How much waits for this person, or is new to them."""
     listed = conversations.listed(request)[0] if listed is None else listed
-    decide, questions = len(access.to_decide(request)), access.own_waits(request).count()
+    decide, questions = access.count_to_decide(request), access.own_waits(request).count()
     return {
         "decide": decide,
         "questions": questions,

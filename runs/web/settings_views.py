@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from common import cron
-from groups import current
+from groups import changes, current
 from groups.models import Token
 from groups.scopes import SCOPES
 from policy.authority import About, NotAllowed, may_arrange
@@ -90,7 +90,7 @@ def revoke(request: MemberRequest, token_id: str) -> HttpResponse:
     token = own_tokens(request).filter(pk=token_id).first()
     if token is None:
         raise Http404
-    if own_tokens(request).filter(pk=token_id, revoked_at=None).update(revoked_at=Now()):
+    if changes.update(own_tokens(request).filter(pk=token_id, revoked_at=None), revoked_at=Now()):
         doing.record(request, token, CHANGE)
     messages.success(request, _("Revoked; it stopped working at once."))
     return redirect("web:settings")

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.admin import words
 from runs.models import Run, RunEvent
 from runs.models.choices import EventType
 from runs.tools.base import ESCALATE
@@ -62,6 +63,8 @@ def _told(run: Run, event: RunEvent) -> tuple[str, str, str] | None:
         return _("Asks you"), "warn", str(payload.get("question", ""))
     if kind == EventType.TOOL_REQUIRES_APPROVAL:
         return _("Needs an approval for {tool}").format(tool=tool), "warn", ""
+    if kind == EventType.APPROVAL_FOLLOWED_UP:
+        return words.followed_up(payload), "bad" if payload.get("what") == "alarm" else "warn", ""
     if kind == EventType.TOOL_APPROVED:
         return _("Approved by {who}").format(who=payload.get("by") or _("a person")), "good", ""
     if kind in (EventType.TOOL_REJECTED, EventType.TOOL_EXPIRED):

@@ -32,6 +32,7 @@ TOLD = (
     EventType.TOOL_WAITS,
     EventType.TOOL_REQUIRES_APPROVAL,
     EventType.TOOL_APPROVED,
+    EventType.APPROVAL_FOLLOWED_UP,
     EventType.TOOL_REJECTED,
     EventType.TOOL_EXPIRED,
     EventType.TOOL_OUTCOME_UNKNOWN,

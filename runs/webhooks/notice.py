@@ -7,11 +7,11 @@ from django.core.mail import EmailMessage
 from django.db.models import Q
 
 from common.db import let_go
+from common.links import link
 from groups.member_permissions import holding
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
 from runs.models import WebhookEndpoint
-from runs.outbound.notices import link
 
 logger = logging.getLogger(__name__)
 

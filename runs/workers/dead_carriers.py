@@ -4,7 +4,8 @@ import logging
 
 from django.db import transaction
 
-from runs.outbound import lost, notices
+from runs.notices import delivery
+from runs.outbound import lost
 from runs.queue import broker
 from runs.webhooks import sending
 
@@ -17,7 +18,7 @@ def give_back(carrier: str) -> None:
     """Free its errands with what they hold, and let the sweep have its calls. May be done again."""
     with transaction.atomic():
         lost.end_lease(carrier)
-        notices.give_back(carrier)
+        delivery.give_back(carrier)
         sending.give_back(carrier)
         errands = broker.give_back_errands(carrier)
     logger.warning("%s has ended; %d errands that it had are free again", carrier, errands)

@@ -9,7 +9,7 @@ import logging
 
 from common.db import execute
 from runs.log.log import RunGone
-from runs.outbound import notices
+from runs.notices import delivery
 from runs.queue import broker, lease
 from runs.queue.worker_status import Death
 from runs.workers import dead_carriers, sweep
@@ -30,7 +30,7 @@ def settle(death: Death, group: str) -> None:
         dead_carriers.give_back(death.holds)
         return
     logger.warning("worker %d has died at %s", death.pid, death.holds or f"message {death.message}")
-    notices.give_back(group, death.pid)
+    delivery.give_back(group, death.pid)
     if death.holds.startswith(lease.CALL_PREFIX):
         execute(CALL_IS_FREE, [death.holds, death.attempt])
     elif death.holds:

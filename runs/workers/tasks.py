@@ -7,6 +7,7 @@ A worker waits no longer than LOCK_SECONDS for a row that somebody else has lock
 back to the queue for a while, and it takes the next message.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,10 @@ from memory import duplicates
 from runs.actions import mcp
 from runs.execution import executor, external
 from runs.models import McpServer
-from runs.outbound import errands, notices
+from runs.notices import delivery, slack
+from runs.notices import watch as approval_watch
+from runs.notices.senders import NotSent
+from runs.outbound import errands
 from runs.queue import put, worker_status
 from runs.webhooks import sending
 from runs.workers import sweep
@@ -114,7 +118,7 @@ def or_later(task: str, *arguments: str) -> Iterator[None]:
 def notify(approval_id: str) -> None:
     """Tell those who may decide that an approval waits for them."""
     with or_later("notify", approval_id):
-        notices.announce(approval_id)
+        approval_watch.attend(approval_id)
 
 
 def join_duplicates(*memory_ids: str) -> None:
@@ -153,6 +157,12 @@ def notify_webhook_disabled(endpoint_id: str) -> None:
     sending.told_who_manages(endpoint_id)
 
 
-def deliver(organization_id: str, user_id: str) -> None:
-    """Send somebody the notices that were held back."""
-    notices.deliver(organization_id, int(user_id))
+def deliver(channel_id: str) -> None:
+    """Send a channel the notices that wait for it."""
+    delivery.deliver(channel_id)
+
+
+def answer_chat(address: str, words: str) -> None:
+    """Say to whoever pressed a button in a chat what came of it."""
+    with contextlib.suppress(NotSent):
+        slack.post(address, {"response_type": "ephemeral", "replace_original": False, "text": words})

@@ -20,7 +20,8 @@ from common.db import is_locked
 from memory.upkeep import upkeep
 from runs.actions import mcp
 from runs.models.queue import ErrandKind
-from runs.outbound import lost, notices
+from runs.notices import delivery, watch
+from runs.outbound import lost
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import Death, WorkerStatus
 from runs.webhooks import sending
@@ -89,7 +90,7 @@ class SignsOfLife(threading.Thread):
             self.page.oldest = put.oldest(oldest)
             if somebody_died and (dead := heartbeat.bury()):
                 for name in dead:
-                    notices.give_back(name)
+                    delivery.give_back(name)
                 logger.warning("%d groups of workers have died; what they had is free again", len(dead))
         except Exception as error:
             logger.warning("could not show a sign of life: %s", type(error).__name__)
@@ -124,7 +125,7 @@ class Duties:
             broker.give_back(self.gone)
             heartbeat.forget(self.gone)
             for name in self.gone:
-                notices.give_back(name)
+                delivery.give_back(name)
             self.gone = []
         for death in dead:
             self._settle(death)
@@ -134,7 +135,8 @@ class Duties:
         if now >= self.sweep_at:
             self.sweep_at = now + settings.SWEEP_SECONDS
             swept()
-            notices.send_due()
+            delivery.send_due()
+            watch.attend_due()
         if now >= self.upkeep_at:
             self.upkeep_at = now + UPKEEP_SECONDS
             self._keep_up()

@@ -81,7 +81,7 @@ def check_robot_cannot_decide(web, demo, approval):
         assert "digest" not in forms(page)
         form = {
             "csrfmiddlewaretoken": forms(page)["csrfmiddlewaretoken"]["csrfmiddlewaretoken"],
-            "digest": approval.arguments_digest,
+            "arguments_digest": approval.arguments_digest,
             "decision": "approve",
         }
         said = browser.post(page_of(approval), data=form)

@@ -10,13 +10,12 @@ from django.test import override_settings
 
 from policy.models import Capability, CapabilityRule
 from runs.actions import webhooks
-from runs.execution.outside_agents import request_call
 from runs.models import ApprovalNotice, Carrier, QueueMessage, ToolCall, WebhookDelivery, WebhookEndpoint
 from runs.models.queue import lanes
 from runs.webhooks import sending
 from tests.acceptance.house import MODEL, status, until
 from tests.acceptance.witness import MailSink
-from tests.acting import start
+from tests.acting import request_call, start
 from tests.factories import MembershipFactory
 
 

@@ -3,10 +3,9 @@
 import pytest
 from django.test import override_settings
 
-from runs.execution.outside_agents import complete, request_call
 from runs.models import ToolCall
 from tests.acceptance.house import MODEL, check_logs, status, until
-from tests.acting import start
+from tests.acting import complete, request_call, start
 
 pytestmark = pytest.mark.usefixtures("their_tools")
 

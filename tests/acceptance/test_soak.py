@@ -24,12 +24,12 @@ from django.test import override_settings
 
 from runs.actions.decide import DecisionRefused
 from runs.actions.signal import SignalRefused
-from runs.execution.outside_agents import OutsideRefused, complete, request_call
+from runs.execution.outside_agents import OutsideRefused
 from runs.log.log import AlreadyEnded
 from runs.models import Approval, Carrier, OutboundCall, OutboundTarget, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE
 from tests.acceptance.house import MODEL, cluster_process, until
-from tests.acting import approve, cancel, message, reject, resolve, signal, start
+from tests.acting import approve, cancel, complete, message, reject, request_call, resolve, signal, start
 from tests.auditor import audit, audit_effects, counts, unrest
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit
 from tests.model_server import Answer, ModelServer, asks_for, says, slowly

@@ -9,11 +9,10 @@ from django.test import override_settings
 from benchmarks.streams import Listener, all_open, held, worker_of
 from groups.models import Token
 from groups.scopes import SCOPES
-from runs.execution.outside_agents import complete
 from runs.models import Run
 from tests.acceptance.house import MODEL
 from tests.acceptance.web import Web
-from tests.acting import message, start
+from tests.acting import complete, message, start
 
 STREAMS = 80
 THREADS = 4  # that web lends to requests

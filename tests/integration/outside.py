@@ -3,9 +3,8 @@
 from typing import Any
 
 from runs.execution import calls, external
-from runs.execution.outside_agents import request_call
 from runs.models import Run, ToolCall
-from tests.acting import start
+from tests.acting import request_call, start
 
 MAIL = {"to": ["a@example.com"], "subject": "Hello", "body": "Text"}
 

@@ -33,7 +33,7 @@ def text(response):
 
 
 def post_decision(client, approval, decision, **fields):
-    data = {"decision": decision, "digest": approval.arguments_digest, **fields}
+    data = {"decision": decision, "arguments_digest": approval.arguments_digest, **fields}
     return client.post(url("runs_approval_change", approval.pk), data, follow=True)
 
 
@@ -53,7 +53,7 @@ def status(thing):
 def test_an_approval_shows_what_would_run_for_whom_why_and_where_it_comes_from(made, approver):
     page = text(client_of(approver).get(url("runs_approval_change", made.approval.pk)))
 
-    for words in ("ada@example.org", "send_email", made.user.username, "Needs an approval", made.rule.name):
+    for words in ("ada@example.org", "send_email", made.user.username, "Approve and send to", made.rule.name):
         assert words in page
     assert url("runs_run_change", made.run.pk) in page
 
@@ -268,7 +268,7 @@ def test_who_may_not_decide_makes_no_standing_approval(made):
         url("runs_approval_change", made.approval.pk),
         {
             "decision": "approve_always",
-            "digest": made.approval.arguments_digest,
+            "arguments_digest": made.approval.arguments_digest,
             "remember-same": "to",
             "remember-uses": "3",
         },

@@ -32,7 +32,7 @@ def another(made, subject="Prices of May"):
 
 
 def decided(client, approval, decision="approve", **fields):
-    data = {"decision": decision, "digest": approval.arguments_digest, **fields}
+    data = {"decision": decision, "arguments_digest": approval.arguments_digest, **fields}
     return client.post(url("runs_approval_change", approval.pk), data)
 
 
@@ -94,8 +94,8 @@ def test_what_differs_from_the_last_approved_call_is_marked(made, approver):
 
     page = text(client.get(url("runs_approval_change", another(made).pk)))
 
-    assert "differs from the last approved call" in page
-    assert page.count("dp-mark-changed") == 1 and "<ins>Prices</ins>" in page.replace("\n", "")
+    assert "Compared with the last approved call to the same place" in page
+    assert page.count("ap-mark-changed") == 1 and "Last time:" in page
 
 
 def test_calls_of_other_projects_and_rejected_ones_are_not_compared_with(made, approver):
@@ -103,7 +103,7 @@ def test_calls_of_other_projects_and_rejected_ones_are_not_compared_with(made, a
 
     page = text(client_of(approver).get(url("runs_approval_change", another(made).pk)))
 
-    assert "dp-mark" not in page
+    assert "ap-mark" not in page
 
 
 def test_the_agents_own_words_are_labelled_as_such(made, approver):

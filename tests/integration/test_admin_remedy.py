@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from runs.execution import executor, outside_agents
+from runs.execution import executor
 from runs.execution.outside_agents import OutsideRefused
 from runs.models import Run
 from runs.providers.base import ProviderError
-from tests.acting import start
+from tests.acting import request_call, start
 from tests.admin_world import person
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, RoleFactory
 from tests.scripted import Scripted, by_role, call, in_order, say
@@ -47,10 +47,10 @@ def test_a_run_that_died_of_its_steps_shows_all_of_them_and_the_setting(mia):
 def test_an_outside_agents_run_counts_its_calls_as_steps(mia):
     run = start(user=mia, project=mia.project, goal="Search", driver="external")
     for number in range(25):
-        outside_agents.request_call(run, f"c{number}", "memory_search", {"query": f"word {number}"})
+        request_call(run, f"c{number}", "memory_search", {"query": f"word {number}"})
     assert Run.objects.get(pk=run).usage["steps"] == 25
     with pytest.raises(OutsideRefused):
-        outside_agents.request_call(run, "one-more", "memory_search", {"query": "x"})
+        request_call(run, "one-more", "memory_search", {"query": "x"})
     assert "25 of 25" in mia.page(run)
 
 

@@ -1,14 +1,10 @@
 """How far a token reaches: every address has a scope, and a token has those it was given."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from common.api.permissions import needed_scope
 from common.api.views import ApiView
-from groups.models import Token
 from groups.scopes import BY_NAME, SCOPES
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api, problem
@@ -67,19 +63,3 @@ def test_reading_one_thing_opens_no_other(path):
         answer = Api(member.user, member.organization, scopes=[scope]).get(path)
         expected = (200,) if scope == f"{area}:read" else (403, "SCOPE_MISSING")
         assert expected == (200,) if answer.status_code == 200 else problem(answer) == expected, scope
-
-
-@pytest.mark.django_db
-def test_tokens_of_before_keep_what_they_could_do():
-    member = MembershipFactory()
-    issued = [
-        Token.objects.issue(member.organization, member.user, scopes=scopes)[0]
-        for scopes in ([], ["read"], ["run", "decide"], ["read", "run", "decide"])
-    ]
-    import_module("groups.migrations.0003_token_scopes").Migration.operations[0].code(apps, None)
-
-    everything, reads, acts, both = (set(Token.objects.get(pk=token.pk).scopes) for token in issued)
-    assert everything == set()
-    assert reads == {"runs:read", "approvals:read", "groups:read", "policy:read", "memory:read"}
-    assert acts == {"runs:write", "approvals:decide"}
-    assert both == reads | acts

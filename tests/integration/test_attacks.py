@@ -13,10 +13,11 @@ from django.test import Client, override_settings
 from common.api import slots
 from common.api.errors import Problem
 from common.db import execute
+from groups.actors import Actor
 from groups.models import Token
 from policy.models import Capability, CapabilityRule
-from runs.models import Approval, ApprovalNotice, RunEvent, ToolCall
-from runs.outbound import notices
+from runs.models import Approval, ApprovalNotice, Channel, RunEvent, ToolCall
+from runs.notices import delivery, watch
 from tests.admin_world import PASSWORD, client_of, superuser, tenant
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api, problem
@@ -89,7 +90,7 @@ def test_a_run_may_wait_for_20_decisions_and_is_told_so(ask, world):
     assert Approval.objects.filter(run=run, status="pending").count() == 20
     refused = ToolCall.objects.filter(run=run, status="failed")
     assert {one.error["code"] for one in refused} == {"TOO_MANY_APPROVALS"} and len(refused) == 10
-    assert "not more than 20 may" in refused[0].error["message"]
+    assert "at most 20 may" in refused[0].error["message"]
     others_go_on()
 
 
@@ -102,6 +103,21 @@ def test_so_may_an_organization_and_another_one_asks_all_the_same(ask, world):
     assert Approval.objects.filter(organization=world.organization, status="pending").count() == 3
     made = others_go_on()
     assert Approval.objects.filter(organization=made.organization, status="pending").count() == 1
+
+
+@override_settings(OPEN_APPROVALS_PERSON=3)
+def test_nobody_fills_the_list_of_approvals_alone(ask, world):
+    asked_to_mail(world)
+    asks = in_order(call(("send_email", MAIL), ("send_email", {**MAIL, "subject": "t"})), say("ok"))
+    for _ in range(3):
+        ask(in_order(call(("send_email", MAIL), ("send_email", {**MAIL, "subject": "t"})), say("ok")))
+    pending = Approval.objects.filter(organization=world.organization, status="pending")
+    assert pending.count() == 3
+
+    colleague = MembershipFactory(organization=world.organization).user
+    at_terminal = Actor.terminal(colleague, world.organization)
+    assert ask(asks, actor=at_terminal).waiting_reason == "approval"
+    assert pending.filter(run__user=colleague).count() == 2
 
 
 @override_settings(OPEN_APPROVALS=1)
@@ -130,7 +146,7 @@ def queued(monkeypatch):
 
     def enqueue_task(name, *args, delay=0, turn=None):
         if name == "deliver" and not delay:  # what is for now is done now
-            notices.deliver(*args)
+            delivery.deliver(*args)
         else:
             found.append((name, args))
 
@@ -139,7 +155,7 @@ def queued(monkeypatch):
 
 
 def test_however_many_approvals_are_asked_for_a_person_gets_one_message(ask, world, queued, settings):
-    settings.OPEN_APPROVALS = 10_000
+    settings.OPEN_APPROVALS = settings.OPEN_APPROVALS_PERSON = 10_000
     settings.CALLS_IN_REPLY = 10_000
     asked_to_mail(world)
     zoe = decider(world, name="zoe")
@@ -147,12 +163,12 @@ def test_however_many_approvals_are_asked_for_a_person_gets_one_message(ask, wor
     run = ask(in_order(call(*[("send_email", {**MAIL, "subject": str(n)}) for n in range(300)]), say("ok")))
     queued.clear()
     for approval in Approval.objects.filter(run=run).order_by("id"):
-        notices.announce(approval.pk)
+        watch.attend(approval.pk)
 
     assert len(mail.outbox) == 1
     assert [name for name, _ in queued] == ["deliver"]  # one for all that came meanwhile
     execute("UPDATE runs_approvalnotice SET sent_at = sent_at - interval '1 hour'")
-    notices.deliver(run.organization_id, zoe.pk)
+    delivery.deliver(Channel.objects.get(user=zoe).pk)
     assert len(mail.outbox) == 2 and "299 calls" in mail.outbox[1].subject
     assert not ApprovalNotice.objects.filter(sent_at=None).exists()
 

@@ -87,6 +87,15 @@ def test_forms_have_the_same_limit(path, settings):
     assert str(settings.BODY_BYTES) in client.said.decode()
 
 
+@pytest.mark.parametrize("path", ["/ask/", "/talk/run_1/send/", "/admin/memory/memory/import/"])
+def test_pages_that_take_files_have_a_limit_too(path, settings):
+    settings.UPLOAD_BYTES = 3 * settings.BODY_BYTES
+    client = Client(path).ask()
+
+    assert client.status == 413
+    assert settings.BODY_BYTES < client.taken * len(CHUNK) <= settings.UPLOAD_BYTES + len(CHUNK)
+
+
 @pytest.mark.parametrize("path", ["/api/runs/", "/mcp", "/admin/login/"])
 def test_what_announces_too_much_is_refused_unread(path):
     client = Client(path, headers=[(b"content-length", b"629145600")]).ask()

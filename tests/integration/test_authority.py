@@ -8,7 +8,9 @@ import inspect
 import json
 import pkgutil
 import re
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
@@ -24,19 +26,21 @@ import memory.own
 import runs.actions
 import runs.context.agent_view
 from groups.actors import CONFIRMED_AT, Actor, Via
-from groups.models import Group, Role, Token
+from groups.models import Absence, Group, Membership, Role, Token
 from groups.scopes import SCOPES
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
-from policy.authority import VERBS, Verb
+from policy.authority import VERBS, NotAllowed, Verb
 from policy.models import CapabilityRule, Grant
+from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
 from runs.mcp.session import McpSession
 from runs.models import (
     Approval,
     ApprovalDecision,
+    Channel,
     Conversation,
     ModelKey,
     Rating,
@@ -146,6 +150,16 @@ def everybody(made):
         at_the_pages("arranger", person(made, "arne", *ARRANGER)),
         at_the_pages("arranger of one project", permit(some, *ARRANGER)),
     ]
+    made.own_channel = Channel(organization=made.organization, user=owner, kind="chat")
+    made.own_channel.keep_address("ntfy://127.0.0.1:9/topic", "ntfy")  # which nobody has allowed
+    made.own_channel.save()
+    made.absence = Absence.objects.create(
+        organization=made.organization,
+        membership=Membership.objects.get(user=owner),
+        stand_in=Membership.objects.get(user=decider),
+        starts_at=Now(),
+        ends_at=Now() + timedelta(days=1),
+    )
     return {who.name: who for who in found}
 
 
@@ -193,7 +207,7 @@ def job_signal(who, made):
 
 def page(decision, **fields):
     def door(who, made):
-        data = {"decision": decision, "digest": made.approval.arguments_digest, **fields}
+        data = {"decision": decision, "arguments_digest": made.approval.arguments_digest, **fields}
         return who.client and who.client.post(url("runs_approval_change", made.approval.pk), data)
 
     return door
@@ -350,9 +364,68 @@ def api_drive(who, made):
     who.post(made, f"runs/{made.asking.pk}/tool-calls/", body)
 
 
-def api_complete(who, made):
+def api_fail(who, made):
     Run.objects.filter(pk=made.asking.pk).update(driver="external")
     who.post(made, f"runs/{made.asking.pk}/fail/", {"message": "No."})
+
+
+def api_complete(who, made):
+    from_outside(made)
+    who.post(made, f"runs/{made.asking.pk}/complete/", {"output": "Done."})
+
+
+def from_outside(made):
+    """The run in the hands of an outside agent, with nothing open."""
+    ToolCall.objects.filter(run=made.asking).delete()
+    RunEvent.objects.filter(run=made.asking, seq__gt=2).delete()
+    status = {"driver": "external", "status": "running", "waiting_reason": None, "last_seq": 2}
+    Run.objects.filter(pk=made.asking.pk).update(**status)
+
+
+def by_itself(act):
+    """The action without a door: whoever calls it, it asks."""
+
+    def door(who, made):
+        from_outside(made)
+        with suppress(NotAllowed):
+            act(made.asking.pk, actor_of(who, made))
+
+    return door
+
+
+def actor_of(who, made):
+    membership = made.organization.memberships.filter(user=who.user, active=True).first()
+    if who.client:
+        return Actor(who.user, membership, Via.SESSION, None, True)
+    token = Token.objects.live(who.secret)
+    return Actor.of_token(token, membership)
+
+
+def over_mcp(act):
+    """As a client of MCP, whose address names the run."""
+
+    def door(who, made):
+        from_outside(made)
+        if not who.secret:
+            return
+        actor = replace(actor_of(who, made), via=Via.MCP)
+        token, run = Token.objects.live(who.secret), made.asking.pk
+        with suppress(offer.Refused):
+            act(McpSession(who.user, actor.membership, token, actor, made.project, run))
+
+    return door
+
+
+def call_from_outside(run, by):
+    outside_agents.request_call(run, by, "x", "list_available_groups", {})
+
+
+def mcp_call(session):
+    offer.ask(session, "list_available_groups", {}, {offer.CALL_ID_KEY: "x"})
+
+
+def mcp_complete(session):
+    offer.completed(session, {"output": "Done."})
 
 
 def rearrange(who, made):
@@ -602,6 +675,10 @@ def driven(made):
     return ToolCall.objects.filter(run=made.asking, call_id="x").exists()
 
 
+def completed(made):
+    return Run.objects.get(pk=made.asking.pk).status == "completed"
+
+
 def failed(made):
     return Run.objects.get(pk=made.asking.pk).status == "failed"
 
@@ -670,10 +747,43 @@ def token_revoked(made):
     return Token.objects.get(pk=made.token.pk).revoked_at is not None
 
 
+PEOPLE = {"owner", "decider", "decider, long ago", "clerk", "operator", "arranger", "arranger of one project",
+          "of another project"}  # fmt: skip
+
+
+def own_channel(made):
+    return Channel.objects.filter(organization=made.organization, kind="chat", shown="ntfy://…").exists()
+
+
+def channel_off(made):
+    return not Channel.objects.get(pk=made.own_channel.pk).enabled
+
+
+def channel_gone(made):
+    return not Channel.objects.filter(pk=made.own_channel.pk).exists()
+
+
+def channel_tried(made):
+    return Channel.objects.get(pk=made.own_channel.pk).failing_since is not None
+
+
+def away(made):
+    there = Membership.objects.get(user__username="ada")
+    return {"first": "2999-01-01", "last": "2999-01-02", "stand_in": there.pk}
+
+
+def is_away(made):
+    return Absence.objects.filter(ends_at__year=2999).exists()
+
+
+def is_back(made):
+    return not Absence.objects.filter(pk=made.absence.pk).exists()
+
+
 OWN_PAGES = {  # of people: each form, and what it does
     "ask", "send", "answer", "stop", "again", "go_on", "rate", "rename", "approval", "correct", "forget",
     "forget_all", "new_group", "issue", "revoke", "new_schedule", "edit_schedule", "pause", "resume",
-    "delete_schedule",
+    "delete_schedule", "add_channel", "change_channel", "try_channel", "remove_channel", "be_away", "be_back",
 }  # fmt: skip
 WITH_A_PAGE = ("approval", "new_group", "new_schedule", "edit_schedule")  # the form stands where it goes to
 OF_THE_BROWSER = {"choose", "sign_in", "sign_out", "confirm"}  # where one is, and that it is one
@@ -759,7 +869,15 @@ ROWS = {
         page_resolve, {}, resolved, {"operator", "robot at the pages"}
     ),
     "drive from outside": (api_drive, {}, driven, OWNER),
-    "end from outside": (api_complete, {}, failed, OWNER),
+    "drive by itself": (by_itself(call_from_outside), {}, driven, OWNER),
+    "drive over MCP": (over_mcp(mcp_call), {}, driven, OWNER - SESSIONS),
+    "fail from outside": (api_fail, {}, failed, OWNER),
+    "fail by itself": (by_itself(lambda run, by: outside_agents.fail(run, by, "No.")), {}, failed, OWNER),
+    "complete from outside": (api_complete, {}, completed, OWNER),
+    "complete by itself": (
+        by_itself(lambda run, by: outside_agents.complete(run, by, "Done.")), {}, completed, OWNER
+    ),
+    "complete over MCP": (over_mcp(mcp_complete), {}, completed, OWNER - SESSIONS),
     "make a standing approval over the API": (api_grant, {}, granted, MAY_GRANT),
     "make a standing approval on the page": (page_grant, {}, granted, MAY_GRANT & SESSIONS),
     "revoke a standing approval over the API": (api_revoke, {}, revoked, MAY_GRANT),
@@ -808,6 +926,20 @@ ROWS = {
         own("issue", {"name": "made at one's page", "scopes": ["runs:read"], "days": "9"}), {}, issued,
         {"arranger", "arranger of one project"},
     ),
+    "be told by another channel": (
+        own("add_channel", {"kind": "chat", "address": "ntfy://deputy-topic"}), {}, own_channel, PEOPLE
+    ),
+    "switch one's own channel off": (
+        own("change_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_off, {"owner"}
+    ),
+    "remove one's own channel": (
+        own("remove_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_gone, {"owner"}
+    ),
+    "try one's own channel": (
+        own("try_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_tried, {"owner"}
+    ),
+    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider", "decider, long ago"}),
+    "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
     "revoke a token at one's own page": (
         own("revoke", {}, lambda made: [made.token.pk]), {}, token_revoked, {"owner"}
     ),
@@ -880,6 +1012,44 @@ def test_lists_badges_and_mails_name_exactly_those_whose_decision_would_count(ma
         assert mailed == {"ada"}
 
 
+# Asking the decision point, which decides nothing and changes nothing
+
+
+def authzen(who, made, address, body):
+    return who.client.post(f"/access/v1/{address}", json.dumps(body), content_type="application/json") if (
+        who.client
+    ) else Client().post(
+        f"/access/v1/{address}",
+        json.dumps(body),
+        content_type="application/json",
+        headers={"Authorization": f"Token {who.secret}"},
+    )  # fmt: skip
+
+
+MEMBERS_BY_TOKEN = {"owner's token", "owner's voice", "decider's token", "operator's token", "robot"}
+
+
+def test_of_others_only_who_may_see_rules_asks_the_decision_point_and_nothing_changes(made, everybody):
+    about = {
+        "action": {"name": "send_email", "properties": {"arguments": EDITED}},
+        "resource": {"type": "project", "id": made.project.pk},
+    }
+    counted = (RunEvent, Approval, ApprovalDecision, ToolCall, Grant, Run)
+    before = [model.objects.count() for model in counted]
+    of_themselves, of_the_owner = set(), set()
+    for who in everybody.values():
+        for found, name in ((of_themselves, who.user.get_username()), (of_the_owner, made.user.username)):
+            answer = authzen(who, made, "evaluation", {**about, "subject": {"type": "user", "id": name}})
+            if answer.status_code == 200 and "No such" not in answer.json()["context"].get("reason", ""):
+                found.add(who.name)
+        listed = authzen(who, made, "search/subject", {**about, "subject": {"type": "user"}})
+        if listed.status_code == 200:
+            assert {one["id"] for one in listed.json()["results"]} <= {who.user.get_username()}
+    assert of_themselves == MEMBERS_BY_TOKEN
+    assert of_the_owner == {"owner's token", "owner's voice"}
+    assert [model.objects.count() for model in counted] == before
+
+
 # Nothing without a row
 
 
@@ -890,7 +1060,7 @@ def actions():
     ]
     return {
         f"{module.__name__}.{name}"
-        for module in [*modules, memory.curate, memory.own, runs.context.agent_view]
+        for module in [*modules, memory.curate, memory.own, runs.context.agent_view, outside_agents]
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
@@ -898,8 +1068,13 @@ def actions():
     }
 
 
+DRIVING = ("request_call", "came_before", "complete", "fail")
 KNOWN_ACTIONS = {
     "runs.actions.cancel.cancel",
+    *(f"runs.actions.channels.{name}" for name in (
+        "add_own", "change_own", "remove_own", "own", "with_email", "try_channel", "be_away", "be_back",
+        "stand_ins",
+    )),
     "runs.actions.decide.approve",
     "runs.actions.decide.reject",
     "runs.actions.decide.check_entitled",
@@ -910,6 +1085,7 @@ KNOWN_ACTIONS = {
     "runs.actions.models.try_model",
     "runs.actions.rate.rate",
     "runs.context.agent_view.operate",
+    *(f"runs.execution.outside_agents.{name}" for name in DRIVING),
     *(f"memory.own.{name}" for name in ("correct", "forget", "forget_all")),
     *(f"runs.actions.make.{name}" for name in ("make_group", "may_make", "may_make_roles")),
     "runs.actions.resolve.resolve",
@@ -970,7 +1146,9 @@ def test_every_address_that_changes_something_has_a_row():
 
 DECIDE_IN_LISTS = {"approve_selected", "reject_selected", "revoke"}
 CURATE_IN_LISTS = {"approve", "promote", "merge", "retract", "restore"}
-ARRANGE_IN_LISTS = {"accept_selected", "refresh", "ping", "redeliver", "rotate"}  # test_admin_mcp, _webhooks
+ARRANGE_IN_LISTS = {  # test_admin_mcp, _webhooks, test_heard
+    *("accept_selected", "refresh", "ping", "redeliver", "rotate", "send_test"),
+}
 
 
 def test_every_list_action_of_the_admin_is_known():

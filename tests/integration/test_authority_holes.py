@@ -17,12 +17,11 @@ from runs.actions.decide import DecisionRefused, Remember
 from runs.actions.message import message as say_to
 from runs.context import working_memory
 from runs.execution import executor
-from runs.execution.outside_agents import request_call
 from runs.gate.admission import gate_of
 from runs.gate.deciders import addressed
 from runs.gate.provenance import of_run
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
-from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, start
+from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, request_call, start
 from tests.admin_world import PASSWORD, client_of
 from tests.factories import MembershipFactory
 from tests.factories import permit as only
@@ -272,7 +271,7 @@ def test_a_session_that_was_not_confirmed_lately_confirms_first(waiting, world, 
     session["deputy_confirmed_at"] = 0
     session.save()
     address = reverse("admin:runs_approval_change", args=[approval.pk])
-    form = {"decision": "approve", "digest": approval.arguments_digest}
+    form = {"decision": "approve", "arguments_digest": approval.arguments_digest}
 
     assert "Confirm your password" in client.get(address).content.decode()
     client.post(address, form)

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from django.urls import reverse
 
 from groups import changes
-from groups.models import Change, Door, Membership, Role, Token
+from groups.models import AgentInstance, Change, Door, Membership, Role, Token
 from policy.models import CapabilityRule, Grant
 from runs.actions import mcp
 from tests.admin_world import client_of, person, superuser, tenant, url
@@ -64,6 +65,30 @@ def test_a_change_on_deputys_pages_names_its_door(made, manager):
     assert (change.by, change.via, change.token) == ("manager", "admin", "")
     assert change.after == {"description": "Moves money"}
     assert change.before == {"description": "Compare prices"}
+
+
+def test_a_change_on_a_persons_own_pages_names_that_door(made, manager):
+    browser = client_of(manager)
+    browser.post(reverse("web:issue"), {"name": "mine", "scopes": ["runs:read"], "days": "9"})
+    token = Token.objects.get(name="mine")
+    browser.post(reverse("web:revoke", args=[token.pk]))
+
+    found = Change.objects.filter(model="groups.token", object_id=token.pk).order_by("id")
+    assert [(one.by, one.via, one.action) for one in found] == [
+        ("manager", "page", "added"), ("manager", "page", "changed"),
+    ]  # fmt: skip
+    assert list(found[1].after) == ["revoked_at"]
+
+
+def test_what_a_person_prefers_is_in_no_record(made, manager):
+    agent = AgentInstance.objects.get(pk=made.run.agent_instance_id)
+    agent.preferences = {"food": "allergic to walnuts"}
+    agent.save()
+    client_of(made.user).post(reverse("web:forget_all"), {"sure": "yes"})
+
+    found = Change.objects.filter(model="groups.agentinstance")
+    assert [one.via for one in found.order_by("id")] == ["system", "page"]
+    assert "walnuts" not in str([(one.before, one.after) for one in found])
 
 
 def test_what_is_removed_is_kept_whole_also_in_bulk(made, manager):

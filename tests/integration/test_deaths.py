@@ -10,7 +10,7 @@ from common.db import own_connection
 from runs.actions.claim import claim
 from runs.models import ApprovalNotice, Carrier, OutboundCall, QueueMessage, Run, WorkerGroup
 from runs.models.queue import ErrandKind, lane
-from runs.outbound import notices
+from runs.notices import delivery, watch
 from runs.queue import broker, heartbeat, put
 from runs.queue.worker_status import Death
 from runs.workers import deaths, tasks
@@ -105,11 +105,11 @@ def test_the_notices_of_one_dead_sender_are_given_back_and_no_others(db):
     ApprovalNotice.objects.all().delete()
     later, organization = timezone.now() + HOUR, approval.organization
     kept = {"organization": organization, "approval": approval, "status": "sending", "due_at": later}
-    notice = ApprovalNotice.objects.create(user=approval.run.user, holder="group:12;", **kept)
+    notice = ApprovalNotice.objects.create(holder="group:12;", **kept)
 
     for group, pid in (("group", 1), ("group", 123), ("other", None)):
-        assert notices.give_back(group, pid) == 0
-    assert notices.give_back("group", 12) == 1
+        assert delivery.give_back(group, pid) == 0
+    assert delivery.give_back("group", 12) == 1
     notice.refresh_from_db()
     assert notice.status == "pending"
 
@@ -144,7 +144,7 @@ def test_a_notice_that_the_database_could_not_take_is_asked_for_again(db, monkey
             raise failures.pop()
         enqueue(*arguments, **named)
 
-    monkeypatch.setattr(notices, "announce", away)
+    monkeypatch.setattr(watch, "attend", away)
     monkeypatch.setattr(put, "enqueue_task", at_the_second_attempt)
     tasks.notify("apr_1")
     assert QueueMessage.objects.count() == 1

@@ -6,10 +6,10 @@ from django.core import mail
 from policy.models import Capability, CapabilityRule
 from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
-from runs.execution.outside_agents import OutsideRefused, complete
+from runs.execution.outside_agents import OutsideRefused
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.acting import approve, cancel, reject
+from tests.acting import approve, cancel, complete, reject
 from tests.scripted import Scripted, by_role, call, say
 
 from .helpers import chain_holds, payload, types

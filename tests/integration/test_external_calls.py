@@ -7,11 +7,11 @@ from django.utils import timezone
 
 from policy.models import CapabilityRule
 from runs.execution import external
-from runs.execution.outside_agents import OutsideRefused, complete, fail, request_call
+from runs.execution.outside_agents import OutsideRefused
 from runs.models import Run, RunEvent, ToolCall
 from runs.tools.base import ToolContext, ToolError
 from runs.workers.sweep import anything_due, sweep
-from tests.acting import cancel
+from tests.acting import cancel, complete, fail, request_call
 
 from .helpers import chain_holds, payload, types
 from .outside import MAIL, Outside, queued, work_off

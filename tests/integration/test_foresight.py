@@ -5,8 +5,8 @@ import pytest
 from memory.embeddings import filling
 from memory.scope import Scope
 from memory.write import memory_write
-from runs.execution.outside_agents import request_call
 from runs.models import ToolCall
+from tests.acting import request_call
 from tests.embedding_server import embedding
 from tests.scripted import Scripted, call, in_order, say
 

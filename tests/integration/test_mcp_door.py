@@ -11,10 +11,9 @@ from mcp.client.streamable_http import streamable_http_client
 from groups.models import Change, Membership, Token
 from groups.scopes import SCOPES
 from policy.models import CapabilityRule
-from runs.execution.outside_agents import complete
 from runs.mcp.app import enter
 from runs.models import Approval, Run, ToolCall
-from tests.acting import approve
+from tests.acting import approve, complete
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import permit
 from tests.integration.outside import MAIL, Outside, work_off

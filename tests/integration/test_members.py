@@ -1,10 +1,8 @@
 """A member's role holds in their organization alone; nobody widens their own place or uses another's key."""
 
-from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import Group as PermissionGroup
 from django.contrib.auth.models import Permission
 from django.core.exceptions import ValidationError
@@ -403,35 +401,3 @@ def test_who_sees_some_projects_finds_only_their_own_tokens(here):
     here.token.refresh_from_db()
     assert here.token.revoked_at is None
     assert browser.get(url("groups_token_change", here.token.pk)).status_code == 404
-
-
-# what was there before
-
-
-def test_djangos_groups_and_permissions_become_roles():
-    project = ProjectFactory()
-    home = {"organization": project.organization}
-    looks = [Permission.objects.get(codename=name) for name in ("view_run", "decide_approval")]
-    approvers = PermissionGroup.objects.create(name="Approvers")
-    approvers.permissions.set(looks)
-    root, plain, *two, odd = (UserFactory(username=name) for name in ("root", "plain", "ann", "ada", "odd"))
-    root.is_superuser = True
-    root.save()
-    for user in two:
-        user.groups.add(approvers)
-    odd.user_permissions.add(looks[1])
-    for user in (root, plain, *two, odd):
-        MembershipFactory(**home, user=user)
-    Token.objects.issue(project.organization, plain, scopes=[])
-
-    migration = import_module("groups.migrations.0010_roles_of_members")
-    migration.give_roles(apps, None)
-    migration.name_scopes(apps, None)
-
-    found = {each.user.username: each for each in Membership.objects.all()}
-    assert (found["root"].role, found["plain"].role) == ("administrator", "member")
-    assert found["ann"].custom_role == found["ada"].custom_role
-    assert found["ann"].custom_role.name == "Approvers"
-    assert set(found["ann"].custom_role.permissions) == {DECIDES, "runs.view_run", "runs.start_run"}
-    assert set(found["odd"].custom_role.permissions) == {DECIDES, "runs.start_run"}
-    assert set(Token.objects.get().scopes) == set(SCOPES) - {"speak_as_person"}

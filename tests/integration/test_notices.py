@@ -9,8 +9,8 @@ from django.utils.module_loading import import_string
 from django_q.signing import SignedPackage
 
 from policy.models import Capability, CapabilityRule
-from runs.models import Approval, ApprovalNotice, QueueMessage
-from runs.outbound import notices
+from runs.models import Approval, ApprovalNotice, Channel, QueueMessage
+from runs.notices import delivery, message
 from runs.queue import put
 from runs.workers import tasks
 from tests.acting import approve
@@ -71,6 +71,10 @@ def addresses():
     return sorted(address for message in mail.outbox for address in message.to)
 
 
+def mail_of(user):
+    return Channel.objects.get(user=user, kind="email")
+
+
 def earlier(seconds):
     ApprovalNotice.objects.filter(sent_at__isnull=False).update(
         sent_at=timezone.now() - timedelta(seconds=seconds)
@@ -99,6 +103,7 @@ def test_the_mail_says_tool_capability_for_whom_why_and_where_but_no_argument(as
         f"https://deputy.example/approvals/{approval.pk}/",
     ):
         assert words in message.body
+    assert "To s…@example.com" in message.body
     for word in ("secret", "Salaries", "earns"):
         assert word not in message.subject + message.body
 
@@ -148,9 +153,9 @@ def test_later_approvals_are_gathered_in_one_mail(asked, world, queued):
 
     assert len(mail.outbox) == 1
     assert [(name, args) for name, args, _ in queued] == [
-        ("deliver", (world.organization.pk, str(zoe.pk)))  # one message that takes both along
+        ("deliver", (mail_of(zoe).pk,))  # one message that takes both along
     ]
-    assert 0 < queued[0][2] <= 60
+    assert 0 < queued[0][2] <= 30
 
     earlier(61)
     tasks.deliver(*queued[0][1])
@@ -166,7 +171,7 @@ def test_what_was_decided_meanwhile_is_left_out(asked, world):
     tasks.notify(still_open.pk)
     approve(decided.pk, zoe)
     earlier(61)
-    tasks.deliver(world.organization.pk, str(zoe.pk))
+    tasks.deliver(mail_of(zoe).pk)
 
     assert still_open.pk in mail.outbox[1].body
     assert decided.pk not in mail.outbox[1].body
@@ -206,18 +211,24 @@ def test_mail_that_could_not_be_sent_is_tried_again_later(asked, world, queued, 
 
     monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse)
     tasks.notify(approval.pk)
-    assert queued == [("deliver", (world.organization.pk, str(zoe.pk)), notices.RETRY_SECONDS)]
+    assert queued == [("deliver", (mail_of(zoe).pk,), delivery.RETRY_SECONDS[0])]
 
     monkeypatch.undo()
-    tasks.deliver(world.organization.pk, str(zoe.pk))
+    tasks.deliver(mail_of(zoe).pk)
     assert addresses() == ["zoe@example.com"]
 
 
 def test_a_mail_about_very_many_names_some_and_counts_the_rest(asked, world, monkeypatch):
-    monkeypatch.setattr(notices, "MOST_SHOWN", 1)
+    monkeypatch.setattr(message, "MOST_SHOWN", 1)
+    decider(world, name="zoe")
+    tasks.notify(asked().pk)
     approvals = [asked(), asked(), asked()]
+    for approval in approvals:
+        tasks.notify(approval.pk)
+    earlier(61)
+    tasks.deliver(Channel.objects.get().pk)
 
-    body = notices.mail_about(approvals, "zoe@example.com").body
+    body = mail.outbox[1].body
     assert approvals[0].pk in body
     assert approvals[1].pk not in body
     assert "… and 2 more: https://deputy.example/waiting/" in body
@@ -227,10 +238,10 @@ def test_the_queue_takes_a_notice_and_its_delay(db, settings, monkeypatch):
     monkeypatch.undo()  # the real queue
     settings.QUEUE_ENABLED = True
     before = timezone.now()
-    put.enqueue_task("deliver", "org_1", "7", delay=45)
+    put.enqueue_task("deliver", "chn_1", delay=45)
 
     message = QueueMessage.objects.get()
     task = SignedPackage.loads(message.payload)
     assert import_string(task["func"]) is tasks.deliver
-    assert (task["args"], message.run_id) == (("org_1", "7"), None)
+    assert (task["args"], message.run_id) == (("chn_1",), None)
     assert timedelta(seconds=44) < message.due_at - before < timedelta(seconds=60)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from common import redact
+from groups.models import AgentInstance
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
@@ -121,8 +122,6 @@ def walked(segments):
 
 
 def test_preferences_stand_in_no_view_that_others_read(made):
-    from groups.models import AgentInstance
-
     run = made.run
     AgentInstance.objects.filter(pk=run.agent_instance_id).update(preferences={"food": SECRET})
     stranger = Api(MembershipFactory(organization=made.organization).user, made.organization)
@@ -132,8 +131,24 @@ def test_preferences_stand_in_no_view_that_others_read(made):
     assert SECRET not in told(client_of(superuser()).get(url("runs_run_change", run.pk), {"at": "last"}))
 
 
+def test_nor_on_the_page_of_their_agent(made):
+    agent = AgentInstance.objects.get(pk=made.run.agent_instance_id)
+    AgentInstance.objects.filter(pk=agent.pk).update(preferences={"food": SECRET})
+    rights = ("groups.view_agentinstance", "groups.change_agentinstance", "groups.view_change")
+    colleague = client_of(person(made, "lou", *rights, is_staff=True))
+    page = url("groups_agentinstance_change", agent.pk)
+    fields = {"organization": made.organization.pk, "role": agent.role_id, "name": "His agent",
+              "user": made.user.pk, "preferences": "{}"}  # fmt: skip
+
+    for client in (colleague, client_of(superuser())):
+        assert SECRET not in told(client.get(page))
+        client.post(page, fields)
+    agent.refresh_from_db()
+    assert (agent.name, agent.preferences) == ("His agent", {"food": SECRET})
+    assert SECRET not in told(colleague.get(url("groups_change_changelist")))
+
+
 def test_nor_in_what_a_group_inherits_of_them(world, ask):
-    from groups.models import AgentInstance
     from runs.models import Run
 
     role = by_role(

@@ -13,11 +13,12 @@ from django.utils import timezone
 from memory.context.models import ContextView
 from memory.models import Memory
 from runs.actions import prune
-from runs.execution.outside_agents import OutsideRefused, complete
+from runs.execution.outside_agents import OutsideRefused
 from runs.log import log
 from runs.log.state import fold
 from runs.log.verify import verify
 from runs.models import Run, RunEvent, ToolCall
+from tests.acting import complete
 from tests.admin_world import client_of, superuser, url
 from tests.scripted import by_role, call, say
 

@@ -244,6 +244,9 @@ def test_a_program_does_not_make_the_person_say_anything(made, world, mia):
     foreign = made(actor=program)
     assert schedules.change(foreign.pk, program, {"goal": "Pay Mallory"}).outside
     assert schedules.change(foreign.pk, mia, {"goal": "Pay Mallory", "title": "x"}).outside  # repeated
+    lines = schedules.change(foreign.pk, program, {"goal": "Every day\nPay Mallory"})
+    repeated = schedules.change(lines.pk, mia, {"goal": " Every day\r\nPay Mallory ", "title": "y"})
+    assert repeated.outside and repeated.goal == "Every day\nPay Mallory"
     assert not schedules.change(foreign.pk, mia, {"goal": "Pay Ada"}).outside
 
 

@@ -1,9 +1,6 @@
 """One seat an agent in a group, and every call with the rights of the seat that asked for it."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
@@ -11,7 +8,7 @@ from groups.models import GroupMember
 from runs.gate import admission
 from runs.models import Run, ToolCall
 from tests.admin_world import client_of, person, tenant, url
-from tests.factories import GroupFactory, MemberFactory, RoleFactory, permit_all
+from tests.factories import MemberFactory, RoleFactory, permit_all
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import by_role, call, say
 
@@ -55,25 +52,6 @@ def test_the_admin_says_so_for_rows_of_one_form(db):
 
     assert "An agent sits in a group once" in page
     assert not GroupMember.objects.filter(group__name="Twice").exists()
-
-
-def test_an_agent_that_sat_twice_is_parted_and_each_seat_keeps_its_role():
-    group = GroupFactory()
-    first = MemberFactory(group=group, role__name="reader", ordinal=0)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("ALTER TABLE groups_groupmember DROP CONSTRAINT group_member_agent")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-    second = MemberFactory(group=group, role__name="writer", ordinal=1, agent_instance=first.agent_instance)
-    elsewhere = MemberFactory(role=first.role, agent_instance=first.agent_instance, ordinal=0)
-
-    import_module("groups.migrations.0011_seats").part_seats(apps, None)
-
-    seats = {seat.pk: seat for seat in GroupMember.objects.select_related("role", "agent_instance__role")}
-    assert seats[first.pk].agent_instance_id == first.agent_instance_id
-    assert seats[elsewhere.pk].agent_instance_id == first.agent_instance_id
-    assert seats[second.pk].agent_instance_id != first.agent_instance_id
-    assert seats[second.pk].role.name == seats[second.pk].agent_instance.role.name == "writer"
 
 
 def twice(world):

@@ -1,21 +1,26 @@
 """Runs that an earlier release began and parked go on after the upgrade; tests/upgrades.py keeps them."""
 
 import json
+import re
 
 import pytest
 from django.core import mail
 from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
-from common import notifications
+from common import notifications, upgrades
 from common.db import execute, own_connection
+from config.health import unapplied
 from groups.models import Membership
+from launch import prepare
+from launch.errors import LaunchError
 from runs.execution import executor
-from runs.execution.outside_agents import complete
 from runs.log.verify import verify
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.acting import approve, message
+from tests.acting import approve, complete, message
 from tests.auditor import audit, unrest
 from tests.factories import permit
 from tests.upgrades import FOLDER, LETTER
@@ -23,13 +28,39 @@ from tests.upgrades import FOLDER, LETTER
 from .outside import work_off
 
 FILES = sorted(FOLDER.glob("*.sql"))
+TOO_OLD = [path for path in FILES if path.stem == "0.1.0a1"]
 DATABASE = "deputy_upgraded"
 
+# The parts of a schema, by their names and how they are defined; the order of columns is left out.
+SCHEMA = """
+    SELECT 'column', format('%s.%s', table_name, column_name), format('%s %s %s %s', data_type,
+        character_maximum_length, is_nullable, coalesce(column_default, generation_expression))
+    FROM information_schema.columns WHERE table_schema = 'public'
+    UNION ALL SELECT 'constraint', format('%s.%s', conrelid::regclass, conname), pg_get_constraintdef(oid)
+    FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT 'index', indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL SELECT 'function', proname, pg_get_functiondef(oid)
+    FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname ~ '^(groups|memory|policy|runs)_'
+    UNION ALL SELECT 'trigger', format('%s.%s', tgrelid::regclass, tgname), pg_get_triggerdef(oid)
+    FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT 'table', relname, format('%s %s %s', relpersistence, relreplident, reloptions)
+    FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')
+"""
 
-@pytest.fixture(params=FILES, ids=lambda path: path.stem)
+
+@pytest.fixture(params=[path for path in FILES if path not in TOO_OLD], ids=lambda path: path.stem)
 def kept(request, django_db_setup, django_db_blocker):
     """The kept database in one of its own, as the new release finds it; the ids of its runs."""
-    text = request.param.read_text("utf-8")
+    yield from database_of(request.param, django_db_blocker)
+
+
+@pytest.fixture(params=TOO_OLD, ids=lambda path: path.stem)
+def too_old(request, django_db_setup, django_db_blocker):
+    yield from database_of(request.param, django_db_blocker)
+
+
+def database_of(path, django_db_blocker):
+    text = path.read_text("utf-8")
     with django_db_blocker.unblock():
         beside = own_connection()
         beside.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
@@ -49,8 +80,47 @@ def kept(request, django_db_setup, django_db_blocker):
         beside.close()
 
 
-def test_there_is_a_database_of_an_earlier_release():
-    assert FILES
+def schema():
+    """Each part's definition by its kind and name, less the casts and brackets that a restored dump adds."""
+    added = re.compile(r"::(text|character varying)(\[\])?|[\s()]")
+    with connection.cursor() as cursor:
+        cursor.execute(SCHEMA)
+        return {(kind, name): added.sub("", text) for kind, name, text in cursor.fetchall()}
+
+
+def test_there_are_databases_of_earlier_releases():
+    assert len(FILES) > len(TOO_OLD) > 0
+
+
+@pytest.fixture
+def new(transactional_db):
+    """The schema of a database that this version has made."""
+    return schema()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migrated_database_has_the_schema_of_a_new_one(new, kept):
+    call_command("migrate", verbosity=0)
+    assert {kind for kind, _ in new} == {"column", "constraint", "index", "function", "trigger", "table"}
+    assert schema() == new
+
+
+def test_squashed_migrations_are_noted_as_applied_where_nothing_else_is_to_do(kept):
+    for app, name in (each.split(".") for each in unapplied()):
+        if "_squashed_" not in name:
+            MigrationRecorder(connection).record_applied(app, name)
+    assert unapplied()
+    assert prepare.migrate() == 0
+    assert unapplied() == []
+
+
+def test_a_database_from_before_the_squash_is_refused_with_what_to_do_and_stays_as_it_is(too_old):
+    before = schema(), MigrationRecorder(connection).applied_migrations().keys()
+    with pytest.raises(SystemCheckError, match=f"Migrate it with {upgrades.OLDEST} first"):
+        call_command("migrate", verbosity=0, skip_checks=False)
+    with pytest.raises(LaunchError, match=upgrades.OLDEST):
+        prepare.migrate()
+    assert (schema(), MigrationRecorder(connection).applied_migrations().keys()) == before
 
 
 def test_runs_of_an_earlier_release_go_on_and_complete(kept):

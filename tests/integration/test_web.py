@@ -542,7 +542,7 @@ def test_other_arguments_are_approved_as_the_form_has_them(acme):
     _, mia = member(acme, "mia")
     _, decider = member(acme, "ines", "runs.decide_approval")
     _, approval = waiting_mail(acme, mia)
-    from runs.admin import edit
+    from runs.deciding import edit
 
     fields = edit.fields(approval.tool_call.effective_arguments)
     form = {field.name: field.value for field in fields}

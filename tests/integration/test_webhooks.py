@@ -167,7 +167,7 @@ def test_a_run_that_goes_on_from_another_does_not_tell_its_past_again(world, ask
 
 
 def test_a_failure_tells_its_code(world):
-    from runs.execution.outside_agents import fail
+    from tests.acting import fail
 
     endpoint = hook(world)
     outside = Outside(world, goal="a secret goal")

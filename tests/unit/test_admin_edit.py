@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.admin import edit
+from runs.deciding import edit
 
 ARGUMENTS = {
     "to": ["ada@example.org", "bo@example.org"],

@@ -28,10 +28,50 @@ def test_chinese_is_compared_character_by_character():
     assert line.pieces == (("same", "周"), ("removed", "一"), ("added", "五"), ("same", "发布"))
 
 
-def test_very_long_texts_are_only_said_to_differ():
+def test_texts_with_little_in_common_are_two_texts_and_not_compared():
     (line,) = words.marked(words.readable({"x": "a " * 2000}), words.readable({"x": "b " * 2000}))
+    (short,) = words.marked(words.readable({"x": "one"}), words.readable({"x": "another"}))
 
-    assert (line.mark, line.pieces, line.folded) == ("changed", (), True)
+    assert (line.mark, line.pieces, line.folded) == ("", (), True)
+    assert (short.mark, short.pieces, short.was) == ("changed", (), "another")
+
+
+def test_long_texts_that_have_much_in_common_are_compared_word_by_word():
+    old = "".join(f"Line {n} of a long letter to everybody.\n" for n in range(120))
+    new = old.replace("Line 60 of", "Line sixty of")
+
+    (line,) = words.marked(words.readable({"x": new}), words.readable({"x": old}))
+
+    assert [piece for piece in line.pieces if piece[0] != "same"] == [("removed", "60 "), ("added", "sixty ")]
+    assert "".join(text for kind, text in line.pieces if kind != "removed") == new
+
+
+SCHEMA = {
+    "properties": {
+        "to": {
+            "type": "array",
+            "title": "Recipients",
+            "description": "Who gets it",
+            "items": {"type": "string"},
+        },
+        "subject": {"type": "string"},
+        "body": {"type": "string"},
+    }
+}
+
+
+def test_fields_stand_in_the_order_of_the_tools_schema_with_its_words():
+    found = words.readable({"zzz": 1, "body": "B", "to": ["a@x.org", "b@y.org"]}, SCHEMA)
+
+    assert [line.name for line in found] == ["to", "body", "zzz"]
+    assert (found[0].label, found[0].description) == ("Recipients", "Who gets it")
+    assert [item.text for item in found[0].items] == ["a@x.org", "b@y.org"]
+
+
+def test_a_value_of_very_many_lines_is_shown_whole_as_json():
+    (line,) = words.readable({"rows": [{"number": n} for n in range(3000)]})
+
+    assert line.name == "rows" and '"number": 2999' in line.text
 
 
 @pytest.mark.parametrize(

@@ -71,21 +71,22 @@ def test_a_month_without_the_day_is_left_out():
     assert found == [12, 1, 3]
 
 
+@pytest.mark.parametrize("start", [datetime(2027, 3, 5, tzinfo=UTC), datetime(2027, 4, 25, tzinfo=UTC),
+                                   datetime(2027, 10, 25, tzinfo=UTC)])  # fmt: skip
 @pytest.mark.parametrize("place", ["Europe/Berlin", "America/New_York", "Asia/Shanghai", "Africa/Cairo"])
 @pytest.mark.parametrize("expression", ["*/20 * * * *", "7 * * * *", "*/30 3 * * *", "0 */6 1,15 * *"])
-def test_what_goes_by_the_time_that_passes_is_what_every_minute_says(place, expression):
-    """A year, minute by minute; Cairo changes its clock at midnight."""
+def test_what_goes_by_the_time_that_passes_is_what_every_minute_says(place, expression, start):
+    """The weeks around the changes of clocks, minute by minute; Cairo changes its clock at midnight."""
     zone = ZoneInfo(place)
-    start = datetime(2027, 1, 1, tzinfo=UTC)
     minute, hour, day, *_ = expression.split()
     expected = []
-    for number in range(1, 365 * 24 * 60):
+    for number in range(1, 25 * 24 * 60):
         moment = start + timedelta(minutes=number)
         wall = moment.astimezone(zone)
         if all(_matches(f, v) for f, v in ((minute, wall.minute), (hour, wall.hour), (day, wall.day))):
             expected.append(moment)
     found = list(islice(cron.upcoming(expression, zone, start), len(expected)))
-    assert found == expected
+    assert expected and found == expected
 
 
 def _matches(field, value):

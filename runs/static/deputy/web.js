@@ -240,10 +240,33 @@
     show();
   };
 
+  // The queue as it changes: a stream says that it has, and the page asks for it again. The title has the count.
+  const bare = document.title.replace(/^\(\d+\) /, "");
+  const titled = () => {
+    const waits = Number(document.querySelector("[data-count]")?.dataset.count ?? 0);
+    document.title = waits ? `(${waits}) ${bare}` : bare;
+  };
+  let queue = null;
+  const followQueue = () => {
+    const place = document.querySelector("[data-to-decide]");
+    queue?.close();
+    queue = null;
+    if (!place || document.hidden) return;
+    queue = new EventSource(place.dataset.stream);
+    queue.addEventListener("open", () => (document.getElementById("to-decide").dataset.following = "yes"));
+    queue.addEventListener("queue", () => {
+      const now = document.getElementById("to-decide");
+      if (!now.contains(document.activeElement)) window.htmx.ajax("GET", place.dataset.toDecide, { target: now, swap: "outerHTML" });
+      badges();
+    });
+  };
+  document.addEventListener("visibilitychange", followQueue);
+
   const begin = () => {
     prepare(document);
     followAll();
     tell();
+    titled();
   };
   // What could not be sent stays in its field, and the page says so.
   for (const name of ["htmx:responseError", "htmx:sendError"]) {
@@ -263,6 +286,7 @@
     toEnd();
   });
   begin();
+  followQueue();
   offer();
   if (document.querySelector("[data-thread]")) toEnd();
 })();

@@ -9,6 +9,7 @@ from django.core.validators import validate_email
 
 from policy.provenance.infer import Declaration
 from runs.tools.base import ToolContext, ToolError
+from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 MAX_RECIPIENTS = 50
@@ -27,6 +28,7 @@ MAX_RECIPIENTS = 50
         deeds=frozenset({"send"}),
         origin="declared",
     ),
+    preview=Preview("mail", {"to": "to", "subject": "subject", "body": "body"}),
 )
 def send_email(
     run: ToolContext,

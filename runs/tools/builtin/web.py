@@ -7,6 +7,7 @@ from django.conf import settings
 from common.outbound import OutboundError, fetch, readable
 from policy.provenance.infer import Declaration
 from runs.tools.base import ToolContext, ToolError
+from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 MAX_TEXT = 100_000  # characters of a page that reach the log
@@ -22,6 +23,7 @@ MAX_TEXT = 100_000  # characters of a page that reach the log
     declared=Declaration(
         steering=frozenset({"url"}), effect=False, deeds=frozenset({"read"}), network=True, origin="declared"
     ),
+    preview=Preview("http", {"url": "url"}, {"method": "GET"}),
 )
 def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// address"]) -> dict[str, Any]:
     """GET, redirects re-checked, within limits of size and time."""

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator, SchemaError, validators
+from jsonschema import Draft202012Validator, SchemaError
 from jsonschema.protocols import Validator
 from referencing import Registry
 
 from common.canonical import NotJson, canonical, digest, normalise
 from policy.risk import guessed, is_known
+from runs.tools import checking
 
 NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}", re.ASCII)
 MAX_DESCRIPTION = 10_000  # characters
@@ -125,9 +126,8 @@ def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
     return Draft202012Validator.VALIDATORS["additionalProperties"](validator, value, instance, schema)
 
 
-_Lenient: Any = validators.extend(
-    Draft202012Validator,
-    {"pattern": _skip, "patternProperties": _skip, "additionalProperties": _additional, "format": _skip},
+_Lenient: Any = checking.extended(
+    {"pattern": _skip, "patternProperties": _skip, "additionalProperties": _additional, "format": _skip}
 )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from runs.tools.base import ToolContext, ToolError
+from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 
@@ -28,6 +29,7 @@ class Warning(BaseModel):
     risk_level="high",
     mutating=True,
     capabilities=("publish",),
+    preview=Preview("generic", {"to": "city"}, does="publish a warning"),
 )
 class weather_warn:
     def __call__(self, context: ToolContext, warning: Warning) -> Any:

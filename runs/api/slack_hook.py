@@ -1,0 +1,123 @@
+"""What Slack sends back: a button that was pressed, or the command by which somebody links their account.
+
+Every request has to be signed with the app's secret. The account that pressed has to be linked to a person,
+by a code that their own page shows; it decides as that person by the door `chat`, which never suffices where
+a person has to decide.
+"""
+
+import json
+from typing import Any
+
+from django.core import signing
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from common import sealed
+from common.db import row
+from groups.actors import Actor, Via, active_membership
+from runs.actions import decide
+from runs.actions.decide import DecisionRefused
+from runs.models import Approval, Channel, ChatAccount
+from runs.models.choices import ApprovalEffect, ApprovalStatus
+from runs.notices import slack
+from runs.queue import put
+
+MOST_BYTES = 100_000
+CODE_SECONDS = 600
+SALT = "deputy.chat.link"
+NOT_LINKED = "Link your account first: open “How I am told” in Deputy and type the command it shows here."
+
+
+def code(channel: Channel, user: Any) -> str:
+    """What somebody types in the chat to link their account there to theirs here."""
+    return signing.dumps([channel.pk, user.pk], salt=SALT)
+
+
+@csrf_exempt
+@require_POST
+def slack_hook(request: HttpRequest, channel_id: str) -> HttpResponse:
+    """404 for everything that the app of this channel has not signed."""
+    channel = Channel.objects.filter(pk=channel_id, kind="slack", user=None, enabled=True).first()
+    if channel is None or int(request.headers.get("Content-Length") or 0) > MOST_BYTES:
+        raise Http404
+    body = request.body
+    try:
+        address = channel.address
+    except sealed.Unreadable:
+        raise Http404 from None
+    (now,) = row("SELECT EXTRACT(epoch FROM clock_timestamp())::float8")
+    if not slack.signed_by(address, request.headers, body, now):
+        raise Http404
+    form = QueryDict(body, encoding="utf-8")
+    if "command" in form:
+        said = link(channel, form.get("user_id", ""), form.get("text", ""))
+        return JsonResponse({"response_type": "ephemeral", "text": said})
+    _pressed(channel, form.get("payload", ""))
+    return HttpResponse()
+
+
+def link(channel: Channel, account: str, text: str) -> str:
+    """Link the chat's account to the person whose code this is; returns what to say."""
+    try:
+        channel_id, user_id = signing.loads(text.strip().removeprefix("link").strip(), salt=SALT,
+                                            max_age=CODE_SECONDS)  # fmt: skip
+    except signing.BadSignature:
+        return "This code is not valid, or too old. Take a new one from “How I am told” in Deputy."
+    if channel_id != channel.pk or not account:
+        return "This code is for another channel."
+    ChatAccount.objects.filter(channel=channel, account=account).exclude(user_id=user_id).delete()
+    ChatAccount.objects.update_or_create(
+        channel=channel, user_id=user_id, defaults={"account": account[:100]}
+    )
+    return "Your account is linked: what you press here is decided in your name."
+
+
+def _pressed(channel: Channel, payload: str) -> None:
+    """Decide what the button says, and have the outcome said to whoever pressed it."""
+    try:
+        said = json.loads(payload)
+        (action,) = said["actions"]
+        account, answer_to = str(said["user"]["id"]), str(said.get("response_url", ""))
+        name, value = str(action["action_id"]), json.loads(action.get("value") or "{}")
+    except (ValueError, KeyError, TypeError):
+        return
+    if name not in (slack.APPROVE, slack.REJECT) or not isinstance(value, dict):
+        return
+    outcome = pressed(channel, account, name == slack.APPROVE, value)
+    if answer_to:
+        put.enqueue_task("answer_chat", answer_to, outcome, turn=put.for_people(channel.organization_id))
+
+
+def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]) -> str:
+    """Take the decision; returns what came of it, in words."""
+    linked = ChatAccount.objects.filter(channel=channel, account=account).select_related("user").first()
+    if linked is None:
+        return NOT_LINKED
+    approval = Approval.objects.filter(
+        pk=str(value.get("approval", "")), organization_id=channel.organization_id
+    ).select_related("run")
+    found = approval.first()
+    if found is None or channel.project_id not in (None, found.run.project_id):
+        return "There is no such approval."
+    if found.effect != ApprovalEffect.REQUIRE_APPROVAL:
+        return "A person has to decide this on Deputy's own page."
+    actor = Actor(
+        linked.user,
+        active_membership(linked.user, channel.organization_id),
+        Via.CHAT,
+        frozenset({"approvals:decide"}),
+    )
+    digest = str(value.get("digest", ""))
+    try:
+        if approve:
+            decided = decide.approve(found.pk, actor, digest)
+        else:
+            decided = decide.reject(found.pk, actor, digest, "Rejected in Slack.")
+    except DecisionRefused as refused:
+        return refused.message
+    except Approval.DoesNotExist:
+        return "There is no such approval."
+    if decided.status == ApprovalStatus.PENDING:
+        return f"Your word counts; {decided.deciders_needed} people have to approve."
+    return f"Decided: {decided.status} by {linked.user}."

@@ -1,0 +1,273 @@
+"""Notices leave: gathered by channel, sent between two transactions, and written down.
+
+A channel gets no two messages within NOTIFY_SECONDS; what comes meanwhile is gathered in the next. Whoever
+sends holds the notices for SENDING_SECONDS. What a sender that died had is given back at once and sent by
+another: in doubt somebody is told twice rather than never.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce, Now
+
+from common import sealed
+from common.db import execute, let_go, row, rows
+from groups.models import Membership
+from runs.gate import deciders
+from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
+from runs.models.choices import ApprovalStatus
+from runs.models.notices import TO_DECIDERS
+from runs.models.queue import ErrandKind
+from runs.notices import message, senders
+from runs.notices.senders import Message, NotSent
+from runs.queue import broker, put
+
+logger = logging.getLogger(__name__)
+
+ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.notices ' || %s, 0))"
+# Of this channel's notices: whether any may be sent; how long until it may be told again. One that is being
+# told counts as told now.
+LAST_TOLD = """
+SELECT bool_or(status = 'pending' OR (status = 'sending' AND due_at <= clock_timestamp())),
+       EXTRACT(epoch FROM max(CASE WHEN status = 'sent' THEN sent_at
+                                   WHEN status = 'sending' AND due_at > clock_timestamp()
+                                   THEN clock_timestamp() END) - clock_timestamp())::float8 + %s
+FROM runs_approvalnotice WHERE channel_id = %s
+"""
+PUT_OFF = """
+UPDATE runs_approvalnotice SET due_at = clock_timestamp() + %s * interval '1 second'
+WHERE channel_id = %s AND status = 'pending'
+"""
+CLAIM = """
+UPDATE runs_approvalnotice SET status = 'sending', holder = %s, attempts = attempts + 1,
+       due_at = clock_timestamp() + %s * interval '1 second'
+WHERE channel_id = %s AND status IN ('pending', 'sending')
+  AND (status = 'pending' OR due_at <= clock_timestamp())
+RETURNING id
+"""
+DONE = """
+UPDATE runs_approvalnotice SET status = %s, holder = '',
+       due_at = clock_timestamp() + %s * interval '1 second',
+       sent_at = CASE %s WHEN 'sent' THEN clock_timestamp() END
+WHERE id = ANY(%s) AND status = 'sending' AND holder = %s
+"""
+GIVE_BACK = """
+UPDATE runs_approvalnotice SET status = 'pending', holder = '', due_at = clock_timestamp()
+WHERE status = 'sending' AND starts_with(holder, %s)
+"""
+DUE = """
+SELECT DISTINCT organization_id, channel_id FROM runs_approvalnotice
+WHERE status IN ('pending', 'sending') AND due_at < clock_timestamp() - %s * interval '1 second' LIMIT %s
+"""
+# Whoever is asked for them takes them whatever `due_at` says: it only keeps the same from being asked again.
+ASKED = """
+UPDATE runs_approvalnotice SET status = 'pending', holder = '',
+       due_at = clock_timestamp() + %s * interval '1 second'
+WHERE channel_id = %s AND status IN ('pending', 'sending') AND due_at < clock_timestamp()
+"""
+SENDING_SECONDS = 60  # after which another may send what somebody holds: a mail server may take its time
+RETRY_SECONDS = (5, 10, 20, 60, 300)  # after which a message that did not leave is tried again
+LASTING_SECONDS = 300  # the same, where somebody has to change the channel first
+OVERLOOKED_SECONDS = 5  # after which a notice that is due has lost its message of the queue
+PATIENCE_SECONDS = 60  # with the message that was sent for it then
+BATCH = 500
+
+
+def note(kind: NoticeKind, channels: Sequence[Channel], approval: Approval) -> int:
+    """Have these channels told, each once, however often this is called. Joins the caller's transaction;
+    returns how many had not been asked to yet.
+    """
+    before = set(approval.notices.filter(kind=kind).values_list("channel_id", flat=True))
+    new = [channel for channel in channels if channel.pk not in before]
+    ApprovalNotice.objects.bulk_create(
+        [
+            ApprovalNotice(
+                organization_id=approval.organization_id,
+                approval=approval,
+                run_id=approval.run_id,
+                user_id=channel.user_id,
+                channel=channel,
+                kind=kind,
+            )
+            for channel in new
+        ],
+        ignore_conflicts=True,
+    )
+    for channel in new:
+        if not gathered(channel.pk):
+            soon(approval.organization_id, channel.pk)
+    return len(new)
+
+
+def gathered(channel_id: str) -> bool:
+    """Whether a delivery is queued that will take new notices along: one message a channel, however many
+    approvals are asked for meanwhile.
+    """
+    others = ApprovalNotice.objects.filter(status="pending", channel_id=channel_id).count()
+    left = row(LAST_TOLD, [settings.NOTIFY_SECONDS, channel_id])[1]
+    if left is None or left <= 0 or others < 2:
+        return False
+    execute(PUT_OFF, [left, channel_id])
+    return True
+
+
+def soon(organization_id: str, channel_id: str, delay: float = 0) -> None:
+    """Have what waits for this channel sent, if need be after `delay` seconds."""
+    put.enqueue_task("deliver", channel_id, delay=delay, turn=put.for_people(organization_id))
+
+
+def deliver(channel_id: str) -> None:
+    """Send the notices that wait for this channel in one message, now or when NOTIFY_SECONDS are over."""
+    channel = Channel.objects.select_related("organization", "user").filter(pk=channel_id).first()
+    if channel is None:
+        return
+    claimed = claim(channel_id)
+    if isinstance(claimed, float):
+        soon(channel.organization_id, channel_id, delay=claimed)
+        return
+    notices = [one for one in _claimed(claimed) if still_wanted(one, channel)]
+    wanted = [one.pk for one in notices]
+    done(sorted({*claimed} - {*wanted}), "obsolete")
+    if not notices:
+        return
+    digest = message.digest(_each_once(notices), channel, channel.organization.thin_notices)
+    try:
+        send(channel, digest)
+    except NotSent as error:
+        logger.warning("could not tell %s (%s): %s", channel.pk, channel.kind, error.why)
+        pause = pause_after(max(one.attempts for one in notices), error)
+        failed(channel, error)
+        done(wanted, "obsolete" if error.gone else "pending", pause)
+        if not error.gone:
+            soon(channel.organization_id, channel_id, delay=pause)
+        return
+    done(wanted, "sent")
+    Channel.objects.filter(pk=channel_id).update(failing_since=None, problem="", told_at=Now())
+
+
+def send(channel: Channel, digest: Message) -> None:
+    """Raises NotSent. Holds no connection to the database while the receiver takes its time."""
+    sender = senders.found(channel.kind)
+    if sender is None:
+        raise NotSent(f"There is no notifier {channel.kind!r} any more.", lasting=True)
+    try:
+        address = channel.address
+    except sealed.Unreadable as error:
+        raise NotSent(str(error), lasting=True) from None
+    if channel.kind == "email" and not address and channel.user is not None:
+        address = channel.user.email
+    let_go()
+    sender.send(address, digest, channel.pk)
+
+
+def failed(channel: Channel, error: NotSent) -> None:
+    """Note the trouble on the channel, for its page. One that is gone for good is switched off."""
+    now = {"failing_since": Coalesce(F("failing_since"), Now()), "problem": error.why}
+    if error.gone:
+        now["enabled"] = False
+    Channel.objects.filter(pk=channel.pk).update(**now)
+
+
+def pause_after(attempts: int, error: NotSent) -> float:
+    """Seconds until the next attempt."""
+    if error.lasting:
+        return LASTING_SECONDS
+    return max(RETRY_SECONDS[min(attempts, len(RETRY_SECONDS)) - 1], error.wait)
+
+
+def _claimed(ids: Sequence[int]) -> list[ApprovalNotice]:
+    found = ApprovalNotice.objects.filter(pk__in=ids).order_by("approval_id", "id")
+    return list(
+        found.select_related(
+            *("approval__run__project", "approval__run__user", "approval__tool_call"),
+            *("approval__decided_by", "approval__watch", "run__project"),
+        )
+    )
+
+
+def _each_once(notices: Sequence[ApprovalNotice]) -> list[ApprovalNotice]:
+    """An approval stands once in a digest: with the newest that there is to say of it."""
+    newest = {one.approval_id or one.run_id: one for one in sorted(notices, key=lambda one: one.pk)}
+    return [one for one in notices if newest[one.approval_id or one.run_id] is one]
+
+
+def still_wanted(notice: ApprovalNotice, channel: Channel) -> bool:
+    """Whether it is still true, and still theirs: they may have lost the right, or the approval its point."""
+    if not channel.enabled or not _sees(notice, channel):
+        return False
+    approval = notice.approval
+    if notice.kind in (NoticeKind.DECIDED, NoticeKind.ENDED) or approval is None:
+        return True
+    if approval.status != ApprovalStatus.PENDING or _over(approval):
+        return False
+    if notice.kind in TO_DECIDERS and channel.user_id is not None:
+        return channel.user_id in {person.pk for person in deciders.addressed(approval)}
+    return notice.kind != NoticeKind.ALARM or bool(hasattr(approval, "watch") and approval.watch.alarm)
+
+
+def _over(approval: Approval) -> bool:
+    return not Approval.objects.filter(
+        Q(expires_at=None) | Q(expires_at__gt=Now()), pk=approval.pk, status=ApprovalStatus.PENDING
+    ).exists()
+
+
+def _sees(notice: ApprovalNotice, channel: Channel) -> bool:
+    """Whether whoever the channel is belongs to the project still."""
+    project_id = notice.approval.run.project_id if notice.approval else notice.run.project_id  # type: ignore[union-attr]
+    if channel.user_id is None:
+        return channel.project_id in (None, project_id)
+    mine = Membership.objects.filter(user_id=channel.user_id, organization_id=channel.organization_id)
+    found = mine.filter(active=True, user__is_active=True).first()
+    return found is not None and found.sees_project(project_id)
+
+
+def claim(channel_id: str) -> list[int] | float:
+    """The notices to send now; or the seconds until this channel may be told again."""
+    with transaction.atomic():
+        execute(ONE_AT_A_TIME, [channel_id])
+        wanted, left = row(LAST_TOLD, [settings.NOTIFY_SECONDS, channel_id])
+        if not wanted:
+            return []
+        if left is not None and left > 0:
+            execute(PUT_OFF, [left, channel_id])
+            return float(left)
+        return [pk for (pk,) in rows(CLAIM, [holder(), SENDING_SECONDS, channel_id])]
+
+
+def done(notice_ids: Sequence[int], status: str, due_in: float = 0) -> None:
+    """What became of notices that this process holds."""
+    if notice_ids:
+        execute(DONE, [status, due_in, status, list(notice_ids), holder()])
+
+
+def holder() -> str:
+    """Who holds what this process sends: its group of workers, and the process."""
+    return f"{broker.holder}:{os.getpid()};"
+
+
+def give_back(group: str, pid: int | None = None) -> int:
+    """Let others send what a group of workers held that has died, or one process of it; how many notices."""
+    return execute(GIVE_BACK, [f"{group}:" + (f"{pid};" if pid is not None else "")])
+
+
+def send_due() -> int:
+    """Ask carriers for what should have been sent by now: its message was lost. Returns to how many."""
+    if put.has_backlog(ErrandKind.MAIL):
+        return 0
+    found = [(where, channel) for where, channel in rows(DUE, [OVERLOOKED_SECONDS, BATCH]) if channel]
+    with transaction.atomic():
+        for organization_id, channel_id in found:
+            execute(ASKED, [PATIENCE_SECONDS, channel_id])
+            soon(organization_id, channel_id)
+    return len(found)
+
+
+def pending(ids: Sequence[str]) -> Any:
+    """Those of the approvals that still wait, the oldest first."""
+    open_ones = Approval.objects.filter(pk__in=ids, status=ApprovalStatus.PENDING, expires_at__gt=Now())
+    return open_ones.select_related("run__project", "run__user", "tool_call").order_by("id")

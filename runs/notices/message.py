@@ -1,0 +1,161 @@
+"""What a message says: who wants what to whom, so that calls can be told apart, and no secret.
+
+Arguments are not shown; of addresses among them only so much that they can be told from others. An
+organization may have its messages say less still (`thin_notices`).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core import signing
+
+from common.links import link
+from common.redact import shown
+from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
+from runs.models.choices import ApprovalEffect, RunStatus
+from runs.models.notices import TO_DECIDERS
+from runs.notices.senders import Item, Message
+
+MOST_SHOWN = 20  # in one message
+MOST_TARGETS = 3
+SALT = "deputy.notices.link"
+ADDRESS = re.compile(r"([^\s@<>\"',;]+)@([^\s@<>\"',;]+\.[^\s@<>\"',;]+)")
+TO = (
+    "to",
+    "cc",
+    "bcc",
+    "recipient",
+    "recipients",
+    "email",
+    "url",
+    "uri",
+    "channel",
+    "account",
+    "iban",
+    "path",
+)
+
+
+def digest(notices: Sequence[ApprovalNotice], channel: Channel, thin: bool) -> Message:
+    """One message of all of these; the oldest first."""
+    items = [_item(notice, channel, thin) for notice in notices[:MOST_SHOWN]]
+    left = len(notices) - len(items)
+    more = f"… and {left} more: {link('web:waiting')}" if left > 0 else ""
+    return Message(_subject(notices, thin), tuple(items), more)
+
+
+def trial() -> Message:
+    """What the button “Send me a test” sends."""
+    item = Item("This is a test: messages from Deputy arrive here.", (), link("web:settings"))
+    return Message("Deputy: a test", (item,))
+
+
+WORDS = {
+    NoticeKind.ASKED: ("{tool} waits for your decision", "{count} calls wait for your decision"),
+    NoticeKind.REMINDER: ("{tool} still waits for your decision", "{count} calls still wait"),
+    NoticeKind.LAST_CALL: ("{tool} waits, and its time is nearly over", "{count} calls wait, nearly over"),
+    NoticeKind.ESCALATED: ("nobody has decided {tool} yet", "{count} calls that nobody has decided"),
+    NoticeKind.ALARM: ("nobody hears that {tool} waits", "{count} calls wait and nobody hears"),
+    NoticeKind.WAITING: ("your run waits for a decision about {tool}", "{count} calls of your runs wait"),
+    NoticeKind.DECIDED: ("{tool} of your run was decided", "{count} calls of your runs were decided"),
+    NoticeKind.ENDED: ("your run has ended", "{count} runs of yours have ended"),
+}
+
+
+def _subject(notices: Sequence[ApprovalNotice], thin: bool) -> str:
+    kinds = {NoticeKind(notice.kind) for notice in notices}
+    if len(kinds) > 1:
+        return f"Deputy: {len(notices)} calls wait for a decision, or were decided"
+    one, several = WORDS[kinds.pop()]
+    if len(notices) > 1:
+        return f"Deputy: {several.format(count=len(notices))}"
+    approval = notices[0].approval
+    tool = approval.tool_call.tool if approval is not None and not thin else "a call"
+    return f"Deputy: {one.format(tool=tool)}"
+
+
+def _item(notice: ApprovalNotice, channel: Channel, thin: bool) -> Item:
+    approval = notice.approval
+    if approval is None:
+        return _of_run(notice, thin)
+    to_decide = notice.kind in TO_DECIDERS
+    prepared = {}
+    if to_decide and channel.kind == "email" and channel.user_id is not None:
+        prepared = {f"{what}_link": prepared_link(notice, what) for what in ("approve", "reject")}
+    if to_decide and approval.effect == ApprovalEffect.REQUIRE_APPROVAL and not thin:
+        prepared |= {"approval": approval.pk, "digest": approval.arguments_digest}
+    said = link("web:approval", approval.pk)
+    if thin:
+        return Item(f"An approval in {approval.run.project}", _state(notice, approval), said, **prepared)
+    return Item(_title(approval), (*_told(approval), *_state(notice, approval)), said, **prepared)
+
+
+def _title(approval: Approval) -> str:
+    tool, capability = approval.tool_call.tool, approval.capability
+    named = tool if capability in ("", tool) else f"{tool} ({capability})"
+    return f"{named}, for {approval.run.user.get_username()} in {approval.run.project}"
+
+
+def _told(approval: Approval) -> list[str]:
+    """To whom, why, and until when."""
+    targets = targets_of(approval)
+    more = f" and {len(targets) - MOST_TARGETS} more" if len(targets) > MOST_TARGETS else ""
+    lines = [
+        f"To {', '.join(targets[:MOST_TARGETS])}{more}" if targets else "",
+        approval.explanation,
+        f"Open until {approval.expires_at:%Y-%m-%d %H:%M} UTC" if approval.expires_at else "",
+    ]
+    return [line for line in lines if line]
+
+
+def _state(notice: ApprovalNotice, approval: Approval) -> tuple[str, ...]:
+    """What is new about it, where it is not the first word."""
+    if notice.kind == NoticeKind.DECIDED:
+        who = f" by {approval.decided_by}" if approval.decided_by_id else ""
+        return (f"It was {approval.status}{who}.",)
+    if notice.kind == NoticeKind.ALARM and hasattr(approval, "watch"):
+        return (f"{approval.watch.get_alarm_display()}.",)
+    if notice.kind == NoticeKind.ESCALATED:
+        return ("Those who may decide it have not, with three quarters of its time gone.",)
+    return ()
+
+
+def _of_run(notice: ApprovalNotice, thin: bool) -> Item:
+    run: Any = notice.run
+    said = "has completed" if run.status == RunStatus.COMPLETED else f"has {run.status}"
+    goal = " ".join(shown(run.goal).split())[:80]
+    title = f"Your run in {run.project} {said}" if thin else f"“{goal}” {said}"
+    return Item(title, (), link("web:conversation", run.pk))
+
+
+def targets_of(approval: Approval) -> list[str]:
+    """Where the call would go, as much of it as tells one from another: `s…@example.org`, a URL's host."""
+    call = approval.tool_call
+    arguments = approval.edited_arguments
+    arguments = call.effective_arguments if arguments is None else arguments
+    found: list[str] = []
+    for name, value in arguments.items():
+        if name.lower() in TO:
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and (target := _target(text.strip())) and target not in found:
+                    found.append(target)
+    return found
+
+
+def _target(text: str) -> str:
+    if address := ADDRESS.search(text):
+        return f"{address[1][:1]}…@{address[2]}"[:80]
+    if "://" in text:
+        try:
+            return (urlsplit(text).hostname or "")[:80]
+        except ValueError:
+            return ""
+    return f"{text[:2]}…{text[-2:]}" if len(text) > 6 else ""
+
+
+def prepared_link(notice: ApprovalNotice, what: str) -> str:
+    """The address that opens the approval with this decision prepared, once, for the person it is sent to."""
+    token = signing.dumps([notice.pk, what], salt=SALT, compress=False)
+    return link("web:prepared", token)

@@ -1,0 +1,67 @@
+"""How a call's arguments are checked against their tool's schema: within a time, whatever either holds.
+
+A schema and arguments that are harmless alone can take hours together: `uniqueItems` over many objects, or
+`anyOf` over thousands of values for each item of a list.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema.protocols import Validator
+
+from common.canonical import canonical
+
+SECONDS = 2.0  # for one call's arguments
+MOST_ERRORS = 50  # kept of what is wrong with them
+
+_until: ContextVar[float] = ContextVar("deputy_checking_until")
+
+
+class TooMuchWork(Exception):
+    """The arguments cannot be checked in SECONDS."""
+
+
+def errors(validator: Validator, arguments: Mapping[str, Any]) -> list[ValidationError]:
+    """The first of what is wrong with the arguments, by its place. Raises TooMuchWork, RecursionError."""
+    kept = _until.set(time.monotonic() + SECONDS)
+    try:
+        found = list(islice(validator.iter_errors(arguments), MOST_ERRORS))
+    finally:
+        _until.reset(kept)
+    return sorted(found, key=lambda error: list(map(str, error.path)))
+
+
+def _timed(keyword: Callable[..., Any]) -> Callable[..., Any]:
+    """The check of one keyword of a schema, unless the time is over."""
+
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        if time.monotonic() > _until.get(float("inf")):
+            raise TooMuchWork
+        return keyword(validator, value, instance, schema)
+
+    return check
+
+
+def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """As jsonschema's, which compares each item with each other one."""
+    if value and validator.is_type(instance, "array") and len({*map(canonical, instance)}) < len(instance):
+        yield ValidationError("it has the same item twice")
+
+
+def extended(keywords: Mapping[str, Callable[..., Any]]) -> Any:
+    """A class of validators as Draft 2020-12 has them, within the time, with these keywords of its own."""
+    own = {**Draft202012Validator.VALIDATORS, "uniqueItems": _unique, **keywords}
+    return validators.extend(Draft202012Validator, {name: _timed(check) for name, check in own.items()})
+
+
+_Own: Any = extended({})
+
+
+def checker(schema: Mapping[str, Any]) -> Validator:
+    """Checks arguments against the schema of a tool that is registered here."""
+    made: Validator = _Own(schema)
+    return made

@@ -1,0 +1,33 @@
+"""Ways to keep Deputy busy, so that others wait."""
+
+from common.canonical import canonical
+from runs.tools import registry
+from runs.tools.base import Tool
+from runs.tools.call import check_arguments
+from runs.tools.mcp.definitions import checker
+
+CHOICES = {"type": "array", "items": {"anyOf": [{"const": number} for number in range(3000)]}}
+DIFFERENT = {"type": "array", "uniqueItems": True}
+
+
+def outsiders(schema):
+    parameters = {"type": "object", "properties": {"items": schema}}
+    return Tool("shop.order", "Orders.", parameters, lambda *_: None, checker=checker)
+
+
+def test_arguments_that_take_too_long_to_check_are_refused():
+    refused = check_arguments(outsiders(CHOICES), {"items": ["none"] * 1000})
+    assert refused.code == "INVALID_ARGUMENTS" and "too long" in refused.message
+
+
+def test_many_different_objects_are_looked_at_once_each():
+    many = [{"number": number} for number in range(20_000)]
+    assert check_arguments(outsiders(DIFFERENT), {"items": many}) is None
+    twice = check_arguments(outsiders(DIFFERENT), {"items": [*many, {"number": 7}]})
+    assert "the same item twice" in twice.message
+
+
+def test_of_a_hundred_thousand_mistakes_some_are_told():
+    arguments = {"to": [1] * 100_000, "subject": "s", "body": "b"}
+    refused = check_arguments(registry.get("send_email"), arguments)
+    assert len(canonical(refused.details)) < 10_000 and "/to/0" in refused.message
