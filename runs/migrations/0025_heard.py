@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('groups', '0015_heard'),
+        ('groups', '0016_heard'),
         ('runs', '0024_event_count_names'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

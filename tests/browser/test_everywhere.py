@@ -64,6 +64,7 @@ def own_pages(made: Any) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_page_of_its_own_keeps_anybody_out(open_page: Any) -> None:
     made = tenant()
     page = open_page(superuser(made))

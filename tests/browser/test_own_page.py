@@ -216,7 +216,9 @@ def a_page_of_each_kind(made: Any, user: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [pytest.param(DESK, "light", marks=pytest.mark.slow), (PHONE, "dark")]
+)
 def test_no_page_keeps_anybody_out(open_page: Any, size: Any, scheme: Any) -> None:
     made = acme()
     user = somebody(made, "ines", "runs.decide_approval", "groups.add_token")

@@ -112,6 +112,7 @@ def test_everything_starts_answers_and_leaves_nothing_behind(run, home):
     assert run.children() == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux to follow a parent's death")
 def test_a_child_that_dies_is_started_again_and_a_killed_supervisor_takes_all_along(run):
     run.wait_for("ready at")

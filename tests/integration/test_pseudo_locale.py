@@ -88,6 +88,7 @@ def look(client, addresses, names):
     return found, seen
 
 
+@pytest.mark.slow
 def test_every_word_of_the_admin_can_be_translated(made):
     things = things_of(made)
     found, seen = look(client_of(superuser(made)), of_admin(things), own_names(things))
