@@ -30,9 +30,9 @@ COMMANDS: dict[str, list[str]] = {
     "idle": ["-m", "benchmarks.idle"],
     "start": ["-m", "benchmarks.start"],
     "capacity": ["-m", "benchmarks.capacity", "--kind", "single"],
-    "requests": ["-m", "benchmarks.requests"],
-    "fairness": ["-m", "benchmarks.fairness"],
-    "sizing": ["-m", "benchmarks.sizing"],
+    "requests": ["-m", "benchmarks.requests", "--requests", "60", "--instant", "100"],
+    "fairness": ["-m", "benchmarks.fairness", "--calls", "500", "--times", "5"],
+    "sizing": ["-m", "benchmarks.sizing", "--minutes", "0.5"],
     "growth": ["-m", "benchmarks.growth", "--picture"],
 }
 

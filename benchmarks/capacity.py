@@ -43,8 +43,10 @@ def model_server(seconds: float) -> Iterator[str]:
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) as server:
         assert server.stdout
         server.stdout.readline()
-        yield f"http://127.0.0.1:{port}"
-        server.terminate()
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
 
 
 def ask(url: str, path: str) -> dict[str, Any]:

@@ -31,11 +31,10 @@ def prepare(url: str, receivers: list[str]) -> dict[str, Any]:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from groups.models import Organization, Project, Token
+    from groups.models import CustomRole, Membership, Organization, Project, Token
     from policy.models import Capability, CapabilityRule
     from runs.actions.webhooks import give_secret
     from runs.models import WebhookEndpoint
-    from tests.factories import MembershipFactory, permit
 
     for port in receivers:
         hanging = WebhookEndpoint(
@@ -48,10 +47,12 @@ def prepare(url: str, receivers: list[str]) -> dict[str, Any]:
     quiet = Organization.objects.create(slug="quiet", name="Quiet")
     Project.objects.create(organization=quiet, slug="garden", name="Garden")
     ben = get_user_model().objects.create(username="ben", is_staff=True, is_superuser=True)
-    MembershipFactory(organization=quiet, user=ben)
+    Membership.objects.create(organization=quiet, user=ben)
     dora = get_user_model().objects.create(username="dora")
-    MembershipFactory(organization=quiet, user=dora)
-    permit(dora, "decide_approval")
+    deciders = CustomRole.objects.create(
+        organization=quiet, name="Deciders", permissions=["runs.decide_approval"]
+    )
+    Membership.objects.create(organization=quiet, user=dora, custom_role=deciders)
     mail = Capability.objects.create(organization=quiet, name="mail")
     mail.bindings.create(organization=quiet, pattern="send_*")
     CapabilityRule.objects.create(organization=quiet, capability=mail, effect="require_approval")
