@@ -13,6 +13,7 @@ import numpy
 NEAREST = 3  # of a group's past goals that are looked at one by one
 PROFILE = 2.0  # what a group says of itself weighs as much as two past goals
 FEW = 60  # texts from which on what all of them have in common is taken off each
+# These two were chosen on the sets that are reported.
 # Past goals for each number of a vector from which on the way goals differ counts more than none.
 DOUBT = 2
 SPREAD = 4_000  # past goals from which it is learnt how goals of one group differ
