@@ -13,8 +13,8 @@ from groups.scoring import Candidate, Router, Score, best_cut
 
 Vectors = Mapping[str, Sequence[float]]
 
-# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS and REFUSED, which
-# were chosen on the sets that are reported.
+# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS and REFUSED,
+# which were chosen on the sets that are reported.
 WORDS = 0.5  # what words count beside meaning, each in units of its own usual spread over the groups
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
 SAMPLE = 300  # examples the threshold is found from
