@@ -194,7 +194,7 @@ def _redeem(provider: Provider, described: dict[str, Any], code: str, verifier: 
 def id_claims(provider: Provider, described: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
     """The claims of an ID token that is this provider's, for us, of now and of this flow. Raises Refused."""
     claims = verified(provider, described, token)
-    if not secrets.compare_digest(str(claims.get("nonce", "")), nonce):
+    if not secrets.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
         raise Refused("wrong nonce")
     return claims
 
