@@ -18,8 +18,9 @@ PATIENCE = 30.0  # seconds
 CROWD = 20  # connections
 # of this database: the other test processes' databases are on the same server
 BLOCKED = """
-    SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
-    WHERE NOT granted AND datname = current_database()
+    SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND pid IN (
+        SELECT pid FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database()
+    )
 """
 
 

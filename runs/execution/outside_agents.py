@@ -63,7 +63,7 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
     if again := decided_before(run_id, name, arguments):
         return again
     prefetch.of_calls([ToolRequest(name, arguments)])
-    claimed = _session(run_id)
+    claimed = _session(run_id, actor)
     try:
         with claimed.step() as log:
             if came_before(run_id, actor, call_id, name, arguments):
@@ -109,7 +109,7 @@ def complete(run_id: str, actor: Actor, output: str) -> None:
     """
     if len(output) > MAX_OUTPUT:
         raise OutsideRefused("TOO_LONG", f"The output is longer than {MAX_OUTPUT} characters.")
-    claimed = _session(run_id)
+    claimed = _session(run_id, actor)
     left = output.strip() or None
     try:
         with claimed.step(lock_parent_too=True) as log:
@@ -137,7 +137,7 @@ def fail(run_id: str, actor: Actor, message: str, code: str = AGENT_FAILED) -> N
         raise OutsideRefused("EMPTY", "Say why the run has failed.")
     if len(message) > MAX_MESSAGE:
         raise OutsideRefused("TOO_LONG", f"The message is longer than {MAX_MESSAGE} characters.")
-    claimed = _session(run_id)
+    claimed = _session(run_id, actor)
     try:
         with claimed.step(lock_parent_too=True) as log:
             may(actor, Verb.DRIVE, log)
@@ -203,10 +203,13 @@ def _tell_parent(claimed: OutsideSession) -> None:
         waits.flush_and_enqueue(claimed.parent)
 
 
-def _session(run_id: str) -> OutsideSession:
+def _session(run_id: str, actor: Actor | None = None) -> OutsideSession:
+    """Raises NotAllowed where the actor may not drive the run, whoever drives it."""
     try:
         return OutsideSession.enter(run_id)
     except NotExternal:
+        if actor is not None:
+            may(actor, Verb.DRIVE, _about(run_id))
         raise OutsideRefused("NOT_EXTERNAL", "Deputy drives this run itself.") from None
 
 

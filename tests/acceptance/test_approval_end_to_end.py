@@ -78,7 +78,7 @@ def check_robot_cannot_decide(web, demo, approval):
         sign_in(browser, "robot", robot.password)
         page = browser.get(page_of(approval))
         assert ROBOT_REFUSED in page.text
-        assert "digest" not in forms(page)
+        assert "arguments_digest" not in forms(page)
         form = {
             "csrfmiddlewaretoken": forms(page)["csrfmiddlewaretoken"]["csrfmiddlewaretoken"],
             "arguments_digest": approval.arguments_digest,
@@ -112,7 +112,7 @@ def test_what_a_person_approved_deep_in_a_tree_is_sent_once_whatever_happens(
     assert not killed.exists()
     with web.browser() as browser:
         sign_in(browser, "approver", demo.users["approver"].password)
-        form = forms(browser.get(page_of(approval)))["digest"]
+        form = forms(browser.get(page_of(approval)))["arguments_digest"]
         assert json.loads(form["arguments"]) == LETTER
         form |= {"arguments": json.dumps(EDITED), "reason": "Ines only", "decision": "approve_edited"}
         forged = {name: value for name, value in form.items() if name != "csrfmiddlewaretoken"}

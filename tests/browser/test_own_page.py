@@ -248,7 +248,7 @@ def test_the_door_keeps_nobody_out_and_speaks_chinese(open_page: Any) -> None:
 
     expect(page.get_by_role("heading", name="登录")).to_be_visible()
     assert page.locator("html").get_attribute("lang") == "zh-hans"
-    page.locator("#id_username").fill("mia")
+    page.locator("#id_login").fill("mia")
     page.locator("#id_password").fill(PASSWORD)
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("欢迎，mia")

@@ -192,6 +192,11 @@ def more(stem, made, start, count):
             what.ScheduledRun.objects.create(
                 organization=o, schedule=schedule, due_at=timezone.now(), outcome="missed"
             )
+    elif stem == "groups_identityprovider":
+        who.IdentityProvider.objects.bulk_create(
+            who.IdentityProvider(organization=o, name=f"i{n}", issuer=f"https://i{n}.example", client_id="d")
+            for n in numbers
+        )
     else:
         assert stem == "runs_approvaldecision"
         what.ApprovalDecision.objects.bulk_create(

@@ -3,8 +3,11 @@
 import pytest
 from django.apps import apps
 
+from groups.models import Absence, Connection
 from runs.models import (
+    ApprovalWatch,
     Carrier,
+    ChatAccount,
     Conversation,
     EventCount,
     EventCountCursor,
@@ -37,7 +40,7 @@ def test_every_model_is_registered():
         EventCountCursor,
         WorkerGroup,
     )
-    persons = (Conversation, Rating)  # on their own pages
+    persons = (Absence, ApprovalWatch, ChatAccount, Connection, Conversation, Rating)  # on their own pages
     # calls on their way hold prompts: the queue's page counts them
     # the page of models shows what was tried
     for model in (*installation, *persons, OutboundCall, TriedModel):

@@ -90,7 +90,7 @@ def test_a_run_may_wait_for_20_decisions_and_is_told_so(ask, world):
     assert Approval.objects.filter(run=run, status="pending").count() == 20
     refused = ToolCall.objects.filter(run=run, status="failed")
     assert {one.error["code"] for one in refused} == {"TOO_MANY_APPROVALS"} and len(refused) == 10
-    assert "at most 20 may" in refused[0].error["message"]
+    assert "not more than 20 may" in refused[0].error["message"]
     others_go_on()
 
 

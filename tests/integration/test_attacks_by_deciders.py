@@ -16,7 +16,7 @@ from runs.gate.provenance import of_run
 from runs.models import Run
 from tests.acting import approve, at_the_pages
 from tests.integration.api_client import Api
-from tests.integration.test_authority_holes import ada, bo, change, driven, pending, rule, waiting  # noqa: F401
+from tests.integration.test_authority_holes import ada, bo, change, driven, pending, waiting  # noqa: F401
 from tests.scripted import call, in_order, say
 
 pytestmark = pytest.mark.django_db

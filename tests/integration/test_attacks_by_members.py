@@ -18,7 +18,7 @@ from tests.acting import approve, at_the_pages, by_token, fork, message
 from tests.admin_world import client_of, url
 from tests.factories import MembershipFactory, permit
 from tests.integration.api_client import Api, problem
-from tests.integration.test_authority_holes import ada, bo, facts_of, rule, waiting  # noqa: F401 - fixtures
+from tests.integration.test_authority_holes import ada, bo, facts_of, waiting  # noqa: F401 - fixtures
 from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -275,7 +275,7 @@ def test_asking_again_what_a_program_planted_keeps_it_a_programs_words(ask, worl
 # Other people's things, by their ids, at people's own pages
 
 
-def test_no_page_of_ones_own_opens_or_changes_what_is_somebody_elses(ask, world, rule):  # noqa: F811
+def test_no_page_of_ones_own_opens_or_changes_what_is_somebody_elses(ask, world, rule):
     run = ask(in_order(call(("ask_user", {"question": "Which year?"})), say("done")))
     wait = Wait.objects.get(run=run)
     colleague = MembershipFactory(organization=world.organization, user__username="col").user

@@ -1177,8 +1177,8 @@ def test_every_address_that_changes_something_has_a_row():
 
 DECIDE_IN_LISTS = {"approve_selected", "reject_selected", "revoke"}
 CURATE_IN_LISTS = {"approve", "promote", "merge", "retract", "restore"}
-ARRANGE_IN_LISTS = {  # test_admin_mcp, _webhooks, test_heard
-    *("accept_selected", "refresh", "ping", "redeliver", "rotate", "send_test"),
+ARRANGE_IN_LISTS = {  # test_admin_mcp, _webhooks, test_heard, test_sign_in
+    *("accept_selected", "refresh", "ping", "redeliver", "rotate", "send_test", "remove_factors"),
 }
 
 

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from runs.models import QueueMessage
 from runs.models.queue import ErrandKind, lane
-from runs.outbound import errands, notices
+from runs.notices import delivery
+from runs.outbound import errands
 from runs.outbound.errands import Errands, Later, at_host, do
 from runs.outbound.lease import Lease
 from runs.queue import put
@@ -75,9 +76,9 @@ def doing(seconds, wanted):
 
 def test_no_kind_of_errand_takes_all_threads(monkeypatch):
     go_on = threading.Event()
-    monkeypatch.setattr(notices, "deliver", lambda *_: go_on.wait(20))
+    monkeypatch.setattr(delivery, "deliver", lambda *_: go_on.wait(20))
     for number in range(8):
-        put.enqueue_task("deliver", "org_1", str(number))
+        put.enqueue_task("deliver", f"chn_{number}")
     try:
         most = doing(2, lambda carrier: False)
     finally:
@@ -92,13 +93,13 @@ def test_a_message_goes_when_its_errand_is_done_and_stays_where_it_could_not_be(
 
     tried = []
 
-    def deliver(organization_id, user_id):
-        tried.append(organization_id)
-        if said[organization_id]:
-            raise said[organization_id]
+    def deliver(channel_id):
+        tried.append(channel_id)
+        if said[channel_id]:
+            raise said[channel_id]
 
-    monkeypatch.setattr(notices, "deliver", deliver)
-    there = {name: message("deliver", name, "1").pk for name in said}
+    monkeypatch.setattr(delivery, "deliver", deliver)
+    there = {name: message("deliver", name).pk for name in said}
     doing(10, lambda carrier: len(tried) == 4 and not carrier.under_way)
     left = {each.pk: each for each in QueueMessage.objects.all()}
 

@@ -174,6 +174,7 @@ class TestReadiness:
             "migrations": True,
             "queue": True,
             "workers": True,
+            "approvals": True,
         }
 
     def test_a_group_that_has_fallen_silent_does_not_count(self, client, db, watched):

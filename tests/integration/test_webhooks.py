@@ -171,7 +171,7 @@ def test_a_failure_tells_its_code(world):
 
     endpoint = hook(world)
     outside = Outside(world, goal="a secret goal")
-    fail(outside.run.pk, "a secret message", "GAVE_UP")
+    fail(outside.run.pk, "a secret message", code="GAVE_UP")
 
     assert told(endpoint) == [
         (

@@ -58,9 +58,9 @@ def test_words_are_found_where_they_stand(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda catalog: catalog.delete("Approve"), "not in the catalogue: 'Approve'"),
-        (lambda catalog: setattr(catalog.get("Approve"), "string", ""), "not translated: 'Approve'"),
-        (lambda catalog: catalog.get("Approve").flags.add("fuzzy"), "unsure: 'Approve'"),
+        (lambda catalog: catalog.delete("Reject"), "not in the catalogue: 'Reject'"),
+        (lambda catalog: setattr(catalog.get("Reject"), "string", ""), "not translated: 'Reject'"),
+        (lambda catalog: catalog.get("Reject").flags.add("fuzzy"), "unsure: 'Reject'"),
         (lambda catalog: catalog.add("Nobody says this", "x"), "no longer used: 'Nobody says this'"),
         (
             lambda catalog: setattr(catalog.get("{span} ago"), "string", "{time}前"),
