@@ -21,7 +21,7 @@ from runs.notices.senders import all_of_them
 
 def kinds() -> list[tuple[str, str]]:
     """What an organization may have: a browser is a person's."""
-    return [(kind, _(one.label)) for kind, one in all_of_them().items() if kind != "push"]
+    return [(kind, str(one.label)) for kind, one in all_of_them().items() if kind != "push"]
 
 
 class ChannelForm(OneOrganizationForm):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from common.outbound import Fetched, OutboundError
 
@@ -61,7 +62,7 @@ class Sender:
     """
 
     kind: str
-    label: str
+    label: Any  # text, or text that is translated when it is shown
     check: Callable[[str], str]
     send: Callable[[str, Message, str], None]
 

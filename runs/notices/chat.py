@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy
 
 from common.failures import FAILURES
 from common.outbound import OutboundError, fetch
@@ -210,4 +211,4 @@ class Guarded:
 
 FRAMING = frozenset({"content-length", "host", "connection", "accept-encoding", "transfer-encoding"})
 
-SENDER = Sender("chat", "Chat or phone, by an address of the apprise library", check, send)
+SENDER = Sender("chat", gettext_lazy("Chat or phone, by an address of the apprise library"), check, send)

@@ -3,6 +3,7 @@
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
+from django.utils.translation import gettext_lazy
 
 from runs.notices.base import BadAddress, Message, NotSent, Sender
 
@@ -24,4 +25,4 @@ def send(address: str, message: Message, channel: str) -> None:
         raise NotSent(f"The mail server did not take it: {type(error).__name__}") from None
 
 
-SENDER = Sender("email", "E-mail", check, send)
+SENDER = Sender("email", gettext_lazy("E-mail"), check, send)

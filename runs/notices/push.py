@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives import serialization
 from django.conf import settings
+from django.utils.translation import gettext_lazy
 
 from common import sealed
 from common.outbound import OutboundError, fetch
@@ -103,4 +104,4 @@ def _where(message: Message) -> str:
     return message.items[0].link if len(message.items) == 1 else f"{settings.PUBLIC_URL}/waiting/"
 
 
-SENDER = Sender("push", "A browser", check, send)
+SENDER = Sender("push", gettext_lazy("A browser"), check, send)

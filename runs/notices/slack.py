@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy
 
 from common.canonical import canonical
 from common.outbound import OutboundError, fetch
@@ -129,4 +130,4 @@ def signed_by(address: str, headers: Any, body: bytes, now: float) -> bool:
     return hmac.compare_digest(f"v0={made}".encode(), signature.encode("utf-8", "replace"))
 
 
-SENDER = Sender("slack", "Slack, with buttons", check, send)
+SENDER = Sender("slack", gettext_lazy("Slack, with buttons"), check, send)

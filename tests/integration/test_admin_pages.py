@@ -12,6 +12,7 @@ from runs.models import (
     EventCount,
     EventCountCursor,
     Follower,
+    InstallationKey,
     OutboundCall,
     OutboundTarget,
     QueueMessage,
@@ -38,6 +39,7 @@ def test_every_model_is_registered():
         QueueMessage,
         EventCount,
         EventCountCursor,
+        InstallationKey,
         WorkerGroup,
     )
     persons = (Absence, ApprovalWatch, ChatAccount, Connection, Conversation, Rating)  # on their own pages

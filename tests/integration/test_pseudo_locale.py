@@ -96,12 +96,13 @@ def test_every_word_of_the_admin_can_be_translated(made):
 
 
 def test_every_word_of_peoples_pages_can_be_translated(made):
-    names = ("home", "conversations", "waiting", "known", "groups", "new_group", "settings", "confirm",
+    names = ("home", "conversations", "waiting", "known", "groups", "new_group", "settings", "notices",
              "schedules", "new_schedule")  # fmt: skip
     addresses = [(name, reverse(f"web:{name}")) for name in names]
     addresses += [
         (f"run {run.pk}", reverse("web:conversation", args=[run.pk])) for run in (made.run, made.asking)
     ]
+    addresses += [("confirm", reverse("account_reauthenticate"))]
     addresses += [("approval", reverse("web:approval", args=[made.approval.pk]))]
     permit_all(made.user)
     found, seen = look(client_of(made.user), addresses, own_names(things_of(made)) | available_timezones())
