@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
@@ -38,7 +39,7 @@ class ProviderForm(PlaceForm):
         label=gettext_lazy("Groups and roles"),
         required=False,
         widget=UnfoldAdminTextareaWidget({"rows": 5}),
-        help_text=gettext_lazy("The first that fits holds, at every sign-in.") + " " + RULE,
+        help_text=format_lazy("{} {}", gettext_lazy("The first that fits holds, at every sign-in."), RULE),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

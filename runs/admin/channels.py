@@ -16,7 +16,7 @@ from policy.authority import NotAllowed
 from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.models import Channel, Topic
-from runs.notices.senders import all_of_them
+from runs.notices.senders import all_of_them, found
 
 
 def kinds() -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ class ChannelForm(OneOrganizationForm):
 class ChannelAdmin(TenantAdmin):
     form = ChannelForm
     project_lookup = "project_id"
-    list_display = ("__str__", "organization", "project", "kind", "shown", "state")
+    list_display = ("__str__", "organization", "project", "label", "shown", "state")
     list_filter = ("enabled", ("organization", Related), ("project", Related))
     list_select_related = ("organization", "project")
     search_fields = ("name", "shown")
@@ -92,6 +92,11 @@ class ChannelAdmin(TenantAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return (*super().get_readonly_fields(request, obj), "shown")
+
+    @admin.display(description=gettext_lazy("Kind"), ordering="kind")
+    def label(self, channel: Channel) -> str:
+        sender = found(channel.kind)
+        return str(sender.label) if sender else channel.kind
 
     @admin.display(description=gettext_lazy("State"), ordering="enabled")
     def state(self, channel: Channel) -> str:

@@ -26,10 +26,11 @@ DATA = re.compile(
     | \b(?:DECISION|STATUS|TASK|Personal\ agent|of\ others|other|openai|Openai)\b          # of the world
     | \b(?:subject|body|to|goal|code|message|result|success)\b                # arguments, results of a tool
     | \b(?:allow|deny|pending|high|jsonl|en|zh-hans)\b                        # codes
-    | \b(?:Deputy|MCP|CEL|API|JSON|REST|CSV|YAML|URL|PDF|Markdown|UTC)\b
+    | \b(?:Deputy|MCP|CEL|API|JSON|REST|CSV|JSONL|XLSX|YAML|URL|PDF|Markdown|UTC)\b
     | \b(?:Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)\b\.?\ \d  # Django's own words for dates
     | \bSelect\ record\b                              # Unfold's, which looks it up once a process
     | \b(?:OpenAI|Ollama|Anthropic|Google|English)\b
+    | /sign-in/acme/                                   # an address
     """,
     re.VERBOSE,
 )
