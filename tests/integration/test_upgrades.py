@@ -1,6 +1,7 @@
 """Runs that an earlier release began and parked go on after the upgrade; tests/upgrades.py keeps them."""
 
 import json
+import os
 import re
 
 import pytest
@@ -29,7 +30,7 @@ from .outside import work_off
 
 FILES = sorted(FOLDER.glob("*.sql"))
 TOO_OLD = [path for path in FILES if path.stem == "0.1.0a1"]
-DATABASE = "deputy_upgraded"
+DATABASE = f"deputy_upgraded_{os.getpid()}"  # one for each test process
 
 # The parts of a schema, by their names and how they are defined; the order of columns is left out.
 SCHEMA = """
