@@ -23,7 +23,7 @@ from runs.models import ApprovalDecision
 from runs.observe import decided
 
 SHOWN = 100
-FORMS = ("csv", "jsonl", "xlsx")
+FORMS = tuple(decided.TYPES)
 LABELS = (gettext_noop("Decider"), gettext_noop("Tool"), gettext_noop("Project"))
 
 
