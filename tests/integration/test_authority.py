@@ -497,6 +497,27 @@ def a2a_push(made):
     return {"taskId": made.asking.pk, "url": "https://93.184.216.34/"}
 
 
+def agui(who, made, thread, messages=(), resume=()):
+    body = {"threadId": thread, "runId": "r", "messages": list(messages), "resume": list(resume)}
+    who.post(made, f"ag-ui/{made.project.pk}/", body)
+
+
+def agui_start(who, made):
+    agui(who, made, "t", [{"id": "m", "role": "user", "content": "Count the chairs"}])
+
+
+def agui_approve(who, made):
+    payload = {"approved": True, "argumentsDigest": made.approval.arguments_digest}
+    one = {"interruptId": made.approval.pk, "status": "resolved", "payload": payload}
+    agui(who, made, made.run.pk, resume=[one])
+
+
+def agui_answer(who, made):
+    wait = Wait.objects.get(run=made.asking, resolved_at=None)
+    one = {"interruptId": wait.pk, "status": "resolved", "payload": {"answer": "2026, they say"}}
+    agui(who, made, made.asking.pk, resume=[one])
+
+
 def api_grant(who, made):
     body = {"project": made.project.pk, "tool": "send_email", "any_arguments": True, "max_uses": 3}
     who.post(made, "policy/grants/", {**body, "reason": "tried"})
@@ -908,6 +929,17 @@ ROWS = {
     "withdraw a call by MCP": (mcp_withdraw, {}, withdrawn, {"owner's token", "owner's voice"}),
     "answer in a form of an MCP client": (mcp_answer, {}, answered, {"owner's voice"}),
     "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
+    "start over AG-UI": (
+        agui_start, {}, started, STARTING | {"owner", "operator", "robot at the pages"}
+    ),
+    "start as the person over AG-UI": (
+        agui_start, {}, started_as_person,
+        {"owner", "owner's voice", "operator", "operator's token", "robot"},
+    ),
+    "answer over AG-UI": (agui_answer, {}, answered, THE_PERSON),
+    "approve over AG-UI": (agui_approve, {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve for a person over AG-UI": (agui_approve, HUMAN, concluded, {"decider"}),
+    "approve alone where two have to, over AG-UI": (agui_approve, TWO, concluded, NOBODY),
     "start over A2A": (a2a_say("Count the chairs"), {}, started, STARTING),
     "start as the person over A2A": (
         a2a_say("Count the chairs"), {}, started_as_person, {"owner's voice", "operator's token", "robot"}
@@ -1221,7 +1253,7 @@ DECIDED_HERE = {
     "api-run-fail.post", "api-run-calls.post", "api-call-resolve.post", "api-approval-approve.post",
     "api-approval-reject.post", "api-grant-list.post", "api-grant-revoke.post",
     "api-schedule-list.post", "api-schedule-detail.patch", "api-schedule-detail.delete",
-    "api-schedule-pause.post", "api-schedule-resume.post",
+    "api-schedule-pause.post", "api-schedule-resume.post", "api-agui.post",
 }  # fmt: skip
 ASK_ONLY = {"api-policy-evaluate.post", "api-schedule-times.post", "api-group-route.post"}
 
