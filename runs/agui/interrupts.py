@@ -64,8 +64,8 @@ def of(actor: Actor, run: Run) -> list[Open]:
 
 def _approval(run: Run, wait: Wait, approval: Approval | None) -> Open:
     if approval is None:
-        told = {"id": wait.pk, "reason": "deputy:waits", "message": "Somebody else has to decide."}
-        return Open(_placed(run, wait, told))
+        elsewhere = {"id": wait.pk, "reason": "deputy:waits", "message": "Somebody else has to decide."}
+        return Open(_placed(run, wait, elsewhere))
     digest = approval.arguments_digest
     schema = {
         "type": "object",
@@ -77,7 +77,7 @@ def _approval(run: Run, wait: Wait, approval: Approval | None) -> Open:
         },
         "required": ["approved", "argumentsDigest"],
     }
-    told = {
+    told: JSON = {
         "id": approval.pk,
         "reason": "tool_call",
         "message": approval.explanation or f"{approval.tool_call.tool} waits for a decision.",
@@ -100,7 +100,7 @@ def _question(run: Run, wait: Wait) -> Open:
     answer: JSON = {"type": "string"}
     if choices := offered(wait.run_id, wait.correlation_key):
         answer["examples"] = choices
-    told = {
+    told: JSON = {
         "id": wait.pk,
         "reason": "input_required",
         "message": asked.values_list("payload__question", flat=True).last() or "",
