@@ -1,11 +1,14 @@
 """A2A's compatibility kit (a2aproject/a2a-tck, branch 1.0-dev) against Deputy. docs/standards.md says how.
 
-The kit knows no tokens and wants a card at the root, so a small gate before Deputy adds the one and finds the
-other. What the kit's agent has to do, it says by the beginning of the messageId.
+The kit knows no tokens, wants a card at the root, and sends many messages under one messageId, which Deputy
+takes for one message. A small gate before Deputy adds the first, finds the second and tells the third apart.
+What the kit's agent has to do, the beginning of the messageId says.
 """
 
+import itertools
 import json
 import os
+import re
 import shlex
 import subprocess
 import threading
@@ -26,6 +29,8 @@ from tests.server import serving
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 KIT = os.environ.get("A2A_TCK", "")  # "/path/to/python /path/to/a2a-tck"
+NUMBER = itertools.count()
+ID = re.compile(rb'"messageId": ?"[^"]*')
 CARD = "/.well-known/agent-card.json"
 ASKS = ("tck-input-required", "tck-auth")
 
@@ -36,7 +41,10 @@ def gate(secret, path):
     def around(app):
         async def inner(scope, receive, send):
             if scope["type"] == "http":
-                headers = [*scope["headers"], (b"authorization", b"Bearer " + secret.encode())]
+                body = await whole(receive)
+                kept = [one for one in scope["headers"] if one[0] != b"content-length"]
+                added = {b"authorization": b"Bearer " + secret.encode(), b"content-length": b"%d" % len(body)}
+                headers, receive = [*kept, *added.items()], once(body, receive)
                 where = path + CARD if scope["path"] == CARD else scope["path"]
                 scope = {**scope, "headers": headers, "path": where, "raw_path": where.encode()}
             await app(scope, receive, send)
@@ -51,11 +59,29 @@ def play(messages, facts):
     id = A2ATask.objects.values_list("message_id", flat=True).get(run=Worker.at)
     answered = "What else?" in str(messages)
     if id.startswith(ASKS) and (not answered or "history message" in str(messages[-1].content)):
-        return call(("ask_user", {"question": "What else?"}))
+        return call(("ask_user", {"question": f"What else? {next(NUMBER)}"}))
     if "reject" in id:
         return ProviderError("MODEL_REFUSED", "rejected")
     time.sleep(4 if "resubscribe" in id else 0.1)
     return say("Hello from TCK")
+
+
+async def whole(receive):
+    """The request's body. The kit sends many messages under one messageId: here each gets its own."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    return ID.sub(lambda found: b"%s-%d" % (found[0], next(NUMBER)), body)
+
+
+def once(body, receive):
+    left = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def read():
+        return left.pop() if left else await receive()
+
+    return read
 
 
 class Worker(threading.Thread):
