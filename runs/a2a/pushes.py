@@ -16,6 +16,7 @@ from runs.a2a.messages import an_id, an_object
 from runs.actions.webhooks import give_secret
 from runs.api.refusals import as_problems
 from runs.models import A2ATask, WebhookEndpoint
+from runs.models.choices import TERMINAL
 from runs.models.webhooks import TASK_UPDATED
 
 JSON = dict[str, Any]
@@ -43,6 +44,7 @@ def create(client: Client, task: A2ATask, asked: JSON) -> JSON:
         description=named,
         events=[TASK_UPDATED],
         sealed_headers=seal(json.dumps(_headers(asked))),
+        enabled=task.run.status not in TERMINAL,
     )
     give_secret(endpoint)
     try:

@@ -41,7 +41,6 @@ CONTENT_TYPE = "application/a2a+json"
 JSON_TYPES = ("application/json", CONTENT_TYPE)
 VERSION = re.compile(r"1\.0(\.\d+)?")
 CARD_SECONDS = 300  # that a client may keep a card without asking
-STREAMING = ("SendStreamingMessage", "SubscribeToTask")
 
 
 @require_safe
@@ -128,15 +127,8 @@ class A2AView(ApiView):
         params: JSON = camel(asked)
         if method == "SendMessage":
             return self._send(client, read(params), call)
-        if method == "SendStreamingMessage":
-            sent = read(params)
-            task = operations.send(client, sent)
-            return self._stream(client, task, call, words.TERMINAL | words.INTERRUPTED, sent.history)
-        if method == "SubscribeToTask":
-            task = tasks.find(client, params.get("id"))
-            if task.run.status in TERMINAL:
-                raise A2AError("UNSUPPORTED_OPERATION", f"The task has already {task.run.status}.")
-            return self._stream(client, task, call, words.TERMINAL)
+        if method in STREAMING:
+            return self._stream(client, method, params, call)
         if method not in METHODS:
             raise A2AError("METHOD_NOT_FOUND", "A2A 1.0 has no such method.")
         return _answer(client, METHODS[method](client, params), call)
@@ -154,24 +146,17 @@ class A2AView(ApiView):
             found.settling = Settling(task, settings.A2A_HOLD_SECONDS, slot, answer)  # type: ignore[attr-defined]
         return found
 
-    def _stream(
-        self,
-        client: Client,
-        task: A2ATask,
-        call: JSON | None,
-        until: frozenset[str],
-        history: int | None = None,
-    ) -> Any:
+    def _stream(self, client: Client, method: str, params: JSON, call: JSON | None) -> Any:
+        """Nothing is sent where there is no room for one more stream. Raises A2AError, Problem."""
         slot = slots.take(client.actor.user, self.request.auth)
-        return Stream(
-            client,
-            task,
-            Reader.of_api(self.request, task.run),
-            slot,
-            tasks.shown(client, task, history),
-            lambda told: _result(told, call),
-            until,
-        ).response()
+        try:
+            task, history, until = STREAMING[method](client, params)
+            first = tasks.shown(client, task, history)
+        except BaseException:
+            slot.give_back()
+            raise
+        reader = Reader.of_api(self.request, task.run)
+        return Stream(client, task, reader, slot, first, lambda told: _result(told, call), until).response()
 
 
 def _slot(client: Client) -> slots.Slot | None:
@@ -284,6 +269,20 @@ def _extended(client: Client, params: JSON) -> JSON:
     raise A2AError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", "There is one card for everybody.")
 
 
+def _sent(client: Client, params: JSON) -> tuple[A2ATask, int | None, frozenset[str]]:
+    sent = read(params)
+    return operations.send(client, sent), sent.history, words.TERMINAL | words.INTERRUPTED
+
+
+def _subscribed(client: Client, params: JSON) -> tuple[A2ATask, int | None, frozenset[str]]:
+    task = tasks.find(client, params.get("id"))
+    if task.run.status in TERMINAL:
+        raise A2AError("UNSUPPORTED_OPERATION", f"The task has already {task.run.status}.")
+    return task, None, words.TERMINAL
+
+
+# each with the states after which its stream ends
+STREAMING = {"SendStreamingMessage": _sent, "SubscribeToTask": _subscribed}
 METHODS: dict[str, Callable[[Client, JSON], JSON]] = {
     "GetTask": _get,
     "ListTasks": _list,

@@ -7,6 +7,7 @@ here. Whether they may, of which arguments, and in a confirmed session or not, t
 from dataclasses import dataclass
 from typing import Any
 
+from common import redact
 from common.api.errors import Problem
 from common.links import link
 from groups.actors import Actor, Via
@@ -80,7 +81,7 @@ def _approval(run: Run, wait: Wait, approval: Approval | None) -> Open:
     told: JSON = {
         "id": approval.pk,
         "reason": "tool_call",
-        "message": approval.explanation or f"{approval.tool_call.tool} waits for a decision.",
+        "message": redact.shown(approval.explanation) or f"{approval.tool_call.tool} waits for a decision.",
         "responseSchema": schema,
         "expiresAt": approval.expires_at.isoformat() if approval.expires_at else None,
         "metadata": {
@@ -103,7 +104,7 @@ def _question(run: Run, wait: Wait) -> Open:
     told: JSON = {
         "id": wait.pk,
         "reason": "input_required",
-        "message": asked.values_list("payload__question", flat=True).last() or "",
+        "message": redact.shown(asked.values_list("payload__question", flat=True).last() or ""),
         "responseSchema": {"type": "object", "properties": {"answer": answer}, "required": ["answer"]},
         "expiresAt": wait.expires_at.isoformat() if wait.expires_at else None,
     }

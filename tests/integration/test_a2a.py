@@ -432,6 +432,13 @@ def test_the_end_is_told_with_the_output_before_it(peer, receiver):  # noqa: F81
     assert told[1]["artifactUpdate"]["artifact"]["parts"][0]["text"] == "6 euros."
     assert told[2]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
     assert other["id"] not in str(told)
+    endpoint = WebhookEndpoint.objects.get()  # nothing more is to come
+    assert (endpoint.enabled, endpoint.disabled_because) == (False, "The task has ended.")
+    push(peer, task, receiver.url)
+    assert not WebhookEndpoint.objects.filter(enabled=True).exists()
+    WebhookEndpoint.objects.update(created_at=timezone.now() - timedelta(days=31))
+    sending.forget()  # the other's messages are still in the log
+    assert list(WebhookEndpoint.objects.values_list("pk", flat=True)) == [endpoint.pk]
 
 
 @pytest.mark.parametrize("lost", ["token", "membership", "scope"])

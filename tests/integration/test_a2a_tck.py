@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,10 @@ NUMBER = itertools.count()
 ID = re.compile(rb'"messageId": ?"[^"]*')
 CARD = "/.well-known/agent-card.json"
 ASKS = ("tck-input-required", "tck-auth")
+
+
+# docs/standards.md says why.
+KNOWN = {"CARD-CACHE-003", "DM-ART-001", "DM-MSG-001", "CORE-SEND-003", "HTTP_JSON-STATUS-001"}
 
 
 def gate(secret, path):
@@ -128,6 +133,10 @@ def test_the_kit_finds_nothing_but_what_is_known(world, settings, capsys):
         finally:
             worker.stop.set()
             worker.join(10)
-    report = json.loads((Path(kit) / "reports/compatibility.json").read_text())
+    found = json.loads((Path(kit) / "reports/compatibility.json").read_text())["per_requirement"]
     with capsys.disabled():
-        print(json.dumps(report, indent=1)[:20000])
+        print(Counter((one["level"], one["status"]) for one in found.values()))
+        for name, one in found.items():
+            if one["status"] == "FAIL":
+                print(name, one["errors"])
+    assert {name for name, one in found.items() if one["status"] == "FAIL"} <= KNOWN
