@@ -26,7 +26,6 @@ MOST = 50
 MOST_TERMS = 1_000  # of one question that are looked up; those that occur most in it
 # Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
 WEIGHED = 48  # terms of a question that count: the rarest, and those it says most often
-EXACT_TERMS = 12  # of these, each is looked up in a memory by itself
 LONG = 32  # terms of a question that are no function words: from here on those do not count at all
 FUNCTION_WORD = 0.2  # what one counts in a shorter question: who asks "who" wants a person
 CHINESE_TERMS = 3.0  # terms a word of Chinese comes to: pairs of characters, and each by itself
@@ -41,7 +40,7 @@ CANDIDATES = 150  # of a tier, whatever the counts said
 # By meaning, where a model is set (memory.embeddings).
 NEAR = 50  # memories of a tier that count by words, and as many by meaning
 SMOOTH = 60  # of reciprocal rank fusion: the higher, the less the first places count
-EXACT_DISTANCES = 5_000  # memories of a scope up to which all distances are computed
+EXACT = 5_000  # memories of a scope up to which all distances are computed
 SHARE = 50  # so is that of a scope with less than one in fifty of all memories
 
 
@@ -163,7 +162,7 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
     }
     if asked:
         parameters["vector"] = asked.vector
-        statement = sql.search(sql.Meaning(asked.model, asked.dimensions, NEAR, SMOOTH, EXACT_DISTANCES, SHARE))
+        statement = sql.search(sql.Meaning(asked.model, asked.dimensions, NEAR, SMOOTH, EXACT, SHARE))
     else:
         statement = sql.search()
     found = rows(statement, parameters)[:limit]
@@ -193,7 +192,6 @@ def _numbers() -> dict[str, Any]:
     """What the search by words goes by, under the names of the statement."""
     return {
         "weighed": WEIGHED,
-        "exact": EXACT_TERMS,
         "small": SMALL,
         "reach": REACH,
         "pairs": PAIRS,
