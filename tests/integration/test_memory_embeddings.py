@@ -238,7 +238,7 @@ def explained(here: Place, question: str) -> str:
 
 @pytest.mark.parametrize("exact", [5_000, 0], ids=["distances computed", "through the index"])
 def test_a_small_scope_among_many_loses_nothing(here, crowd, monkeypatch, exact):
-    monkeypatch.setattr(search, "EXACT_DISTANCES", exact)
+    monkeypatch.setattr(search, "EXACT", exact)
     monkeypatch.setattr(search, "SHARE", 10**9)
     hits = memory_search("automobile", here.project_wide, type="archival", limit=50)
     assert {hit.id for hit in hits} == crowd

@@ -174,6 +174,6 @@ def test_so_does_a_search_by_meaning_alone(world, by_meaning, written, asked, ex
     texts = [store.Text(memory.id, memory.content) for memory in Memory.objects.all()]
     store.write(by_meaning, texts, [[1.0, 0.25]] * len(texts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memory.search.EXACT_DISTANCES", exact)  # -1: the index is asked first for every scope
+        patch.setattr("memory.search.EXACT", exact)  # -1: the index is asked first for every scope
         patch.setattr("memory.search.SHARE", 10**6)
         assert_finds_what_it_names(scope_of(world, asked), "owl")
