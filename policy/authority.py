@@ -334,7 +334,7 @@ def speaks(actor: Actor) -> bool:
         return actor.is_person
     if actor.via == Via.TERMINAL:
         return True
-    by_scope = actor.via in (Via.TOKEN, Via.SIGNAL, Via.SCHEDULE)
+    by_scope = actor.via in (Via.TOKEN, Via.A2A, Via.SIGNAL, Via.SCHEDULE)
     return by_scope and actor.scopes is not None and SPEAK in actor.scopes
 
 

@@ -79,7 +79,11 @@ class Project(Created):
         default=False,
         help_text="A person may decide approvals that only people may decide on their own runs.",
     )
-
+    published = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Other agents may read about it at its A2A address and, with a token, give it tasks.",
+    )
     approval_profile = models.CharField(
         max_length=10,
         choices=ApprovalProfile.choices,
