@@ -12,6 +12,7 @@ import logging
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from psycopg import errors
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,6 @@ MESSAGE = (
 )
 
 guarded = False  # whether this process acts on what the database says
-standby_keeps_all = False  # SYNCHRONOUS_STANDBY: a standby that takes over has all that was acknowledged
 
 
 class InRecovery(psycopg.OperationalError):
@@ -45,10 +45,10 @@ class Restored(psycopg.OperationalError):
     """The database is not the one that it was; what this process would do may have been done."""
 
 
-def guard(keeps_all: bool) -> None:
+def guard() -> None:
     """From now on, this process and those that it forks connect to no restored database."""
-    global guarded, standby_keeps_all
-    guarded, standby_keeps_all = True, keeps_all
+    global guarded
+    guarded = True
 
 
 def check(made: Any) -> None:
@@ -62,7 +62,7 @@ def check(made: Any) -> None:
     same = noted is not None and same_system(noted[0], system)
     if same and noted[1] == timeline:
         return
-    if noted is not None and not (same and standby_keeps_all):
+    if noted is not None and not (same and settings.SYNCHRONOUS_STANDBY):
         raise Restored(MESSAGE)
     logger.info("the database is on timeline %s", timeline)
     note(made, system, timeline)

@@ -221,12 +221,12 @@ def test_who_is_asked_twice_what_became_of_a_call_answers_twice(think, add_tool,
 
 def test_processes_act_on_no_restored_database_until_somebody_has_looked(monkeypatch, settings):
     monkeypatch.setattr(lineage, "guarded", False)
-    monkeypatch.setattr(lineage, "standby_keeps_all", False)
     line.guard()  # the first notes where it is
     noted = DatabaseLine.objects.get()
     line.guard()
 
     for change in ({"timeline": "0000FFFF"}, {"system": "1"}):
+        monkeypatch.setattr(lineage, "guarded", True)
         DatabaseLine.objects.update(**change)
         with pytest.raises(BadSetting, match="after_restore"):
             line.guard()
