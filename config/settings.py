@@ -137,6 +137,7 @@ DATABASES = {
 }
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
 LOCK_SECONDS = env.whole_number("LOCK_SECONDS", 2)  # that a statement waits for what another has locked
+SYNCHRONOUS_STANDBY = env.flag("SYNCHRONOUS_STANDBY", False)  # whoever takes over has all there was
 DATABASES["default"]["ENGINE"] = "common.postgres"  # notices a session that is gone without a word
 DATABASES["default"]["OPTIONS"] = {
     "prepare_threshold": 2,  # of what common.db.rows runs

@@ -19,7 +19,7 @@ from .notices import (
     NoticeKind,
     Topic,
 )
-from .operations import EventCount, EventCountCursor, WorkerGroup
+from .operations import DatabaseLine, EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .queue import QueueMessage
 from .runs import Run
@@ -40,6 +40,7 @@ __all__ = [
     "ChannelKind",
     "ChatAccount",
     "Conversation",
+    "DatabaseLine",
     "DeliveryStatus",
     "EventCount",
     "EventCountCursor",
