@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from common import ids
+from common import ids, redact
 from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, row
 from groups.actors import Actor, active_membership
@@ -86,6 +86,11 @@ class Said:
     actor: Actor
     approved: bool
     reason: str
+
+    @property
+    def shown_reason(self) -> str:
+        """As lists, exports and mails show it: without keys. The log, and so the agent, has the words."""
+        return redact.shown(self.reason)
 
     @property
     def as_person(self) -> bool:
@@ -366,7 +371,7 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         tool=approval.tool_call.tool,
         arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
         any_arguments=remember.any_arguments,
-        reason=said.reason,
+        reason=said.shown_reason,
         granted_by=said.actor.user,
         expires_at=remember.until,
         max_uses=remember.uses,
@@ -377,7 +382,7 @@ def _word(approval: Approval, said: Said, as_person: bool) -> Statement:
     """The statement that writes down what this actor said of these arguments."""
     actor = said.actor
     about = [approval.organization_id, approval.pk, actor.user_id, approval.arguments_digest]
-    return WORD, [*about, said.approved, as_person, said.reason, actor.via.value, actor.token_id]
+    return WORD, [*about, said.approved, as_person, said.shown_reason, actor.via.value, actor.token_id]
 
 
 def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
@@ -387,8 +392,8 @@ def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
     approval.decided_at = log.now
     approval.decided_by = said.actor.user
     approval.decided_as_human = as_person
-    approval.reason = said.reason
-    decided = [str(approval.status), log.now, said.actor.user_id, as_person, said.reason]
+    approval.reason = said.shown_reason
+    decided = [str(approval.status), log.now, said.actor.user_id, as_person, said.shown_reason]
     log.also.append((CONCLUDE, [*decided, approval.pk]))
     outcome = WaitOutcome.APPROVED if said.approved else WaitOutcome.REJECTED
     payload = {
