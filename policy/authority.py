@@ -52,6 +52,7 @@ class Verb(StrEnum):
     ARRANGE_CHANNELS = "arrange_channels"
     BE_TOLD = "be_told"
     BE_AWAY = "be_away"
+    CONFIRM_CHANGE = "confirm_change"
     ISSUE_TOKEN = "issue_token"  # noqa: S105 - a verb
 
 
@@ -217,6 +218,12 @@ VERBS: dict[Verb, Need] = {
         only_own=True,
         words=True,
         refused=gettext_noop("Only a person says when they themself are away."),
+    ),
+    Verb.CONFIRM_CHANGE: Need(
+        "Confirm or reject, as a second person, what weakens rules, rights or oversight",
+        ("groups.view_proposedchange",),
+        whole=True,
+        refused=gettext_noop("This takes the permission groups.view_proposedchange."),
     ),
     Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
 }

@@ -15,6 +15,7 @@ from common import ids, redact
 from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, row
 from groups.actors import Actor, active_membership
+from groups.changes import TakesSecond
 from groups.models import Membership
 from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_person, may_decide, seats
 from policy.models import Grant
@@ -365,7 +366,7 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         raise DecisionRefused(
             "GRANT_REFUSED", "Say which arguments must stay the same, or that any may be used; not both."
         )
-    Grant.objects.create(
+    grant = Grant(
         organization_id=approval.organization_id,
         project_id=asked.log.project_id,
         tool=approval.tool_call.tool,
@@ -376,6 +377,11 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         expires_at=remember.until,
         max_uses=remember.uses,
     )
+    try:
+        grant.save(force_insert=True)
+    except TakesSecond:
+        message = "A standing approval takes a second person here: propose it under Standing approvals."
+        raise DecisionRefused("GRANT_REFUSED", message) from None
 
 
 def _word(approval: Approval, said: Said, as_person: bool) -> Statement:
