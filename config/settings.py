@@ -96,6 +96,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "groups.current.CurrentOrganization",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "groups.second.Proposing",
     "allauth.account.middleware.AccountMiddleware",
     "groups.sign_in.doors.PacedDoors",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -292,7 +293,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "common.api.pagination.NewestFirst",
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
-    "EXCEPTION_HANDLER": "common.api.errors.handler",
+    "EXCEPTION_HANDLER": "groups.second.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
