@@ -17,25 +17,12 @@ from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.choices import ApprovalEffect, RunStatus
 from runs.models.notices import TO_DECIDERS
 from runs.notices.base import Item, Message
+from runs.tools import previews, toolbox
 
 MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3
 SALT = "deputy.notices.link"
 ADDRESS = re.compile(r"([^\s@<>\"',;]+)@([^\s@<>\"',;]+\.[^\s@<>\"',;]+)")
-TO = (
-    "to",
-    "cc",
-    "bcc",
-    "recipient",
-    "recipients",
-    "email",
-    "url",
-    "uri",
-    "channel",
-    "account",
-    "iban",
-    "path",
-)
 
 
 def digest(notices: Sequence[ApprovalNotice], channel: Channel, thin: bool) -> Message:
@@ -136,11 +123,12 @@ def targets_of(approval: Approval) -> list[str]:
     arguments = approval.edited_arguments
     arguments = call.effective_arguments if arguments is None else arguments
     found: list[str] = []
-    for name, value in arguments.items():
-        if name.lower() in TO:
-            for text in value if isinstance(value, list) else [value]:
-                if isinstance(text, str) and (target := _target(text.strip())) and target not in found:
-                    found.append(target)
+    tool = toolbox.find(approval.organization_id, call.tool)
+    for name in previews.targets_among(tool.preview if tool else None, arguments):
+        value = arguments.get(name)
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and (target := _target(text.strip())) and target not in found:
+                found.append(target)
     return found
 
 
