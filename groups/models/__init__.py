@@ -8,6 +8,7 @@ from .groups import Group, GroupMember, RoutingExample
 from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
 from .providers import IdentityProvider
+from .readers import Reader
 from .tokens import Token
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Membership",
     "Organization",
     "Project",
+    "Reader",
     "Role",
     "RoutingExample",
     "Token",

@@ -119,9 +119,7 @@ def _effect(preview: Preview, arguments: Mapping[str, Any]) -> Effect | None:
 
 
 def _mail(said: Mapping[str, Any]) -> Effect:
-    people = list(
-        dict.fromkeys(key_of(one) for part in RECIPIENTS for one in _texts(said.get(part)))
-    )
+    people = list(dict.fromkeys(key_of(one) for part in RECIPIENTS for one in _texts(said.get(part))))
     if len(people) == 1:
         who = _cut(people[0])
         return Effect(
