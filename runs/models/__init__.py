@@ -20,6 +20,7 @@ from .notices import (
 )
 from .operations import EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
+from .prices import ModelPrice
 from .queue import QueueMessage
 from .runs import Run
 from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
@@ -47,6 +48,7 @@ __all__ = [
     "McpServer",
     "McpTool",
     "ModelKey",
+    "ModelPrice",
     "ModelProvider",
     "NoticeKind",
     "OnMissed",
