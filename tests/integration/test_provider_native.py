@@ -23,6 +23,7 @@ from tests.factories import OrganizationFactory
 from tests.model_server import Answer, ModelServer, Received
 
 KEY = "sk-test-1234567890abcdef"
+KEY_HEADERS = ("x-api-key", "authorization", "x-goog-api-key")
 ASK = [Message("system", "You are the PA."), Message("user", "什麼時候發布？🚀", name="Ana")]
 SEARCH = ToolSchema(
     "memory_search", "Search.", {"type": "object", "properties": {"query": {"type": "string"}}}
@@ -265,7 +266,6 @@ class TestGoogleFormat:
 class TestKeysOfAnOrganization:
     """A key set on the page of models, through the SDK, to a server that speaks the provider's format."""
 
-    HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
     ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}
     VARIABLES = {"anthropic": ("ANTHROPIC_API_KEY",), "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}
 
@@ -280,16 +280,16 @@ class TestKeysOfAnOrganization:
             provider, named = registry.get(model, keys.of(organization.pk, model))
             reply = provider.complete(ASK, (SEARCH,), ModelSettings(model=named, timeout=10))
             assert reply.content == "Yes, I am here."
-            sent = {name.lower(): value for name, value in server.received[0].headers.items()}
-            return sent[self.HEADERS[kind]]
+            sent = server.received[0].headers
+            return {sent.get(name, "").removeprefix("Bearer ") for name in KEY_HEADERS} - {""}
 
     def test_its_own_key_is_sent_and_the_environments_for_everybody_else(self, kind, monkeypatch):
         mine, theirs = OrganizationFactory(), OrganizationFactory()
         row = ModelKey(organization=mine, provider=kind)
         row.keep_key(KEY)
         row.save()
-        assert self.asked(kind, mine, monkeypatch) == KEY
-        assert self.asked(kind, theirs, monkeypatch) == "sk-of-the-environment"
+        assert self.asked(kind, mine, monkeypatch) == {KEY}
+        assert self.asked(kind, theirs, monkeypatch) == {"sk-of-the-environment"}
 
 
 class TestStandIns:
