@@ -70,6 +70,10 @@ def change_id() -> str:
     return new_id("chg")
 
 
+def proposal_id() -> str:
+    return new_id("prp")
+
+
 def token_id() -> str:
     return new_id("tok")
 

@@ -80,7 +80,7 @@ class Documents:
                 allow_private=frozenset(settings.IDENTITY_ALLOW),
             )
             found = json.loads(answer.text)
-        except (OutboundError, ValueError) as error:
+        except (OutboundError, ValueError, RecursionError) as error:
             raise CIMDError(f"no document: {error}") from None
         if answer.status != 200 or not isinstance(found, dict):
             raise CIMDError(f"no document: the server answered {answer.status}")

@@ -19,8 +19,9 @@ from .notices import (
     NoticeKind,
     Topic,
 )
-from .operations import EventCount, EventCountCursor, WorkerGroup
+from .operations import DatabaseLine, EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
+from .prices import ModelPrice
 from .queue import QueueMessage
 from .runs import Run
 from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
@@ -40,6 +41,7 @@ __all__ = [
     "ChannelKind",
     "ChatAccount",
     "Conversation",
+    "DatabaseLine",
     "DeliveryStatus",
     "EventCount",
     "EventCountCursor",
@@ -49,6 +51,7 @@ __all__ = [
     "McpServer",
     "McpTool",
     "ModelKey",
+    "ModelPrice",
     "ModelProvider",
     "NoticeKind",
     "OnMissed",
