@@ -10,6 +10,8 @@ from typing import Any
 from groups import changes, member_permissions
 from groups.models import CustomRole
 from policy.authority import RUN_USER
+from policy.loosening import loosened
+from policy.models import CapabilityRule
 from policy.terms import STRICTNESS
 
 Row = Mapping[str, Any] | None
@@ -30,7 +32,7 @@ def why(model: str, before: Row, after: Row) -> str:
 def _rule(before: Row, after: Row) -> str:
     was, will = _applied(before), _applied(after)
     if was is None:
-        return "a rule that allows what was asked for" if will and will["effect"] == UNASKED else ""
+        return _new_rule(will)
     if was["effect"] == UNASKED:
         wider = will is not None and will["effect"] == UNASKED and _differs(SCOPE, was, will)
         return "a rule allows something else unasked" if wider else ""
@@ -43,6 +45,15 @@ def _rule(before: Row, after: Row) -> str:
     if will["effect"] != "deny" and _fewer(was, will):
         return "a rule asks for fewer people, or for others"
     return ""
+
+
+def _new_rule(will: Row) -> str:
+    """The most specific rule decides, so that one for a project may ask for less than one for all of them."""
+    if will is None:
+        return ""
+    if will["effect"] == UNASKED:
+        return "a rule that allows what was asked for"
+    return "a rule asks for less than another" if loosened(CapabilityRule(**will)) else ""
 
 
 def _applied(rule: Row) -> Row:
