@@ -162,6 +162,10 @@ def webhook_id() -> str:
     return new_id("whe")
 
 
+def context_id() -> str:
+    return new_id("ctx")
+
+
 def message_id() -> str:
     return new_id("msg")
 

@@ -98,7 +98,11 @@ class Project(Created):
         default=False,
         help_text="A person may decide approvals that only people may decide on their own runs.",
     )
-
+    published = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Other agents may read about it at its A2A address and, with a token, give it tasks.",
+    )
     approval_profile = models.CharField(
         max_length=10,
         choices=ApprovalProfile.choices,
@@ -112,6 +116,14 @@ class Project(Created):
         blank=True,
         related_name="+",
         help_text="Whom rules mean by project.owner.",
+    )
+    language = models.CharField(
+        max_length=10,
+        choices=settings.LANGUAGES,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="In which its people work: whoever reads in it is offered this project first.",
     )
     catalog_version = models.BigIntegerField(
         default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."
