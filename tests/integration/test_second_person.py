@@ -299,7 +299,7 @@ WEAKER = {
 }  # fmt: skip
 ADDED = [
     ("policy.capabilityrule", {**RULE, "effect": "allow"}, True),
-    ("policy.capabilityrule", RULE, False),
+    ("policy.capabilityrule", {**RULE, "capability_id": None, "tool": "t"}, False),
     ("policy.grant", GRANT, True),
     ("policy.tooldeclaration", {}, True),
     ("groups.membership", {**MEMBER, "role": "decider"}, True),
