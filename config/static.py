@@ -70,5 +70,5 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc,unused-ignore]
             while len(self.compressed) >= MOST_KEPT:
                 self.compressed.pop(next(iter(self.compressed)))
             self.compressed[version] = gzip.compress(b"".join(answer.streaming_content), 6, mtime=0)
-        answer.close()
+        answer.file_to_stream.close()  # not the answer: that would tell Django that the request is over
         return self.compressed[version]
