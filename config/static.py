@@ -1,7 +1,7 @@
 """Static files, served by whitenoise, without a thread for the requests that are for something else.
 
-Text goes out compressed, to whoever takes gzip: each file is compressed once a process. Pages themselves are not:
-they hold what somebody else may have chosen beside what is secret (BREACH).
+Text goes out compressed, to whoever takes gzip: each file is compressed once a process. Pages themselves are
+not: they hold what somebody else may have chosen beside what is secret (BREACH).
 """
 
 import gzip
@@ -11,7 +11,6 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpResponse
 from django.utils.cache import patch_vary_headers
 from whitenoise.middleware import WhiteNoiseMiddleware
-
 
 TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
 LEAST = 500  # bytes; less is not worth it
@@ -55,7 +54,11 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc,unused-ignore]
         if not kind.startswith(TEXTS) or answer.status_code != 200 or answer.has_header("Content-Encoding"):
             return answer
         patch_vary_headers(answer, ("Accept-Encoding",))
-        if length < LEAST or request.method != "GET" or "gzip" not in request.META.get("HTTP_ACCEPT_ENCODING", ""):
+        if (
+            length < LEAST
+            or request.method != "GET"
+            or "gzip" not in request.META.get("HTTP_ACCEPT_ENCODING", "")
+        ):
             return answer
         headers = {name: value for name, value in answer.items() if name != "Content-Length"}
         version = (request.path_info, answer.get("Last-Modified", ""))

@@ -311,6 +311,21 @@ def test_web_push_is_encrypted_for_the_browser_and_signed_by_the_installation(re
     assert int(headers["ttl"]) > 0 and headers["content-encoding"] == "aes128gcm"
 
 
+@pytest.mark.parametrize(
+    ("place", "sub"),
+    [
+        ("http://127.0.0.1:8000", "mailto:deputy@localhost"),  # as `make run` has it
+        ("https://intranet", "mailto:deputy@localhost"),
+        ("https://deputy.example:8443", "https://deputy.example"),
+    ],
+)
+def test_a_push_service_is_told_whom_to_turn_to(place, sub, settings):
+    settings.PUBLIC_URL = place
+    assert push.contact() == sub
+    signed = push.key().sign({"aud": "https://push.example", "sub": push.contact()})
+    assert signed["Authorization"].startswith("vapid t=")
+
+
 def test_a_browser_that_has_gone_is_told_nothing_more(world, asked, receiver):
     zoe = decider(world, name="zoe")
     point = ec.generate_private_key(ec.SECP256R1()).public_key()
