@@ -680,6 +680,11 @@ def test_a_linked_account_decides_by_a_button(asked, world, receiver, in_slack):
     approval.refresh_from_db()
     assert (approval.status, approval.decided_by) == ("approved", zoe)
     assert approval.decisions.get().via == "chat"
+    readers.note(zoe, "zh-hans")
+    again = slack_hook.pressed(in_slack, "U1", True, {"approval": approval.pk, "digest": "other"})
+    with translation.override("zh-hans"):  # in the language of whoever pressed
+        assert again == translation.gettext("It has changed since you saw it: look again.")
+    assert again != "It has changed since you saw it: look again."
 
 
 @pytest.mark.parametrize("how", [{"secret": "f" * 32}, {"at": 1_000_000}])
