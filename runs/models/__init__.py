@@ -1,5 +1,6 @@
 """What happens: runs, their events, calls, waits and approvals."""
 
+from .a2a import A2ATask
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .conversations import Conversation, Rating
@@ -18,7 +19,7 @@ from .notices import (
     NoticeKind,
     Topic,
 )
-from .operations import EventCount, EventCountCursor, WorkerGroup
+from .operations import DatabaseLine, EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .prices import ModelPrice
 from .queue import QueueMessage
@@ -28,6 +29,7 @@ from .waits import Wait
 from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
+    "A2ATask",
     "Alarm",
     "Approval",
     "ApprovalDecision",
@@ -39,6 +41,7 @@ __all__ = [
     "ChannelKind",
     "ChatAccount",
     "Conversation",
+    "DatabaseLine",
     "DeliveryStatus",
     "EventCount",
     "EventCountCursor",

@@ -1,6 +1,6 @@
 """What models cost, as an organization has entered it."""
 
-from decimal import Decimal
+from typing import Any
 
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
@@ -9,7 +9,7 @@ from django.db.models import Q
 from common.models import Created
 
 
-def price(help_text: str) -> models.DecimalField[Decimal]:
+def price(help_text: str) -> "models.DecimalField[Any, Any]":
     """An amount of money, to a millionth."""
     return models.DecimalField(
         max_digits=12, decimal_places=6, validators=[MinValueValidator(0)], help_text=help_text

@@ -3,19 +3,19 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("groups", "0019_reader"),
+        ("runs", "0030_event_types_checked"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="project",
+            model_name="channel",
             name="language",
             field=models.CharField(
                 blank=True,
                 choices=[("en", "English"), ("zh-hans", "简体中文")],
                 db_default="",
                 default="",
-                help_text="In which its people work: whoever reads in it is offered this project first.",
+                help_text="Of its messages; empty: the installation's.",
                 max_length=10,
             ),
         ),

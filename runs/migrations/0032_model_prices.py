@@ -6,8 +6,8 @@ from django.db.models.functions import Now
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("groups", "0019_reader"),
-        ("runs", "0028_language_of_channels"),
+        ("groups", "0021_reader"),
+        ("runs", "0031_language_of_channels"),
     ]
 
     operations = [

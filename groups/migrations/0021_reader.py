@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("groups", "0018_connections"),
+        ("groups", "0020_second_person"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
