@@ -47,6 +47,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
     path("", include("runs.api.authzen_urls")),
+    path("", include("runs.a2a.urls")),
     *other_packages(),
 ]
 

@@ -44,7 +44,15 @@ from runs.models import (
     WorkerGroup,
 )
 from tests.acting import start
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit, permit_all
+from tests.factories import (
+    GroupFactory,
+    MemberFactory,
+    MembershipFactory,
+    ProjectFactory,
+    permit,
+    permit_all,
+    unrecorded,
+)
 from tests.scripted import Scripted, by_role, call, say
 
 APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
@@ -58,6 +66,11 @@ def text(response: Any) -> str:
 
 def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     """An organization whose every text field says `text`, with a run that waits for an approval."""
+    with unrecorded():
+        return _tenant(text, name)
+
+
+def _tenant(text: str, name: str) -> SimpleNamespace:
     project = ProjectFactory(name=text, organization__name=text, organization__slug=name)
     organization = project.organization
     member = MembershipFactory(organization=organization, user__username=f"mia-of-{name}")
@@ -174,7 +187,15 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         reason=text[:500],
     )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
-    made.change = Change.objects.filter(organization=organization, model="groups.project").get()
+    made.change = Change.objects.create(
+        organization=organization,
+        via="system",
+        action="added",
+        model="groups.project",
+        object_id=project.pk,
+        label=text[:200],
+        after={"name": text},
+    )
     return made
 
 
@@ -207,7 +228,8 @@ def waiting_for_answer(made: SimpleNamespace, text: str = "Which year?") -> Run:
 
 def person(made: SimpleNamespace | None, username: str, *permissions: str, **fields: Any) -> Any:
     """A user with these permissions, who is a member of the organization when one is given."""
-    user = get_user_model().objects.create_user(username, password=PASSWORD, **fields)
+    with unrecorded():
+        user = get_user_model().objects.create_user(username, password=PASSWORD, **fields)
     if made is not None:
         MembershipFactory(organization=made.organization, user=user)
     return permit(user, *permissions)

@@ -7,6 +7,7 @@ from .connections import Connection
 from .groups import Group, GroupMember, RoutingExample
 from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
+from .proposals import ProposalState, ProposedChange
 from .providers import IdentityProvider
 from .tokens import Token
 
@@ -25,6 +26,8 @@ __all__ = [
     "Membership",
     "Organization",
     "Project",
+    "ProposalState",
+    "ProposedChange",
     "Role",
     "RoutingExample",
     "Token",

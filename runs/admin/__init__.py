@@ -1,5 +1,5 @@
 """The admin of runs and approvals."""
 
-from . import approvals, channels, history, mcp, models, runs, schedules, webhooks
+from . import approvals, channels, history, mcp, models, proposals, runs, schedules, webhooks
 
-__all__ = ["approvals", "channels", "history", "mcp", "models", "runs", "schedules", "webhooks"]
+__all__ = ["approvals", "channels", "history", "mcp", "models", "proposals", "runs", "schedules", "webhooks"]

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 
 from groups.actors import Actor
 from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
-from policy.authority import NotAllowed
+from policy.authority import VERBS, NotAllowed, Verb
 from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.models import Channel, Topic
@@ -92,6 +92,10 @@ class ChannelAdmin(TenantAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return (*super().get_readonly_fields(request, obj), "shown")
+
+    def arranges(self, request: HttpRequest, obj: Any = None) -> bool:
+        permitted = all(request.user.has_perm(each) for each in VERBS[Verb.ARRANGE_CHANNELS].permissions)
+        return permitted and super().arranges(request, obj)
 
     @admin.display(description=gettext_lazy("Kind"), ordering="kind")
     def label(self, channel: Channel) -> str:

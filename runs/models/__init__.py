@@ -1,5 +1,6 @@
 """What happens: runs, their events, calls, waits and approvals."""
 
+from .a2a import A2ATask
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .conversations import Conversation, Rating
@@ -27,6 +28,7 @@ from .waits import Wait
 from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
+    "A2ATask",
     "Alarm",
     "Approval",
     "ApprovalDecision",

@@ -13,8 +13,9 @@ from django.core import signing
 
 from common.links import link
 from common.redact import shown
+from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
-from runs.models.choices import ApprovalEffect, RunStatus
+from runs.models.choices import RunStatus
 from runs.models.notices import TO_DECIDERS
 from runs.notices.base import Item, Message
 
@@ -84,7 +85,7 @@ def _item(notice: ApprovalNotice, channel: Channel, thin: bool) -> Item:
     prepared = {}
     if to_decide and channel.kind == "email" and channel.user_id is not None:
         prepared = {f"{what}_link": prepared_link(notice, what) for what in ("approve", "reject")}
-    if to_decide and approval.effect == ApprovalEffect.REQUIRE_APPROVAL and not thin:
+    if to_decide and not thin and demands.of_approval(approval, False).grantable:
         prepared |= {"approval": approval.pk, "digest": approval.arguments_digest}
     said = link("web:approval", approval.pk)
     if thin:

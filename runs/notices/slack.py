@@ -1,7 +1,7 @@
 """Slack with buttons: messages in Block Kit to an app's webhook, and its signature of what comes back.
 
-The address is JSON: the webhook and the app's signing secret. Only what one person's word suffices for has
-buttons (`require_approval`, never `require_human`); the rest has its link.
+The address is JSON: the webhook and the app's signing secret. Only what any one decider
+may decide has buttons; the rest has its link.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def _read(address: str) -> dict[str, str]:
         said = json.loads(address)
         webhook, secret = said["webhook"].strip(), said["signing_secret"].strip()
         fits = may_ask(webhook) and len(webhook) < 500 and 16 <= len(secret) < 200
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fits = False
     if not fits:
         raise BadAddress(

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 # What each address is about, by the beginning of its name.
 THINGS = {
     "api-run": Run,
+    "api-agui": Project,
     "api-job": Run,
     "api-call": ToolCall,
     "api-approval": Approval,
@@ -44,6 +45,7 @@ THINGS = {
 # A body for each that takes one. An address that is missing here fails the test.
 BODIES = {
     "api-run-cancel": {},
+    "api-agui": {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": "x"}]},
     "api-run-context": {"operation": "getPage"},
     "api-run-message": {"content": "x"},
     "api-run-fork": {"seq": 2},

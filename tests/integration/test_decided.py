@@ -55,6 +55,22 @@ def test_a_decider_finds_what_they_decided_last_month_in_three_clicks(made, ines
     assert last.context["query"].startswith("decider=ines&since=") and last.context["rows"] == []
 
 
+def test_a_key_in_a_reason_is_shown_nowhere_and_the_agent_reads_the_words(made, ines):
+    key = "sk-abcdefghijklmnopqrstuvwxyz123456"
+    reject(made.approval.pk, ines, reason=f"Use {key} instead")
+    api = Api(ines, made.organization)
+    shown = [b"".join(api.get(f"{ADDRESS}export/?as={form}").streaming_content) for form in ("csv", "jsonl")]
+    shown += [api.get(ADDRESS).content, api.get(f"approvals/{made.approval.pk}/").content]
+    shown += [
+        client_of(ines).get(page).content for page in (url("runs_decided"), f"/approvals/{made.approval.pk}/")
+    ]
+    assert all(b"instead" in one and key.encode() not in one for one in shown)
+    ended = made.approval.run.events.filter(type="wait.completed").order_by("seq")
+    assert [one.payload["payload"]["reason"] for one in ended if "reason" in one.payload["payload"]] == [
+        f"Use {key} instead"
+    ]
+
+
 def test_the_filters_narrow_and_the_files_say_the_same(made, ines):
     omar = person(made, "omar", *APPROVER, is_staff=True)
     approve(made.approval.pk, ines)
