@@ -24,7 +24,8 @@ AUDITED = (
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
-    *("runs.ModelKey", "runs.TriedModel", "runs.Channel", "groups.Absence", "auth.User"),
+    *("runs.ModelKey", "runs.ModelPrice", "runs.TriedModel", "runs.Channel", "groups.Absence"),
+    "auth.User",
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
 OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}

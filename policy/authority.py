@@ -193,7 +193,7 @@ VERBS: dict[Verb, Need] = {
     Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
     Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
     Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
-    Verb.ARRANGE_MODELS: Need("Set the keys of models' providers", (), "", whole=True, operator=True),
+    Verb.ARRANGE_MODELS: Need("Set keys and prices of models", (), "", whole=True, operator=True),
     Verb.TRY_MODEL: Need("Try a model", ("runs.try_modelkey",), "", whole=True, operator=True),
     Verb.ARRANGE_CHANNELS: Need(
         "Arrange where the organization is told of approvals",
@@ -525,6 +525,7 @@ ARRANGED: dict[str, Verb] = {
     "runs.mcptool": Verb.ARRANGE_SERVERS,
     "runs.webhookendpoint": Verb.ARRANGE_WEBHOOKS,
     "runs.modelkey": Verb.ARRANGE_MODELS,
+    "runs.modelprice": Verb.ARRANGE_MODELS,
     "runs.channel": Verb.ARRANGE_CHANNELS,
     "groups.token": Verb.ISSUE_TOKEN,
 }

@@ -32,6 +32,7 @@ from runs.models import (
     McpServer,
     McpTool,
     ModelKey,
+    ModelPrice,
     QueueMessage,
     Run,
     RunEvent,
@@ -146,6 +147,9 @@ def _tenant(text: str, name: str) -> SimpleNamespace:
     made.model_key = ModelKey(organization=organization, provider="openai")
     made.model_key.keep_key("sk-of-the-world-0123456789")
     made.model_key.save()
+    made.price = ModelPrice.objects.create(
+        organization=organization, model=text[:200], input_price=1, output_price=2
+    )
     made.provider = IdentityProvider.objects.create(
         organization=organization, name=text[:60], issuer="https://id.example.org", client_id="deputy"
     )
@@ -255,7 +259,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
-        made.channel, made.provider,
+        made.channel, made.provider, made.price,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -9,6 +9,7 @@ from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
 from .proposals import ProposalState, ProposedChange
 from .providers import IdentityProvider
+from .readers import Reader
 from .tokens import Token
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Project",
     "ProposalState",
     "ProposedChange",
+    "Reader",
     "Role",
     "RoutingExample",
     "Token",

@@ -117,6 +117,14 @@ class Project(Created):
         related_name="+",
         help_text="Whom rules mean by project.owner.",
     )
+    language = models.CharField(
+        max_length=10,
+        choices=settings.LANGUAGES,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="In which its people work: whoever reads in it is offered this project first.",
+    )
     catalog_version = models.BigIntegerField(
         default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."
     )

@@ -71,7 +71,7 @@ class ChannelAdmin(TenantAdmin):
     search_fields = ("name", "shown")
     ordering = ("-pk",)
     autocomplete_fields = ("organization", "project")
-    fields = ("organization", "project", "kind", "name", "address", "topics", "enabled")
+    fields = ("organization", "project", "kind", "name", "address", "language", "topics", "enabled")
     actions = ("send_test",)
     empty_message = gettext_lazy(
         "No channel yet. Add one, and a chat of yours is told what waits for a decision."

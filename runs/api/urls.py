@@ -3,6 +3,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.api.approval_views import ApprovalView
 from runs.api.audit_views import AuditView
+from runs.api.channel_views import ChannelView
 from runs.api.decided_views import DecidedView
 from runs.api.external_views import OutsideView
 from runs.api.patience import patient
@@ -22,6 +23,7 @@ router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")
 router.register("audit/proposed", ProposalView, basename="api-proposal")
 router.register("audit", AuditView, basename="api-audit")
+router.register("channels", ChannelView, basename="api-channel")
 router.register("webhooks/deliveries", DeliveryView, basename="api-delivery")
 router.register("webhooks", WebhookView, basename="api-webhook")
 

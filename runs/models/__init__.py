@@ -21,6 +21,7 @@ from .notices import (
 )
 from .operations import DatabaseLine, EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
+from .prices import ModelPrice
 from .queue import QueueMessage
 from .runs import Run
 from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
@@ -50,6 +51,7 @@ __all__ = [
     "McpServer",
     "McpTool",
     "ModelKey",
+    "ModelPrice",
     "ModelProvider",
     "NoticeKind",
     "OnMissed",

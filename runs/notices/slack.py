@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from common.canonical import canonical
@@ -96,9 +97,13 @@ def _item(item: Item) -> list[dict[str, Any]]:
     buttons = []
     if item.approval:
         value = canonical({"approval": item.approval, "digest": item.digest})
-        buttons = [_button("Approve", APPROVE, "primary", value), _button("Reject", REJECT, "danger", value)]
+        buttons = [
+            _button(_("Approve"), APPROVE, "primary", value),
+            _button(_("Reject"), REJECT, "danger", value),
+        ]
     if item.link:
-        buttons.append({"type": "button", "text": _plain("Open", 75), "action_id": "open", "url": item.link})
+        look = {"type": "button", "text": _plain(_("Open"), 75), "action_id": "open", "url": item.link}
+        buttons.append(look)
     return [section, {"type": "actions", "elements": buttons}] if buttons else [section]
 
 

@@ -11,7 +11,7 @@ from groups.routing import learn
 from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.models import Approval, Run, Schedule, ToolCall, WebhookDelivery, WebhookEndpoint
+from runs.models import Approval, Channel, Run, Schedule, ToolCall, WebhookDelivery, WebhookEndpoint
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import call, in_order, say
@@ -40,6 +40,7 @@ THINGS = {
     "api-delivery": WebhookDelivery,
     "api-change": Change,
     "api-schedule": Schedule,
+    "api-channel": Channel,
 }
 
 # A body for each that takes one. An address that is missing here fails the test.
@@ -74,6 +75,8 @@ BODIES = {
     "api-schedule-detail": {"title": "x"},
     "api-schedule-pause": {},
     "api-schedule-resume": {},
+    "api-channel-detail": {"enabled": False},
+    "api-channel-test": {},
     "api-memory-detail": {"content": "x"},
     "api-memory-approve": {},
     "api-memory-retract": {},
@@ -95,7 +98,7 @@ OF_THE_ORGANIZATION = (
     "api-capability",
     "api-binding",
 )  # seen whatever one's projects, and arranged by members of the whole
-ONES_OWN = ("api-token", "api-schedule")
+ONES_OWN = ("api-token", "api-schedule", "api-channel")
 # What a memory that is active, and alone, refuses; and roles and capabilities that are in use.
 REFUSED = {
     ("api-memory-approve", "post"): (409, "wrong_state"),
@@ -161,6 +164,7 @@ def things(ask, world):
     Schedule.objects.create(
         **mine, project=world.project, user=world.user, title="x", goal="x", cron="0 9 * * *"
     )
+    Channel.objects.create(**mine, user=world.user, kind="email")
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
     return found | {"api-role": Role.objects.get(name="analyst")}

@@ -565,6 +565,15 @@ def page_key(who, made):
         who.client.post(url("runs_modelkey_add"), body)
 
 
+def api_channel(method, path="{}/", **said):
+    """One's own channels over the API; `path` is below `channels/`."""
+
+    def door(who, made):
+        who.send(method, made, "channels/" + path.format(made.own_channel.pk), said)
+
+    return door
+
+
 # People's own pages
 
 
@@ -1056,6 +1065,17 @@ ROWS = {
     "try one's own channel": (
         own("try_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_tried, {"owner"}
     ),
+    "be told by another channel over the API": (
+        api_channel("post", "", kind="chat", address="ntfy://deputy-topic"), {}, own_channel,
+        PEOPLE | {"owner's voice", "decider's token", "operator's token", "robot"},
+    ),
+    "switch one's own channel off over the API": (
+        api_channel("patch", enabled=False), {}, channel_off, THE_PERSON
+    ),
+    "remove one's own channel over the API": (api_channel("delete"), {}, channel_gone, THE_PERSON),
+    "try one's own channel over the API": (
+        api_channel("post", "{}/test/"), {}, channel_tried, THE_PERSON
+    ),
     "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider", "decider, long ago"}),
     "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
     "revoke a token at one's own page": (
@@ -1254,6 +1274,7 @@ DECIDED_HERE = {
     "api-approval-reject.post", "api-grant-list.post", "api-grant-revoke.post",
     "api-schedule-list.post", "api-schedule-detail.patch", "api-schedule-detail.delete",
     "api-schedule-pause.post", "api-schedule-resume.post", "api-agui.post",
+    "api-channel-list.post", "api-channel-detail.patch", "api-channel-detail.delete", "api-channel-test.post",
 }  # fmt: skip
 ASK_ONLY = {"api-policy-evaluate.post", "api-schedule-times.post", "api-group-route.post"}
 

@@ -6,6 +6,7 @@ import json
 import zipfile
 
 import pytest
+from django.urls import reverse
 
 from runs.models import Approval, ApprovalDecision
 from runs.observe import decided
@@ -19,6 +20,7 @@ from .api_client import Api
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "approvals/decisions/"
+OWN_PAGE = "/decided/"
 
 
 @pytest.fixture
@@ -94,6 +96,26 @@ def test_the_filters_narrow_and_the_files_say_the_same(made, ines):
 
 def whole(answer):
     return b"".join(answer.streaming_content)
+
+
+def test_a_decider_who_is_not_staff_has_the_same_page_of_their_own(made):
+    nora = person(made, "nora", *APPROVER)
+    approve(made.approval.pk, nora, reason="Go")
+    colleague = person(made, "col", "runs.view_approval")
+    client = client_of(nora)
+
+    def rows(client, **query):
+        return [(row.decider, row.reason) for row, _ in client.get(OWN_PAGE, query).context["rows"]]
+
+    page = client.get(OWN_PAGE)
+    mine = dict(page.context["presets"])["What I decided"]
+    assert mine in page.content.decode().replace("&amp;", "&") and "ada@example.org" in page.content.decode()
+    assert rows(client, decider="nora") == [("nora", "Go")] and rows(client, decider="ines") == []
+    file = client.get(reverse("web:decided_export"), {"as": "jsonl", "decider": "nora"})
+    assert [json.loads(line)["reason"] for line in whole(file).decode().splitlines()] == ["Go"]
+    assert client.get(reverse("web:decided_export"), {"as": "exe"}).status_code == 404
+    assert rows(client_of(colleague)) == []  # of runs that are not theirs
+    assert rows(client_of(person(tenant("Their business", "rival"), "sam", *APPROVER))) == []
 
 
 def test_over_the_api_a_page_at_a_time_with_a_scope_of_its_own(made, ines):

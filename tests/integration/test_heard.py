@@ -16,7 +16,9 @@ from django.core import mail, signing
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
+from groups import readers
 from groups.models import Absence, Membership
 from policy.authority import NotAllowed
 from policy.models import Capability, CapabilityRule
@@ -568,6 +570,37 @@ def test_the_runs_person_hears_of_wait_decision_and_end_where_they_want_to(asked
     executor.run(approval.run_id)
     kinds = ApprovalNotice.objects.filter(channel__user=world.user).values_list("kind", flat=True)
     assert sorted(kinds) == ["decided", "ended", "waiting"]
+
+
+def test_each_is_written_to_in_the_language_they_read_in(asked, world, receiver, in_slack, client):
+    zoe = decider(world, name="zoe")
+    channels.add_own(at_the_pages(zoe, world.organization.pk), "chat", f"ntfy://{receiver.place}/zoe")
+    client.force_login(zoe)
+    client.post(reverse("set_language"), {"language": "zh-hans", "next": "/settings/"})
+    assert readers.language_of(zoe.pk) == "zh-hans" and readers.language_of(world.user.pk) == "en"
+    client.post(reverse("set_language"), {"language": "tlh"})
+    assert readers.language_of(zoe.pk) == "zh-hans"
+
+    watch.attend(asked().pk)
+
+    told = {path: json.loads(body) for path, _, body, _ in receiver.got}
+    mine, theirs = told["/"], told["/services/x"]
+    with translation.override("zh-hans"):
+        expected = f"Deputy: {translation.gettext('{tool} waits for your decision')}"
+    assert mine["title"] == expected.format(tool="send_email")
+    assert theirs["text"] == "Deputy: send_email waits for your decision"  # a room has its own language
+    Channel.objects.filter(pk=in_slack.pk).update(language="zh-hans")
+    in_slack.refresh_from_db()
+    delivery.try_out(in_slack)
+    assert receiver.json()["text"] != "Deputy: a test"
+
+
+def test_signing_in_says_in_which_language_somebody_reads(world, client):
+    client.cookies["django_language"] = "zh-hans"
+    world.user.set_password("long enough for anybody")
+    world.user.save()
+    client.post("/sign-in/", {"login": world.user.get_username(), "password": "long enough for anybody"})
+    assert readers.language_of(world.user.pk) == "zh-hans"
 
 
 # Decided from the message

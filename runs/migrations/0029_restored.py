@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0027_call_told'),
+        ('runs', '0028_a2a'),
     ]
 
     operations = [

@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('groups', '0018_connections'),
+        ('groups', '0019_published'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -5,5 +5,5 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0028_restored")]
+    dependencies = [("runs", "0029_restored")]
     operations = [ValidateConstraint("runevent", "run_event_type")]
