@@ -67,14 +67,13 @@ def test_no_migration_locks_or_takes_away_what_the_release_before_uses():
     graph, state, broken = MigrationLoader(connection).graph, ProjectState(), {}
     for key in graph._generate_plan(graph.leaf_nodes(), at_end=True):
         migration = graph.nodes[key]
-        looked_at = key[0] in APPS and "squashed" not in key[1] and key not in STOPPED
-        if looked_at and not all(map(side_by_side.only_adds, migration.operations)):
-            # a clone: once models are made of a state, every further change of it makes them anew
-            if found := side_by_side.objections(migration, state.clone()):
-                broken[key] = found
+        released = key[0] not in APPS or "squashed" in key[1] or key in STOPPED
+        if not released and not all(map(side_by_side.only_adds, migration.operations)):
+            # of a clone: once models are made of a state, every further change of it makes them anew
+            broken[key] = side_by_side.objections(migration, state.clone())
         state = migration.mutate_state(state, preserve=False)
 
-    assert broken == {}
+    assert {key: found for key, found in broken.items() if found} == {}
 
 
 def test_what_a_release_before_would_stumble_over_is_refused_unless_somebody_says_why():
