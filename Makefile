@@ -7,7 +7,10 @@ PYTHON = $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && exit; done; echo none)
 INSTALL = $(if $(filter none,$(PYTHON)),@echo "deputy: Python 3.11 or newer is needed and not on the PATH." >&2; exit 1,@$(PYTHON) -m launch.install)
 
-.PHONY: help run test test-slow soak bench lint lock messages pictures
+IMAGE = deputy
+ENGINE = $(shell command -v podman || echo docker)
+
+.PHONY: help run test test-slow soak bench lint lock image chart messages pictures
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -37,6 +40,14 @@ lock:  ## the lock files: every package with the digests of its files; after cha
 	@for name in requirements requirements-dev requirements-container; do \
 		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 			--custom-compile-command "make lock" $$name.txt -o $$name.lock || exit 1; done
+
+image:  ## the container image (IMAGE=deputy; PYTHON_IMAGE=…@sha256:… for a base; IMAGE_ARGS for podman or docker)
+	@$(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) -f Containerfile -t $(IMAGE) \
+		$(if $(PYTHON_IMAGE),--build-arg PYTHON_IMAGE=$(PYTHON_IMAGE)) $(IMAGE_ARGS) .
+
+chart:  ## what the Helm chart renders, checked against Kubernetes' schemas; after changing deploy/chart
+	@test -x .chart/bin/python || { $(PYTHON) -m venv .chart && .chart/bin/pip install -q -r requirements-chart.txt; }
+	@exec .chart/bin/python -m tests.chart $(ARGS)
 
 messages:  ## the words of the interface: find new ones, compile, list what has no translation
 	$(INSTALL) --dev

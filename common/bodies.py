@@ -89,7 +89,7 @@ class Body:
 
     def _words(self) -> tuple[str, bytes]:
         words = too_large(self.most)
-        if "/api/" in self.path or "/mcp" in self.path:
+        if any(door in self.path for door in ("/api/", "/mcp", "/a2a/")):
             return CONTENT_TYPE, json.dumps(problem(413, CODES[413], words)).encode()
         return "text/plain; charset=utf-8", words.encode()
 

@@ -1,5 +1,6 @@
 """Small helpers for raw SQL, whose statements stay prepared on the server."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -109,6 +110,8 @@ def own_connection(*, durable: bool = True) -> Any:
 
 async def own_async_connection() -> Any:
     """The same for a coroutine, with times in UTC and JSONB as Python values."""
+    if postgres.lineage.guarded:
+        await asyncio.to_thread(lambda: own_connection().close())  # looks where this one will lead to
     parameters = connections["default"].get_connection_params()
     for name in ("cursor_factory", "context"):  # Django's; they read values as Django's own cursors do
         parameters.pop(name, None)

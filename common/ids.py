@@ -70,6 +70,10 @@ def change_id() -> str:
     return new_id("chg")
 
 
+def proposal_id() -> str:
+    return new_id("prp")
+
+
 def token_id() -> str:
     return new_id("tok")
 
@@ -156,6 +160,10 @@ def channel_id() -> str:
 
 def webhook_id() -> str:
     return new_id("whe")
+
+
+def context_id() -> str:
+    return new_id("ctx")
 
 
 def message_id() -> str:

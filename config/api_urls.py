@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("policy.api.urls")),
     path("", include("memory.api.urls")),
     path("", include("runs.api.urls")),
+    path("", include("runs.agui.urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
     re_path("", csrf_exempt(not_found)),

@@ -96,6 +96,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "groups.current.CurrentOrganization",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "groups.second.Proposing",
     "allauth.account.middleware.AccountMiddleware",
     "groups.sign_in.doors.PacedDoors",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -137,6 +138,7 @@ DATABASES = {
 }
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
 LOCK_SECONDS = env.whole_number("LOCK_SECONDS", 2)  # that a statement waits for what another has locked
+SYNCHRONOUS_STANDBY = env.flag("SYNCHRONOUS_STANDBY", False)  # whoever takes over has all there was
 DATABASES["default"]["ENGINE"] = "common.postgres"  # notices a session that is gone without a word
 DATABASES["default"]["OPTIONS"] = {
     "prepare_threshold": 2,  # of what common.db.rows runs
@@ -298,7 +300,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "common.api.pagination.NewestFirst",
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
-    "EXCEPTION_HANDLER": "common.api.errors.handler",
+    "EXCEPTION_HANDLER": "groups.second.handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Deputy",
@@ -452,6 +454,9 @@ ASKED_AGAIN_SECONDS = env.whole_number(
 MCP_HOLD_SECONDS = env.whole_number(
     "MCP_HOLD_SECONDS", 4, least=0, most=45
 )  # one client known gives up after 5
+A2A_HOLD_SECONDS = env.whole_number(
+    "A2A_HOLD_SECONDS", 4, least=0, most=45
+)  # the official Python client gives up after 5
 CONFIRMED_SECONDS = env.whole_number("CONFIRMED_SECONDS", 900)  # after a sign-in it counts as the person
 ACCOUNT_REAUTHENTICATION_TIMEOUT = CONFIRMED_SECONDS
 SESSION_SECONDS = env.whole_number("SESSION_SECONDS", 14 * 24 * 3600)  # after which one signs in anew

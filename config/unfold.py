@@ -114,6 +114,12 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
                 "groups.view_identityprovider",
             ),
             ("Tokens", "vpn_key", "groups_token_changelist", "groups.view_token"),
+            (
+                "Proposed changes",
+                "approval_delegation",
+                "groups_proposedchange_changelist",
+                "groups.view_proposedchange",
+            ),
             ("Changes", "history", "groups_change_changelist", "groups.view_change"),
             ("Users", "person", "auth_user_changelist", "auth.view_user"),
         ),

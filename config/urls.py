@@ -11,6 +11,7 @@ from common.api import errors
 from config import health, metrics, problems
 from groups.sign_in import openid_views
 from runs.api import slack_hook
+from runs.web import settings_views
 from runs.web.worker_script import service_worker
 
 # django-q2 registers pages on which staff could have any function called, allauth pages on which they could
@@ -44,10 +45,11 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
     path("problems/", include(problems.urlpatterns)),
-    path("i18n/", include("django.conf.urls.i18n")),  # where the reader chooses a language
+    path("i18n/setlang/", settings_views.language, name="set_language"),
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
     path("", include("runs.api.authzen_urls")),
+    path("", include("runs.a2a.urls")),
     *other_packages(),
 ]
 

@@ -31,6 +31,7 @@ class Via(StrEnum):
     SIGNAL = "signal"
     SCHEDULE = "schedule"
     CHAT = "chat"
+    A2A = "a2a"
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,14 @@ def end_tokens(sender: Any, instance: Any, **more: Any) -> None:
 
 def note_sign_in(sender: Any, request: Any, user: Any, **more: Any) -> None:
     """Whoever signs in has just proved who they are; at a provider, when the provider says they did."""
-    from groups import actors
+    from groups import actors, readers
     from groups.sign_in import sessions
 
     if request is None or not hasattr(request, "session"):
         return
     sessions.begin(request)
     actors.confirm(request, sessions.confirmed_at(request, user))
+    readers.note(user)
 
 
 def note_confirmation(sender: Any, request: Any, reauthenticated: bool = False, **more: Any) -> None:

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
-from groups.models import Change, ChangeAction, Door, Membership
+from groups.models import Change, ChangeAction, Door, Membership, Organization, ProposedChange
 
 AUDITED = (
     *("groups.Organization", "groups.Project", "groups.Membership", "groups.CustomRole", "groups.Token"),
@@ -24,7 +24,8 @@ AUDITED = (
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
-    *("runs.ModelKey", "runs.TriedModel", "runs.Channel", "groups.Absence", "auth.User"),
+    *("runs.ModelKey", "runs.ModelPrice", "runs.TriedModel", "runs.Channel", "groups.Absence"),
+    "auth.User",
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
 OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
@@ -83,6 +84,37 @@ def acting(user: Any, via: Door = Door.SYSTEM, token: str = "") -> Iterator[None
         _by.reset(kept)
 
 
+class TakesSecond(Exception):
+    """Nothing has changed: a second person has to confirm it. Whoever serves the request proposes it, once
+    the transaction is undone (groups/second.py).
+    """
+
+    def __init__(self, proposed: ProposedChange) -> None:
+        super().__init__(proposed.why)
+        self.proposed = proposed
+
+
+Judge = Callable[[str, Values | None, Values | None], str]
+_judge: Judge | None = None
+_settled: ContextVar[str | None] = ContextVar("deputy_settled", default=None)
+
+
+def judged_by(judge: Judge) -> None:
+    """Says of a model, and its row's columns before and after, what the change would weaken; else nothing."""
+    global _judge
+    _judge = judge
+
+
+@contextmanager
+def settled(proposer: str = "") -> Iterator[None]:
+    """Inside, changes take no second person: one has confirmed them, or they follow from what was settled."""
+    kept = _settled.set(proposer)
+    try:
+        yield
+    finally:
+        _settled.reset(kept)
+
+
 def connect() -> None:
     """Listen to every audited model there is."""
     for label in AUDITED:
@@ -98,6 +130,8 @@ def update(rows: QuerySet[Any], **columns: Any) -> int:
     with transaction.atomic():
         found = list(rows.select_for_update(no_key=True, of=("self",)))
         before = {row.pk: _stored(row) for row in found}
+        for row in found:
+            _hold(row, before[row.pk], {**(before[row.pk] or {}), **_plain(row, columns)})
         of_these = rows.model._base_manager.filter(pk__in=list(before))
         count = int(of_these.update(**columns))
         for row in of_these:
@@ -106,8 +140,18 @@ def update(rows: QuerySet[Any], **columns: Any) -> int:
 
 
 def _before_save(sender: Any, instance: Model, raw: bool = False, **more: Any) -> None:
-    if not raw:
-        setattr(instance, BEFORE, None if instance._state.adding else _stored(instance))
+    if raw:
+        return
+    before = None if instance._state.adding else _stored(instance)
+    setattr(instance, BEFORE, before)
+    if _judge is None or _by.get() is None or _settled.get() is not None:
+        return
+    saved = more.get("update_fields")
+    fields = [
+        field for field in _columns(instance) if saved is None or {field.name, field.attname} & {*saved}
+    ]
+    wanted = _plain(instance, {field.attname: getattr(instance, field.attname) for field in fields})
+    _hold(instance, before, {**(before or {}), **wanted})
 
 
 def _after_save(sender: Any, instance: Model, created: bool, raw: bool = False, **more: Any) -> None:
@@ -117,17 +161,70 @@ def _after_save(sender: Any, instance: Model, created: bool, raw: bool = False, 
     if after is None:
         return
     if before is None:
-        _note(instance, ChangeAction.ADDED, {}, _shown(after))
+        _note(instance, ChangeAction.ADDED, {}, shown(after))
     else:
         _note_difference(instance, before, after)
 
 
-def _before_delete(sender: Any, instance: Model, **more: Any) -> None:
-    setattr(instance, BEFORE, _stored(instance))
+def _before_delete(sender: Any, instance: Model, origin: Any = None, **more: Any) -> None:
+    before = _stored(instance)
+    setattr(instance, BEFORE, before)
+    if origin is instance or isinstance(origin, QuerySet):  # what goes with something else goes with it
+        _hold(instance, before, None)
+
+
+def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
+    """Raises TakesSecond where the organization has a second person confirm what weakens it, and this does.
+
+    What Deputy does by itself, and what is done on its machine, is nobody's request.
+    """
+    source = _by.get()
+    if source is None or _judge is None or _settled.get() is not None:
+        return
+    if not (why := _judge(instance._meta.label_lower, before, after)):
+        return
+    by, (home, *_) = source(), _organizations(instance)
+    if by.via == Door.SYSTEM or getattr(by.user, "pk", None) is None:
+        return
+    if Organization.objects.filter(pk=home, second_person=True).exists():
+        raise TakesSecond(_proposed(instance, by, why, before, after))
+
+
+def _proposed(
+    instance: Model, by: By, why: str, before: Values | None, after: Values | None
+) -> ProposedChange:
+    (home, *_) = _organizations(instance)
+    action = ChangeAction.CHANGED
+    if before is None:
+        action = ChangeAction.ADDED
+    elif after is None:
+        action = ChangeAction.REMOVED
+    else:
+        differ = [name for name in after if before.get(name) != after[name]]
+        before, after = {name: before.get(name) for name in differ}, {name: after[name] for name in differ}
+    return ProposedChange(
+        organization_id=home, user=by.user, by=by.user.get_username(), via=by.via, token=by.token,
+        action=action, model=instance._meta.label_lower, object_id=str(instance.pk),
+        label=str(instance)[:200], why=why[:300], before=before or {}, after=after or {},
+    )  # fmt: skip
+
+
+def _plain(instance: Model, columns: Values) -> Values:
+    """The values as the database would have them; without those that it computes itself."""
+    known = {name: field for field in _columns(instance) for name in (field.name, field.attname)}
+    return {
+        known[name].attname: known[name].to_python(value.pk if isinstance(value, Model) else value)
+        for name, value in columns.items()
+        if name in known and not hasattr(value, "resolve_expression")
+    }
+
+
+def _columns(instance: Model) -> list[Any]:
+    return [field for field in instance._meta.concrete_fields if field.name not in IGNORED]
 
 
 def _after_delete(sender: Any, instance: Model, **more: Any) -> None:
-    _note(instance, ChangeAction.REMOVED, _shown(getattr(instance, BEFORE, None) or {}), {})
+    _note(instance, ChangeAction.REMOVED, shown(getattr(instance, BEFORE, None) or {}), {})
 
 
 def _note_difference(instance: Model, before: Values | None, after: Values | None) -> None:
@@ -143,6 +240,7 @@ def _note(instance: Model, action: ChangeAction, before: Values, after: Values) 
     source = _by.get()
     by = source() if source else By()
     user = by.user if getattr(by.user, "pk", None) else None
+    proposer = _settled.get()
     about = {
         "user": user,
         "by": user.get_username() if user else "",
@@ -151,7 +249,7 @@ def _note(instance: Model, action: ChangeAction, before: Values, after: Values) 
         "action": action,
         "model": instance._meta.label_lower,
         "object_id": str(instance.pk),
-        "label": str(instance)[:200],
+        "label": (f"{instance}, proposed by {proposer}" if proposer else str(instance))[:200],
         "before": before,
         "after": after,
     }
@@ -172,12 +270,13 @@ def _organizations(instance: Model) -> list[str | None]:
 
 def _stored(instance: Model) -> Values | None:
     """The row's columns as the database has them now."""
-    names = [field.attname for field in instance._meta.concrete_fields if field.name not in IGNORED]
+    names = [field.attname for field in _columns(instance)]
     found: Values | None = type(instance)._base_manager.filter(pk=instance.pk).values(*names).first()
     return found
 
 
-def _shown(values: Values) -> Values:
+def shown(values: Values) -> Values:
+    """The values as they may be looked at."""
     return {name: _shown_one(name, value) for name, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""Deputy as an OAuth 2.1 authorization server for its own API and MCP: what django-oauth-toolkit leaves open.
+"""Deputy as an OAuth 2.1 authorization server for its own doors: what django-oauth-toolkit leaves open.
 
 Clients are public, name themselves by the address of a document about them (OAuth Client ID Metadata
 Document), and get tokens by the code flow with PKCE alone. RFC 8707: a token is for the addresses it names.
@@ -23,7 +23,7 @@ from groups.models import Connection, Organization, Token
 from groups.scopes import SCOPES
 
 GRANTS = ("authorization_code", "refresh_token")
-RESOURCES = ("/api", "/mcp")  # and everything below them
+RESOURCES = ("/api", "/mcp", "/a2a")  # and everything below them
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 DOCUMENT_SECONDS = 3600  # that a client's document is kept
 DOCUMENT_BYTES = 16_384
@@ -80,7 +80,7 @@ class Documents:
                 allow_private=frozenset(settings.IDENTITY_ALLOW),
             )
             found = json.loads(answer.text)
-        except (OutboundError, ValueError) as error:
+        except (OutboundError, ValueError, RecursionError) as error:
             raise CIMDError(f"no document: {error}") from None
         if answer.status != 200 or not isinstance(found, dict):
             raise CIMDError(f"no document: the server answered {answer.status}")
@@ -88,7 +88,7 @@ class Documents:
 
 
 def is_resource(address: str) -> bool:
-    """Whether tokens may be asked for this address: it is Deputy's API or MCP."""
+    """Whether tokens may be asked for this address: it is Deputy's API, MCP or A2A."""
     own = settings.PUBLIC_URL.rstrip("/")
     return (
         any(_covers(own + path, address) for path in RESOURCES) and "?" not in address and "#" not in address

@@ -18,6 +18,8 @@ SCOPES = {
     "memory:write": gettext_noop("Write and curate memories"),
     "webhooks:read": gettext_noop("Look at webhooks and what they were told"),
     "webhooks:write": gettext_noop("Arrange webhooks, try them, send again"),
+    "channels:read": gettext_noop("Look at the channels by which oneself is told"),
+    "channels:write": gettext_noop("Arrange and try them; it takes speak_as_person too"),
     "tokens:read": gettext_noop("Look at one's own tokens"),
     "tokens:write": gettext_noop("Issue and revoke one's own tokens"),
 }

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from common.processes import die_with_parent
 from launch import postgres
@@ -62,15 +63,23 @@ def test(arguments: list[str]) -> int:
         folder = postgres.temporary_home()
         server = postgres.ensure(folder, durable=False, temporary=True)
         environment |= {"DEPUTY_HOME": str(folder), "DATABASE_URL": postgres.url(folder)}
-    failed = [] if chosen or slow else failing((*LINT, MIGRATIONS), environment)
-    if failed and not interrupt.seen:
-        print(f"\nFAILED, see above: {', '.join(failed)}. The tests run all the same.\n", flush=True)
     side_by_side = () if chosen else SIDE_BY_SIDE
     tests = ("-m", "pytest", "-m", "slow" if slow else "not slow", *side_by_side, *chosen)
-    status = run(tests, environment)
+    with ThreadPoolExecutor(1) as beside:
+        checks = beside.submit(check, () if chosen or slow else (*LINT, MIGRATIONS), environment)
+        status = run(tests, environment)
+        failed = checks.result()
     if server is not None:
         server.leave()
     return status or (1 if failed else 0)
+
+
+def check(steps: Sequence[Sequence[str]], environment: dict[str, str]) -> list[str]:
+    """Run the checks and say at once which failed; returns their names."""
+    failed = failing(steps, environment)
+    if failed and not interrupt.seen:
+        print(f"\nFAILED, see above: {', '.join(failed)}. The tests go on.\n", flush=True)
+    return failed
 
 
 def failing(steps: Sequence[Sequence[str]], environment: dict[str, str]) -> list[str]:

@@ -55,7 +55,7 @@ class JSONL(Format):  # type: ignore[misc]
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"line {number}: {error}") from None
             if not isinstance(row, dict):
                 raise ValueError(f"line {number}: not an object")

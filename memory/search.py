@@ -26,7 +26,6 @@ MOST = 50
 MOST_TERMS = 1_000  # of one question that are looked up; those that occur most in it
 # Chosen by measurement, docs/memory.md: more finds no more, and takes longer.
 WEIGHED = 48  # terms of a question that count: the rarest, and those it says most often
-EXACT = 12  # of these, each is looked up in a memory by itself
 LONG = 32  # terms of a question that are no function words: from here on those do not count at all
 FUNCTION_WORD = 0.2  # what one counts in a shorter question: who asks "who" wants a person
 CHINESE_TERMS = 3.0  # terms a word of Chinese comes to: pairs of characters, and each by itself
@@ -193,7 +192,6 @@ def _numbers() -> dict[str, Any]:
     """What the search by words goes by, under the names of the statement."""
     return {
         "weighed": WEIGHED,
-        "exact": EXACT,
         "small": SMALL,
         "reach": REACH,
         "pairs": PAIRS,

@@ -62,7 +62,7 @@ SELECT count(*) FROM gone
 # a word of the question's language has), organization, and the numbers of memory.search.
 _BY_WORDS = """memory_find(
         %(organization)s::text, %(tiers)s::int[], %(kept)s::int[], %(keys)s::uuid[], %(terms)s::text[],
-        %(quoted)s::text[], %(asked)s::float[], %(a_word)s::float, %(weighed)s::int, %(exact)s::int,
+        %(quoted)s::text[], %(asked)s::float[], %(a_word)s::float, %(weighed)s::int,
         %(small)s::int, %(reach)s::int, %(pairs)s::int, %(scanned)s::int, %(enough)s::int, %(telling)s::float,
         %(together)s::int, %(most)s::int
     )"""

@@ -10,6 +10,7 @@ class PolicyConfig(AppConfig):
 
     def ready(self) -> None:
         labels.translate(self)
-        from policy import unknown
+        from policy import unknown, weakening
 
         unknown.register()
+        weakening.register()

@@ -52,6 +52,7 @@ class Verb(StrEnum):
     ARRANGE_CHANNELS = "arrange_channels"
     BE_TOLD = "be_told"
     BE_AWAY = "be_away"
+    CONFIRM_CHANGE = "confirm_change"
     ISSUE_TOKEN = "issue_token"  # noqa: S105 - a verb
 
 
@@ -192,10 +193,15 @@ VERBS: dict[Verb, Need] = {
     Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
     Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
     Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
-    Verb.ARRANGE_MODELS: Need("Set the keys of models' providers", (), "", whole=True, operator=True),
+    Verb.ARRANGE_MODELS: Need("Set keys and prices of models", (), "", whole=True, operator=True),
     Verb.TRY_MODEL: Need("Try a model", ("runs.try_modelkey",), "", whole=True, operator=True),
     Verb.ARRANGE_CHANNELS: Need(
-        "Arrange where the organization is told of approvals", (), "", whole=True, operator=True
+        "Arrange where the organization is told of approvals",
+        ("runs.decide_approval",),
+        "",
+        whole=True,
+        operator=True,
+        refused=gettext_noop("This takes the permission runs.decide_approval: some channels decide."),
     ),
     Verb.BE_TOLD: Need(
         "Arrange by which channels oneself is told",
@@ -212,6 +218,12 @@ VERBS: dict[Verb, Need] = {
         only_own=True,
         words=True,
         refused=gettext_noop("Only a person says when they themself are away."),
+    ),
+    Verb.CONFIRM_CHANGE: Need(
+        "Confirm or reject, as a second person, what weakens rules, rights or oversight",
+        ("groups.view_proposedchange",),
+        whole=True,
+        refused=gettext_noop("This takes the permission groups.view_proposedchange."),
     ),
     Verb.ISSUE_TOKEN: Need("Issue and revoke one's own tokens", scope="tokens:write", only_own=True),
 }
@@ -334,7 +346,7 @@ def speaks(actor: Actor) -> bool:
         return actor.is_person
     if actor.via == Via.TERMINAL:
         return True
-    by_scope = actor.via in (Via.TOKEN, Via.SIGNAL, Via.SCHEDULE)
+    by_scope = actor.via in (Via.TOKEN, Via.A2A, Via.SIGNAL, Via.SCHEDULE)
     return by_scope and actor.scopes is not None and SPEAK in actor.scopes
 
 
@@ -394,6 +406,9 @@ def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
 
     A stand-in needs all that any decider needs, and decides nothing of a run of their own, nor what the
     absent member could not. Who stands in for a stand-in has nothing of it.
+
+    Whoever knows a chat's signing secret can press its buttons as anybody who has linked their account; so
+    a chat decides only what any one decider could, which those who enter the secret may do themselves.
     """
     where = about(thing)
     own = where.user_id is not None and where.user_id == actor.user_id
@@ -413,6 +428,8 @@ def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     if demand.takes_person:
         _check_person(actor)
+    if actor.via == Via.CHAT and not demand.grantable:
+        raise NotAllowed("HUMAN_ONLY", "What a rule asks of certain people, or of several, no chat decides.")
     return found
 
 
@@ -508,6 +525,7 @@ ARRANGED: dict[str, Verb] = {
     "runs.mcptool": Verb.ARRANGE_SERVERS,
     "runs.webhookendpoint": Verb.ARRANGE_WEBHOOKS,
     "runs.modelkey": Verb.ARRANGE_MODELS,
+    "runs.modelprice": Verb.ARRANGE_MODELS,
     "runs.channel": Verb.ARRANGE_CHANNELS,
     "groups.token": Verb.ISSUE_TOKEN,
 }

@@ -24,8 +24,8 @@ def _row(verb: str, need: Need) -> str:
 def _roles(verb: str, need: Need) -> str:
     """The standard roles that carry the permissions; to arrange things takes those on their models."""
     wanted = set(need.permissions)
-    if not wanted and verb in ARRANGED.values():
-        wanted = {label.replace(".", ".add_") for label, by in ARRANGED.items() if by == verb}
+    if verb in ARRANGED.values():
+        wanted |= {label.replace(".", ".add_") for label, by in ARRANGED.items() if by == verb}
     return ", ".join(role for role, carried in standard().items() if carried >= wanted) if wanted else "any"
 
 

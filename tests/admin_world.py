@@ -32,6 +32,7 @@ from runs.models import (
     McpServer,
     McpTool,
     ModelKey,
+    ModelPrice,
     QueueMessage,
     Run,
     RunEvent,
@@ -44,7 +45,15 @@ from runs.models import (
     WorkerGroup,
 )
 from tests.acting import start
-from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory, permit, permit_all
+from tests.factories import (
+    GroupFactory,
+    MemberFactory,
+    MembershipFactory,
+    ProjectFactory,
+    permit,
+    permit_all,
+    unrecorded,
+)
 from tests.scripted import Scripted, by_role, call, say
 
 APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
@@ -58,6 +67,11 @@ def text(response: Any) -> str:
 
 def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     """An organization whose every text field says `text`, with a run that waits for an approval."""
+    with unrecorded():
+        return _tenant(text, name)
+
+
+def _tenant(text: str, name: str) -> SimpleNamespace:
     project = ProjectFactory(name=text, organization__name=text, organization__slug=name)
     organization = project.organization
     member = MembershipFactory(organization=organization, user__username=f"mia-of-{name}")
@@ -133,6 +147,9 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     made.model_key = ModelKey(organization=organization, provider="openai")
     made.model_key.keep_key("sk-of-the-world-0123456789")
     made.model_key.save()
+    made.price = ModelPrice.objects.create(
+        organization=organization, model=text[:200], input_price=1, output_price=2
+    )
     made.provider = IdentityProvider.objects.create(
         organization=organization, name=text[:60], issuer="https://id.example.org", client_id="deputy"
     )
@@ -174,7 +191,15 @@ def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
         reason=text[:500],
     )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
-    made.change = Change.objects.filter(organization=organization, model="groups.project").get()
+    made.change = Change.objects.create(
+        organization=organization,
+        via="system",
+        action="added",
+        model="groups.project",
+        object_id=project.pk,
+        label=text[:200],
+        after={"name": text},
+    )
     return made
 
 
@@ -207,7 +232,8 @@ def waiting_for_answer(made: SimpleNamespace, text: str = "Which year?") -> Run:
 
 def person(made: SimpleNamespace | None, username: str, *permissions: str, **fields: Any) -> Any:
     """A user with these permissions, who is a member of the organization when one is given."""
-    user = get_user_model().objects.create_user(username, password=PASSWORD, **fields)
+    with unrecorded():
+        user = get_user_model().objects.create_user(username, password=PASSWORD, **fields)
     if made is not None:
         MembershipFactory(organization=made.organization, user=user)
     return permit(user, *permissions)
@@ -233,7 +259,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
-        made.channel, made.provider,
+        made.channel, made.provider, made.price,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -60,7 +60,13 @@ def once(request: Any, act: Callable[[], Response], secret: Collection[str] = ()
         return act()
     if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
         raise Problem(400, "BAD_IDEMPOTENCY_KEY", f"{HEADER} takes 1 to {MAX_KEY} visible ASCII characters.")
-    asked = digest(request.method, request.path, request.data)
+    return once_named(request, key, digest(request.method, request.path, request.data), act, secret)
+
+
+def once_named(
+    request: Any, key: str, asked: str, act: Callable[[], Response], secret: Collection[str] = ()
+) -> Response:
+    """`once` for a protocol that has its own name for a request: its key, and the digest of what it asks."""
     with transaction.atomic():
         claimed = row(CLAIM, [request.organization.pk, request.user.pk, key, asked])
         if claimed is None:

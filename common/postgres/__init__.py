@@ -15,6 +15,8 @@ from typing import Any, Self
 import psycopg
 from psycopg import errors
 
+from common.postgres import lineage
+
 logger = logging.getLogger(__name__)
 
 SILENT_SECONDS = 3.0  # without an answer, after which the server is asked about the statement
@@ -45,11 +47,20 @@ def limits(lock_seconds: int, lease_seconds: int, durable: bool = True) -> tuple
 
 
 def limit(made: Any, lock_seconds: int, lease_seconds: int, durable: bool = True) -> None:
-    """Let the session wait for no lock for more than so long, and end when its network does."""
-    with psycopg.Cursor(made) as cursor:
-        cursor.execute(*limits(lock_seconds, lease_seconds, durable))
-    if not made.autocommit:
-        made.commit()
+    """Let the session wait for no lock for more than so long, and end when its network does.
+
+    In a process that acts, raises lineage.Restored and InRecovery. What it raises has closed the connection.
+    """
+    try:
+        with psycopg.Cursor(made) as cursor:
+            cursor.execute(*limits(lock_seconds, lease_seconds, durable))
+        if not made.autocommit:
+            made.commit()
+        if lineage.guarded:
+            lineage.check(made)
+    except BaseException:
+        made.close()
+        raise
 
 
 class Lost(psycopg.OperationalError):

@@ -21,5 +21,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def init_connection_state(self) -> None:
         super().init_connection_state()
         assert self.connection is not None  # noqa: S101 - it has just been made
-        if not self.pool:
+        if self.pool:
+            return
+        try:
             limit(self.connection, settings.LOCK_SECONDS, settings.LEASE_SECONDS)
+        except BaseException:
+            self.connection = None  # else Django would go on with it
+            raise

@@ -49,13 +49,13 @@ class ChangeAdmin(History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Before"))
     def was(self, change: Change) -> SafeString:
-        return _written(change.before)
+        return written(change.before)
 
     @admin.display(description=gettext_lazy("After"))
     def now(self, change: Change) -> SafeString:
-        return _written(change.after)
+        return written(change.after)
 
 
-def _written(values: Any) -> SafeString:
+def written(values: Any) -> SafeString:
     text = json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True, cls=DjangoJSONEncoder)
     return format_html('<pre class="dp-pre">{}</pre>', text if values else "–")

@@ -68,7 +68,16 @@ class GroupAdmin(TenantAdmin):
     ordering = ("name",)
     autocomplete_fields = ("organization", "project")
     inlines = (MemberInline,)
-    fields = ("organization", "project", "name", "description", "capabilities", "max_rounds", "active")
+    fields = (
+        "organization",
+        "project",
+        "name",
+        "description",
+        "capabilities",
+        "max_rounds",
+        "active",
+        "published",
+    )
     change_form_outer_after_template = "admin/groups/group/where_form.html"
     list_before_template = "admin/groups/group/where_link.html"
     empty_message = gettext_lazy(

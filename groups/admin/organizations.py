@@ -83,6 +83,7 @@ class ProjectAdmin(TenantAdmin):
         "slug",
         "organization",
         "review_deposits",
+        "published",
         "allow_self_approval",
         "approval_profile",
     )

@@ -19,6 +19,10 @@ def number(least: int, **more: object) -> serializers.IntegerField:
     return serializers.IntegerField(required=False, min_value=least, max_value=LONGEST, **more)
 
 
+def published() -> StrictBoolean:
+    return StrictBoolean(required=False, help_text="Other agents may give it tasks at its A2A address.")
+
+
 class ProjectInput(StrictSerializer):
     slug = TextField(max_length=63, help_text="Letters, digits, - and _.")
     name = TextField(max_length=200)
@@ -26,6 +30,7 @@ class ProjectInput(StrictSerializer):
         required=False, help_text="What groups learn waits for a curator before any search sees it."
     )
     allow_self_approval = StrictBoolean(required=False)
+    published = published()
 
 
 class RoleInput(StrictSerializer):
@@ -45,6 +50,7 @@ class GroupChange(StrictSerializer):
     capabilities = names(100)
     max_rounds = number(1)
     active = StrictBoolean(required=False)
+    published = published()
 
 
 class GroupInput(GroupChange):

@@ -16,6 +16,7 @@ class ProjectSerializer(serializers.ModelSerializer):
             "name",
             "review_deposits",
             "allow_self_approval",
+            "published",
             "approval_profile",
             "created_at",
         ]
@@ -108,6 +109,7 @@ class GroupSerializer(serializers.ModelSerializer):
             "members",
             "max_rounds",
             "active",
+            "published",
             "created_at",
         ]
         read_only_fields = fields

@@ -111,6 +111,11 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='agents', to=settings.AUTH_USER_MODEL)),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='agents', to='groups.organization')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('user__isnull', False)), fields=('organization', 'user'), name='one_personal_agent_each'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='CustomRole',
@@ -122,6 +127,9 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='custom_roles', to='groups.organization')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'name'), name='custom_role_name'),
+                ],
                 'verbose_name': 'member role',
             },
         ),
@@ -142,6 +150,12 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('organization', models.ForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='groups.organization')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['organization', '-id'], name='change_by_organization'),
+                    models.Index(fields=['model', 'object_id'], name='change_of_object'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Project',
@@ -156,6 +170,13 @@ class Migration(migrations.Migration):
                 ('catalog_version', models.BigIntegerField(default=0, editable=False, help_text='Grows by trigger whenever a group, member or role changes.')),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='projects', to='groups.organization')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'slug'), name='project_slug_unique'),
+                    models.UniqueConstraint(fields=('organization', 'id'), name='project_organization_id'),
+                    models.CheckConstraint(condition=models.Q(('approval_profile__in', ['off', 'careful', 'balanced', 'open'])), name='project_approval_profile'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Group',
@@ -170,6 +191,12 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='groups', to='groups.organization')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='groups', to='groups.project')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('project', 'name'), name='group_name_unique'),
+                    models.CheckConstraint(condition=models.Q(('max_rounds__gte', 1)), name='group_max_rounds'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Role',
@@ -186,6 +213,11 @@ class Migration(migrations.Migration):
                 ('not_known_yet', groups.known.NotKnownYet(default=False, help_text='Accept names that Deputy does not know yet. While it does not, that is a warning.', verbose_name='not known yet')),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='roles', to='groups.organization')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'name'), name='role_name_unique'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='GroupMember',
@@ -199,6 +231,11 @@ class Migration(migrations.Migration):
                 ('role', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='seats', to='groups.role')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('group', 'ordinal'), name='group_member_ordinal'),
+                    models.UniqueConstraint(fields=('group', 'agent_instance'), name='group_member_agent', violation_error_message='This agent sits in the group already: give the seat another one.'),
+                    models.UniqueConstraint(condition=models.Q(('is_lead', True)), fields=('group',), name='one_lead_at_most'),
+                ],
                 'ordering': ['ordinal'],
             },
         ),
@@ -220,6 +257,12 @@ class Migration(migrations.Migration):
                 ('group', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='examples', to='groups.group')),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('group', 'goal_hash'), name='routing_example_unique'),
+                    models.CheckConstraint(condition=models.Q(('kind__in', ['fits', 'misfit'])), name='routing_example_kind'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Token',
@@ -259,66 +302,6 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('organization', 'user'), name='membership_unique'), models.CheckConstraint(condition=models.Q(('kind__in', ['human', 'service'])), name='membership_kind'), models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'member', 'decider', 'curator', 'administrator'])), name='membership_role')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='customrole',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='custom_role_name'),
-        ),
-        migrations.AddIndex(
-            model_name='change',
-            index=models.Index(fields=['organization', '-id'], name='change_by_organization'),
-        ),
-        migrations.AddIndex(
-            model_name='change',
-            index=models.Index(fields=['model', 'object_id'], name='change_of_object'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.UniqueConstraint(fields=('organization', 'slug'), name='project_slug_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.UniqueConstraint(fields=('organization', 'id'), name='project_organization_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('approval_profile__in', ['off', 'careful', 'balanced', 'open'])), name='project_approval_profile'),
-        ),
-        migrations.AddConstraint(
-            model_name='group',
-            constraint=models.UniqueConstraint(fields=('project', 'name'), name='group_name_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='group',
-            constraint=models.CheckConstraint(condition=models.Q(('max_rounds__gte', 1)), name='group_max_rounds'),
-        ),
-        migrations.AddConstraint(
-            model_name='role',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='role_name_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='groupmember',
-            constraint=models.UniqueConstraint(fields=('group', 'ordinal'), name='group_member_ordinal'),
-        ),
-        migrations.AddConstraint(
-            model_name='groupmember',
-            constraint=models.UniqueConstraint(fields=('group', 'agent_instance'), name='group_member_agent', violation_error_message='This agent sits in the group already: give the seat another one.'),
-        ),
-        migrations.AddConstraint(
-            model_name='groupmember',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_lead', True)), fields=('group',), name='one_lead_at_most'),
-        ),
-        migrations.AddConstraint(
-            model_name='agentinstance',
-            constraint=models.UniqueConstraint(condition=models.Q(('user__isnull', False)), fields=('organization', 'user'), name='one_personal_agent_each'),
-        ),
-        migrations.AddConstraint(
-            model_name='routingexample',
-            constraint=models.UniqueConstraint(fields=('group', 'goal_hash'), name='routing_example_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='routingexample',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['fits', 'misfit'])), name='routing_example_kind'),
         ),
         migrations.RunSQL(CATALOG_VERSION, "DROP FUNCTION groups_touch_catalog CASCADE"),
         migrations.RunSQL(THROTTLE, "DROP TABLE groups_throttle"),

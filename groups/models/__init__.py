@@ -7,7 +7,9 @@ from .connections import Connection
 from .groups import Group, GroupMember, RoutingExample
 from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
+from .proposals import ProposalState, ProposedChange
 from .providers import IdentityProvider
+from .readers import Reader
 from .tokens import Token
 
 __all__ = [
@@ -25,6 +27,9 @@ __all__ = [
     "Membership",
     "Organization",
     "Project",
+    "ProposalState",
+    "ProposedChange",
+    "Reader",
     "Role",
     "RoutingExample",
     "Token",

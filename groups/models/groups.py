@@ -23,6 +23,11 @@ class Group(Created):
     capabilities = ArrayField(models.CharField(max_length=100), default=list, blank=True)
     max_rounds = models.PositiveSmallIntegerField(default=3, validators=[MinValueValidator(1)])
     active = models.BooleanField(default=True)
+    published = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Other agents may read about it at its A2A address and, with a token, give it tasks.",
+    )
 
     class Meta:
         constraints = [

@@ -47,6 +47,11 @@ class Organization(Created):
         db_default=False,
         help_text="Messages about approvals say that one waits and where, not what or for whom.",
     )
+    second_person = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="What weakens rules, rights or oversight waits until another administrator confirms it.",
+    )
     alarm_seconds = models.PositiveIntegerField(
         null=True,
         blank=True,
@@ -56,6 +61,20 @@ class Organization(Created):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError where a second person is wanted and there are no two."""
+        before = Organization.objects.filter(pk=self.pk, second_person=True).exists()
+        if not self.second_person or before:
+            return
+        there = Membership.objects.filter(
+            organization_id=self.pk, active=True, kind=MembershipKind.HUMAN, projects=None,
+            role=MemberRole.ADMINISTRATOR, custom_role=None, user__is_active=True,
+        )  # fmt: skip
+        if there.count() < 2:
+            raise ValidationError(
+                {"second_person": ["This takes two administrators, who are people and members of all of it."]}
+            )
 
 
 class ApprovalProfile(models.TextChoices):
@@ -79,7 +98,11 @@ class Project(Created):
         default=False,
         help_text="A person may decide approvals that only people may decide on their own runs.",
     )
-
+    published = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Other agents may read about it at its A2A address and, with a token, give it tasks.",
+    )
     approval_profile = models.CharField(
         max_length=10,
         choices=ApprovalProfile.choices,
@@ -93,6 +116,14 @@ class Project(Created):
         blank=True,
         related_name="+",
         help_text="Whom rules mean by project.owner.",
+    )
+    language = models.CharField(
+        max_length=10,
+        choices=settings.LANGUAGES,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="In which its people work: whoever reads in it is offered this project first.",
     )
     catalog_version = models.BigIntegerField(
         default=0, editable=False, help_text="Grows by trigger whenever a group, member or role changes."

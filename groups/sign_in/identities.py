@@ -152,7 +152,15 @@ def wanted(provider: Provider, claims: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def arrange(provider: Provider, claims: dict[str, Any], user: Any) -> None:
-    """Make the membership what the provider's groups say now; at every sign-in, so that taking away works."""
+    """Make the membership what the provider's groups say now; at every sign-in, so that taking away works.
+
+    What the groups say was settled with the provider's entry.
+    """
+    with changes.settled():
+        _arrange(provider, claims, user)
+
+
+def _arrange(provider: Provider, claims: dict[str, Any], user: Any) -> None:
     home, rule = home_of(provider), wanted(provider, claims)
     if home is None or rule == {}:
         return

@@ -162,7 +162,7 @@ def _asked(address: str, **how: Any) -> dict[str, Any]:
         found = json.loads(answer.text)
     except OutboundError as error:
         raise Refused(f"the provider cannot be asked: {error.code}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused("the provider's answer is no JSON") from None
     if answer.status != 200 or not isinstance(found, dict):
         raise Refused(f"the provider answered {answer.status}")

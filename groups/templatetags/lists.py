@@ -20,6 +20,16 @@ def list_rows(context: Any, cl: Any) -> dict[str, Any]:
         "cl": cl,
         "result_headers": headers,
         "num_sorted_fields": sum(bool(header["sortable"] and header["sorted"]) for header in headers),
-        "rows": list(rows.rows(cl, headers)),
+        "rows": list(zip(headings(cl), rows.rows(cl, headers), strict=True)),
         "has_add_permission": cl.model_admin.has_add_permission(context["request"]),
     }
+
+
+def headings(cl: Any) -> list[Any]:
+    """What stands above each row: the heading of the group that begins with it, as the page's `headings_of`
+    has them; empty in a list that the reader has put into another order.
+    """
+    found = getattr(cl.model_admin, "headings_of", None)
+    if found is None or "o" in cl.params:
+        return [""] * len(cl.result_list)
+    return list(found(list(cl.result_list)))

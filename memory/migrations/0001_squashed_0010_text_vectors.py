@@ -164,6 +164,25 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('type__in', ['core', 'episodic', 'archival'])), name='memory_type'),
+                    models.CheckConstraint(condition=models.Q(('status__in', ['active', 'pending_review', 'retracted', 'superseded'])), name='memory_status'),
+                    models.CheckConstraint(condition=models.Q(('importance__gte', 0), ('importance__lte', 1)), name='memory_importance'),
+                    models.CheckConstraint(condition=models.Q(('content', ''), _negated=True), name='memory_content'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('type', 'archival'), _negated=True), models.Q(('agent_instance', None), ('group', None), ('user', None)), _connector='OR'), name='memory_archival_is_shared'),
+                    models.CheckConstraint(condition=models.Q(('group', None), models.Q(('agent_instance', None), ('project__isnull', False), ('user', None)), _connector='OR'), name='memory_group_scope'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('metadata__contains', {'pa_preference': True}), _negated=True), models.Q(('agent_instance__isnull', False), ('group', None), ('project', None), ('type', 'core'), ('user__isnull', False)), _connector='OR'), name='memory_preference_scope'),
+                    models.UniqueConstraint(condition=models.Q(('original__isnull', False)), fields=('source_run_id', 'original'), name='memory_deposited_once'),
+                ],
+                'indexes': [
+                    models.Index(fields=['organization', 'project', '-id'], name='memory_by_project'),
+                    models.Index(condition=models.Q(('status', 'active')), fields=['scope_key', 'id'], name='memory_in_order'),
+                    models.Index(condition=models.Q(('source_run_id__isnull', False)), fields=['source_run_id'], name='memory_by_run'),
+                    models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='memory_expiring'),
+                    django.contrib.postgres.indexes.GinIndex(condition=models.Q(('metadata__has_key', 'sources')), fields=['metadata'], name='memory_by_source'),
+                    models.Index(condition=models.Q(('user__isnull', False)), fields=['user'], name='memory_of_user'),
+                    models.Index(condition=models.Q(('group__isnull', False)), fields=['group'], name='memory_of_group'),
+                ],
                 'verbose_name_plural': 'memories',
                 'permissions': [('curate_memory', 'Can approve, retract, merge and promote knowledge')],
             },
@@ -220,6 +239,11 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.project')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('owner', 'project', 'session_key'), name='context_view_unique'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Embedding',
@@ -229,6 +253,12 @@ class Migration(migrations.Migration):
                 ('model', models.CharField(max_length=200)),
                 ('vector', memory.models.embeddings.VectorField(null=True)),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['scope_key'], name='memory_embedding_scope'),
+                    models.Index(condition=models.Q(('model', '')), fields=['memory'], name='memory_embedding_stale'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='DepositedKnowledge',
@@ -284,6 +314,13 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
                 ('view', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='segments', to='memory.contextview')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('view', 'segment_id'), name='context_segment_unique'),
+                    models.CheckConstraint(condition=models.Q(('type__in', ['system', 'user', 'tool', 'custom'])), name='context_segment_type'),
+                    models.CheckConstraint(condition=models.Q(('permission__in', ['read_only', 'read_write', 'system_managed'])), name='context_segment_permission'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Page',
@@ -304,114 +341,16 @@ class Migration(migrations.Migration):
                 ('view', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pages', to='memory.contextview')),
                 ('segment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pages', to='memory.segment')),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name='contextview',
-            constraint=models.UniqueConstraint(fields=('owner', 'project', 'session_key'), name='context_view_unique'),
-        ),
-        migrations.AddIndex(
-            model_name='embedding',
-            index=models.Index(fields=['scope_key'], name='memory_embedding_scope'),
-        ),
-        migrations.AddIndex(
-            model_name='embedding',
-            index=models.Index(condition=models.Q(('model', '')), fields=['memory'], name='memory_embedding_stale'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['organization', 'project', '-id'], name='memory_by_project'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('status', 'active')), fields=['scope_key', 'id'], name='memory_in_order'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('source_run_id__isnull', False)), fields=['source_run_id'], name='memory_by_run'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='memory_expiring'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=django.contrib.postgres.indexes.GinIndex(condition=models.Q(('metadata__has_key', 'sources')), fields=['metadata'], name='memory_by_source'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('user__isnull', False)), fields=['user'], name='memory_of_user'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('group__isnull', False)), fields=['group'], name='memory_of_group'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('type__in', ['core', 'episodic', 'archival'])), name='memory_type'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['active', 'pending_review', 'retracted', 'superseded'])), name='memory_status'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('importance__gte', 0), ('importance__lte', 1)), name='memory_importance'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('content', ''), _negated=True), name='memory_content'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('type', 'archival'), _negated=True), models.Q(('agent_instance', None), ('group', None), ('user', None)), _connector='OR'), name='memory_archival_is_shared'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('group', None), models.Q(('agent_instance', None), ('project__isnull', False), ('user', None)), _connector='OR'), name='memory_group_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('metadata__contains', {'pa_preference': True}), _negated=True), models.Q(('agent_instance__isnull', False), ('group', None), ('project', None), ('type', 'core'), ('user__isnull', False)), _connector='OR'), name='memory_preference_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('original__isnull', False)), fields=('source_run_id', 'original'), name='memory_deposited_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='segment',
-            constraint=models.UniqueConstraint(fields=('view', 'segment_id'), name='context_segment_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='segment',
-            constraint=models.CheckConstraint(condition=models.Q(('type__in', ['system', 'user', 'tool', 'custom'])), name='context_segment_type'),
-        ),
-        migrations.AddConstraint(
-            model_name='segment',
-            constraint=models.CheckConstraint(condition=models.Q(('permission__in', ['read_only', 'read_write', 'system_managed'])), name='context_segment_permission'),
-        ),
-        migrations.AddConstraint(
-            model_name='page',
-            constraint=models.UniqueConstraint(fields=('view', 'index'), name='context_page_index'),
-        ),
-        migrations.AddConstraint(
-            model_name='page',
-            constraint=models.UniqueConstraint(condition=models.Q(('parent', None)), fields=('segment',), name='context_page_one_root'),
-        ),
-        migrations.AddConstraint(
-            model_name='page',
-            constraint=models.UniqueConstraint(condition=models.Q(('source', ''), _negated=True), fields=('view', 'source'), name='context_page_source'),
-        ),
-        migrations.AddConstraint(
-            model_name='page',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['contents', 'detail'])), name='context_page_kind'),
-        ),
-        migrations.AddConstraint(
-            model_name='page',
-            constraint=models.CheckConstraint(condition=models.Q(('visibility__in', ['expanded', 'hidden'])), name='context_page_visibility'),
-        ),
-        migrations.AddConstraint(
-            model_name='page',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('child_count', 0), ('kind', 'detail'), ('parent__isnull', False)), models.Q(('detail', ''), ('kind', 'contents')), _connector='OR'), name='context_page_shape'),
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('view', 'index'), name='context_page_index'),
+                    models.UniqueConstraint(condition=models.Q(('parent', None)), fields=('segment',), name='context_page_one_root'),
+                    models.UniqueConstraint(condition=models.Q(('source', ''), _negated=True), fields=('view', 'source'), name='context_page_source'),
+                    models.CheckConstraint(condition=models.Q(('kind__in', ['contents', 'detail'])), name='context_page_kind'),
+                    models.CheckConstraint(condition=models.Q(('visibility__in', ['expanded', 'hidden'])), name='context_page_visibility'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('child_count', 0), ('kind', 'detail'), ('parent__isnull', False)), models.Q(('detail', ''), ('kind', 'contents')), _connector='OR'), name='context_page_shape'),
+                ],
+            },
         ),
         migrations.RunSQL(SAME_ORGANIZATION, "ALTER TABLE memory_memory DROP CONSTRAINT memory_project_of_organization"),
         migrations.RunSQL(SEARCH_INDEX, "DROP FUNCTION memory_keys CASCADE; DROP FUNCTION memory_key"),

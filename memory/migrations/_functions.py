@@ -134,15 +134,15 @@ CANDIDATES = """
 #
 # A term occurs in a text how often? ts_rank adds 1 + 1/4 + 1/9 + ... over a term's occurrences, and divides by
 # 1.644934, which that sum never reaches; so n is very nearly 1 / (1.644934 - sum) - 0.5. Asked for one term at a
-# time it yields BM25 exactly. Only the heaviest `exact` terms are asked so; the others, in three groups of about
-# the same weight, count as if each stood there once.
+# time it yields BM25 exactly.
 #
 # k1, after which a term's further occurrences say little, grows with the usual length of the texts: a turn of a
 # conversation that names a thing twice is about it no more than one that names it once; a document of hundreds
 # of words is.
 #
 # Texts of a few words are turns of one conversation, or sentences of one file: a hit lends some of its score to the
-# candidates written just before and after it, if they come from the same run and the same file.
+# candidates written just before and after it, if they come from the same run and the same file. MATERIALIZED, because
+# the planner otherwise looks for the neighbours of each hit once for every candidate.
 #
 # In a small scope memories are quickly read, so that three times as many are weighed there.
 #
@@ -151,7 +151,7 @@ CANDIDATES = """
 FIND = """
     CREATE FUNCTION memory_find(
         organization text, tiers int[], quotas int[], scopes uuid[], words text[], quoted text[], asked float[],
-        a_word float, weighed int, exact int, small int,
+        a_word float, weighed int, small int,
         reach int, pairs int, scanned int, enough int, telling float, together int, most int
     ) RETURNS TABLE (tier int, id varchar, importance float, score float)
     LANGUAGE plpgsql STABLE ROWS 20
@@ -165,13 +165,7 @@ FIND = """
         k1 float;
         lent float;
         times int;
-        single tsquery[];
-        single_weights float[];
-        width float;
-        bucket int;
-        queries text[];
-        grouped tsquery[];
-        weights float[];
+        queries tsquery[];
         b CONSTANT float := 0.7;
     BEGIN
         FOR place IN
@@ -203,21 +197,7 @@ FIND = """
             );
             CONTINUE WHEN found IS NULL OR found = '{}';
 
-            single := kept.quoted[:exact]::tsquery[];
-            single_weights := kept.weights[:exact];
-            queries := array_fill(NULL::text, ARRAY[3]);
-            weights := array_fill(0::float, ARRAY[3]);
-            IF cardinality(kept.weights) > exact THEN
-                width := greatest(kept.weights[exact + 1] - kept.weights[cardinality(kept.weights)], 1e-9) / 3;
-                FOR word IN exact + 1 .. cardinality(kept.weights) LOOP
-                    bucket := 1 + least(
-                        floor((kept.weights[word] - kept.weights[cardinality(kept.weights)]) / width), 2
-                    );
-                    queries[bucket] := concat_ws('|', queries[bucket], kept.quoted[word]);
-                    weights[bucket] := weights[bucket] + kept.weights[word];
-                END LOOP;
-            END IF;
-            grouped := queries::tsquery[];
+            queries := kept.quoted::tsquery[];
             usual_length := greatest(counted.all_terms / counted.all_memories, 1);
             k1 := least(greatest(usual_length / a_word / 80, 0.25), 2.5);
             lent := 0.25 * least(greatest((80 - usual_length / a_word) / 60, 0), 1);
@@ -231,17 +211,12 @@ FIND = """
                             SELECT weight, 1 / (1.644934 * (1 - 10 * rank)) - 0.5 AS n
                             FROM (
                                 SELECT each.weight, ts_rank(memory.vector, each.query) AS rank
-                                FROM unnest(single, single_weights) AS each (query, weight)
+                                FROM unnest(queries, kept.weights) AS each (query, weight)
                                 OFFSET 0
                             ) AS ranked
                             WHERE rank > 0
                         ) AS counts
-                    ), 0) + CASE WHEN grouped[1] IS NULL AND grouped[2] IS NULL AND grouped[3] IS NULL THEN 0
-                        ELSE 16.44934 * (
-                            coalesce(ts_rank(memory.vector, grouped[1]) * weights[1], 0)
-                            + coalesce(ts_rank(memory.vector, grouped[2]) * weights[2], 0)
-                            + coalesce(ts_rank(memory.vector, grouped[3]) * weights[3], 0)
-                        ) * (k1 + 1) / (1 + k1 * memory.norm) END AS score
+                    ), 0) AS score
                 FROM (
                     SELECT each.id, each.importance, each.scope_key, each.source_run_id,
                         each.metadata ->> 'file' AS file, setweight(search_vector, 'D') AS vector,
@@ -255,8 +230,8 @@ FIND = """
             ), best AS (
                 SELECT * FROM weighed
                 ORDER BY weighed.score DESC LIMIT CASE WHEN lent > 0 THEN 3 * place.quota ELSE 0 END
-            ), beside AS (
-                SELECT near.id, sum(best.score) * lent AS score
+            ), near AS MATERIALIZED (
+                SELECT best.score, best.source_run_id, best.file, beside.id
                 FROM best CROSS JOIN LATERAL (
                     (
                         SELECT each.id FROM memory_memory AS each
@@ -267,10 +242,12 @@ FIND = """
                         WHERE each.scope_key = best.scope_key AND each.id < best.id AND status = 'active'
                         ORDER BY each.id DESC LIMIT 1
                     )
-                ) AS near
-                JOIN weighed ON weighed.id = near.id
-                WHERE weighed.source_run_id IS NOT DISTINCT FROM best.source_run_id
-                    AND weighed.file IS NOT DISTINCT FROM best.file
+                ) AS beside
+            ), beside AS (
+                SELECT near.id, sum(near.score) * lent AS score
+                FROM near JOIN weighed ON weighed.id = near.id
+                WHERE weighed.source_run_id IS NOT DISTINCT FROM near.source_run_id
+                    AND weighed.file IS NOT DISTINCT FROM near.file
                 GROUP BY near.id
             )
             SELECT place.tier, weighed.id, weighed.importance, weighed.score + coalesce(beside.score, 0) AS total

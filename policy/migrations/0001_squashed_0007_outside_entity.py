@@ -73,6 +73,9 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'name'), name='capability_name'),
+                ],
                 'verbose_name_plural': 'capabilities',
             },
         ),
@@ -98,6 +101,14 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.project')),
                 ('role', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='groups.role')),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('effect__in', ['allow', 'require_approval', 'require_human', 'deny'])), name='rule_effect'),
+                    models.CheckConstraint(condition=models.Q(('on_expiry__in', ['fail_call', 'cancel_run'])), name='rule_on_expiry'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('capability__isnull', False), ('tool', '')), models.Q(('capability', None), models.Q(('tool', ''), _negated=True)), _connector='OR'), name='rule_capability_or_tool'),
+                    models.CheckConstraint(condition=models.Q(('deciders_needed__gte', 1)), name='rule_deciders_needed'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Grant',
@@ -115,6 +126,12 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.project')),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('any_arguments', True), ('arguments', {})), models.Q(('any_arguments', False), models.Q(('arguments', {}), _negated=True)), _connector='OR'), name='grant_names_arguments'),
+                    models.CheckConstraint(condition=models.Q(('expires_at__isnull', False), ('max_uses__isnull', False), _connector='OR'), name='grant_ends'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='GrantUse',
@@ -125,6 +142,11 @@ class Migration(migrations.Migration):
                 ('grant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uses', to='policy.grant')),
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('grant', 'idempotency_key'), name='grant_used_once_a_call'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='OutsideEntity',
@@ -137,6 +159,9 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'type', 'identifier'), name='outside_entity'),
+                ],
                 'verbose_name_plural': 'outside entities',
             },
         ),
@@ -150,6 +175,11 @@ class Migration(migrations.Migration):
                 ('capability', models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, related_name='bindings', to='policy.capability')),
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'pattern', 'capability'), name='tool_binding'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='ToolDeclaration',
@@ -163,54 +193,12 @@ class Migration(migrations.Migration):
                 ('effect', models.BooleanField(blank=True, help_text='Whether it does more than read.', null=True)),
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name='capability',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='capability_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='capabilityrule',
-            constraint=models.CheckConstraint(condition=models.Q(('effect__in', ['allow', 'require_approval', 'require_human', 'deny'])), name='rule_effect'),
-        ),
-        migrations.AddConstraint(
-            model_name='capabilityrule',
-            constraint=models.CheckConstraint(condition=models.Q(('on_expiry__in', ['fail_call', 'cancel_run'])), name='rule_on_expiry'),
-        ),
-        migrations.AddConstraint(
-            model_name='capabilityrule',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('capability__isnull', False), ('tool', '')), models.Q(('capability', None), models.Q(('tool', ''), _negated=True)), _connector='OR'), name='rule_capability_or_tool'),
-        ),
-        migrations.AddConstraint(
-            model_name='capabilityrule',
-            constraint=models.CheckConstraint(condition=models.Q(('deciders_needed__gte', 1)), name='rule_deciders_needed'),
-        ),
-        migrations.AddConstraint(
-            model_name='grant',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('any_arguments', True), ('arguments', {})), models.Q(('any_arguments', False), models.Q(('arguments', {}), _negated=True)), _connector='OR'), name='grant_names_arguments'),
-        ),
-        migrations.AddConstraint(
-            model_name='grant',
-            constraint=models.CheckConstraint(condition=models.Q(('expires_at__isnull', False), ('max_uses__isnull', False), _connector='OR'), name='grant_ends'),
-        ),
-        migrations.AddConstraint(
-            model_name='grantuse',
-            constraint=models.UniqueConstraint(fields=('grant', 'idempotency_key'), name='grant_used_once_a_call'),
-        ),
-        migrations.AddConstraint(
-            model_name='outsideentity',
-            constraint=models.UniqueConstraint(fields=('organization', 'type', 'identifier'), name='outside_entity'),
-        ),
-        migrations.AddConstraint(
-            model_name='toolbinding',
-            constraint=models.UniqueConstraint(fields=('organization', 'pattern', 'capability'), name='tool_binding'),
-        ),
-        migrations.AddConstraint(
-            model_name='tooldeclaration',
-            constraint=models.UniqueConstraint(fields=('organization', 'tool'), name='tool_declaration'),
-        ),
-        migrations.AddConstraint(
-            model_name='tooldeclaration',
-            constraint=models.CheckConstraint(condition=models.Q(('output_trust__in', ['', 'user', 'organization', 'outside'])), name='tool_declaration_trust'),
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'tool'), name='tool_declaration'),
+                    models.CheckConstraint(condition=models.Q(('output_trust__in', ['', 'user', 'organization', 'outside'])), name='tool_declaration_trust'),
+                ],
+            },
         ),
         migrations.RunSQL(POLICY_VERSION, "DROP FUNCTION policy_touch_version CASCADE"),
     ]

@@ -14,7 +14,7 @@ from groups.models import Absence, Membership
 from groups.models.organizations import MembershipKind
 from policy.authority import About, Verb, may, may_act_as_person
 from runs.models import Channel, ChannelKind, Topic
-from runs.notices import delivery, message, senders
+from runs.notices import delivery, senders
 from runs.notices.base import BadAddress, NotSent, Sender
 
 MOST = 10  # channels of one person in an organization
@@ -22,7 +22,11 @@ TRIES, PER_SECONDS = 5, 60
 
 
 class ChannelRefused(Exception):
-    """It was not done, and nothing has changed; the words say why and what to do."""
+    """It was not done, and nothing has changed; the words say why and what to do. `code` is stable."""
+
+    def __init__(self, message: str, code: str = "REFUSED") -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
 
 
 def add_own(actor: Actor, kind: str, address: str, name: str = "", topics: Sequence[str] = ()) -> Channel:
@@ -30,12 +34,13 @@ def add_own(actor: Actor, kind: str, address: str, name: str = "", topics: Seque
     _may_be_told(actor)
     assert actor.membership is not None  # noqa: S101
     if kind in (ChannelKind.EMAIL, ChannelKind.SLACK):
-        raise ChannelRefused("E-mail goes to your own address; Slack with buttons is the organization's.")
+        said = "E-mail goes to your own address; Slack with buttons is the organization's."
+        raise ChannelRefused(said, "BAD_KIND")
     sender, shown = _checked(kind, address)
     with transaction.atomic():
         mine = own(actor)
         if mine.count() >= MOST:
-            raise ChannelRefused(f"There are {MOST} channels already; remove one first.")
+            raise ChannelRefused(f"There are {MOST} channels already; remove one first.", "TOO_MANY_CHANNELS")
         _forget_same(mine, kind, address)
         channel = Channel(organization_id=actor.membership.organization_id, user=actor.user, kind=sender.kind)
         channel.name, channel.topics = name.strip()[:100], known_topics(topics) or Channel().topics
@@ -96,9 +101,9 @@ def try_channel(actor: Actor, channel: Channel) -> str:
         may(actor, Verb.ARRANGE_CHANNELS, channel)
     for key in (f"try-channel user {actor.user_id}", f"try-channel {channel.organization_id}"):
         if wait := throttles.take(key, TRIES, PER_SECONDS):
-            raise ChannelRefused(f"Too many tries: wait {int(wait) + 1} seconds.")
+            raise ChannelRefused(f"Too many tries: wait {int(wait) + 1} seconds.", "TOO_MANY_TRIES")
     try:
-        delivery.send(channel, message.trial())
+        delivery.try_out(channel)
     except NotSent as error:
         delivery.failed(channel, error)
         return error.why
@@ -116,11 +121,11 @@ def _checked(kind: str, address: str) -> tuple[Sender, str]:
     sender = senders.found(kind)
     if sender is None:
         there = ", ".join(sorted(senders.all_of_them()))
-        raise ChannelRefused(f"There is no such kind of channel; there are: {there}.")
+        raise ChannelRefused(f"There is no such kind of channel; there are: {there}.", "BAD_KIND")
     try:
         return sender, sender.check(address)
     except BadAddress as error:
-        raise ChannelRefused(str(error)) from None
+        raise ChannelRefused(str(error), "BAD_ADDRESS") from None
 
 
 def known_topics(topics: Sequence[str]) -> list[str]:

@@ -11,10 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from common import ids
+from common import ids, redact
 from common.canonical import NotJson, normalise
 from common.db import Statement, execute, from_json, row
 from groups.actors import Actor, active_membership
+from groups.changes import TakesSecond
 from groups.models import Membership
 from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_person, may_decide, seats
 from policy.models import Grant
@@ -86,6 +87,11 @@ class Said:
     actor: Actor
     approved: bool
     reason: str
+
+    @property
+    def shown_reason(self) -> str:
+        """As lists, exports and mails show it: without keys. The log, and so the agent, has the words."""
+        return redact.shown(self.reason)
 
     @property
     def as_person(self) -> bool:
@@ -360,24 +366,29 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         raise DecisionRefused(
             "GRANT_REFUSED", "Say which arguments must stay the same, or that any may be used; not both."
         )
-    Grant.objects.create(
+    grant = Grant(
         organization_id=approval.organization_id,
         project_id=asked.log.project_id,
         tool=approval.tool_call.tool,
         arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
         any_arguments=remember.any_arguments,
-        reason=said.reason,
+        reason=said.shown_reason,
         granted_by=said.actor.user,
         expires_at=remember.until,
         max_uses=remember.uses,
     )
+    try:
+        grant.save(force_insert=True)
+    except TakesSecond:
+        message = "A standing approval takes a second person here: propose it under Standing approvals."
+        raise DecisionRefused("GRANT_REFUSED", message) from None
 
 
 def _word(approval: Approval, said: Said, as_person: bool) -> Statement:
     """The statement that writes down what this actor said of these arguments."""
     actor = said.actor
     about = [approval.organization_id, approval.pk, actor.user_id, approval.arguments_digest]
-    return WORD, [*about, said.approved, as_person, said.reason, actor.via.value, actor.token_id]
+    return WORD, [*about, said.approved, as_person, said.shown_reason, actor.via.value, actor.token_id]
 
 
 def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
@@ -387,8 +398,8 @@ def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
     approval.decided_at = log.now
     approval.decided_by = said.actor.user
     approval.decided_as_human = as_person
-    approval.reason = said.reason
-    decided = [str(approval.status), log.now, said.actor.user_id, as_person, said.reason]
+    approval.reason = said.shown_reason
+    decided = [str(approval.status), log.now, said.actor.user_id, as_person, said.shown_reason]
     log.also.append((CONCLUDE, [*decided, approval.pk]))
     outcome = WaitOutcome.APPROVED if said.approved else WaitOutcome.REJECTED
     payload = {

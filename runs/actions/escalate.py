@@ -36,6 +36,7 @@ def spawn(
         return refused
     tokens = share_of_tokens(state)
     group = wanted.group
+    restored = {"restored": True} if state.restored else {}  # it may have made this child before
     child = start.create(
         start.NewRun(
             organization_id=log.organization_id,
@@ -54,7 +55,7 @@ def spawn(
             group_id=group.id,
             delegated_permissions=delegate(*authority).to_json(),
             author=state.speaker.role,
-            snapshot={"group": group.name, "inherited": seen},
+            snapshot={"group": group.name, "inherited": seen, **restored},
         ),
         now=log.now,
     )

@@ -1,5 +1,7 @@
 """A person says something to a run: an answer it waits for, or a word in between."""
 
+import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -49,7 +51,7 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
             answers = None
-        chosen = {"chosen": True} if answers and content in offered(run_id, answers[0]) else {}
+        chosen = {"chosen": True} if answers and _is_one(content, offered(run_id, answers[0])) else {}
         words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
         log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
         if answers:
@@ -65,6 +67,17 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
 def offered(run_id: str, correlation_key: str) -> list[str]:
     """The answers that the agent has put to a question: its own words, also where the person takes one."""
     return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
+
+
+def _is_one(content: str, choices: Sequence[str]) -> bool:
+    """Whether it is one of the choices, whatever blanks and line ends the door made of it: a browser sends
+    every line break of a button as two characters.
+    """
+    return _plain(content) in {_plain(choice) for choice in choices}
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict[str, Any]:

@@ -1,5 +1,16 @@
 """The admin of runs and approvals."""
 
-from . import approvals, channels, history, mcp, models, runs, schedules, webhooks
+from . import approvals, channels, history, mcp, models, prices, proposals, runs, schedules, webhooks
 
-__all__ = ["approvals", "channels", "history", "mcp", "models", "runs", "schedules", "webhooks"]
+__all__ = [
+    "approvals",
+    "channels",
+    "history",
+    "mcp",
+    "models",
+    "prices",
+    "proposals",
+    "runs",
+    "schedules",
+    "webhooks",
+]

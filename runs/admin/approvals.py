@@ -123,6 +123,13 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
             return format_html('{} <span class="dp-help" title="{}">{}</span>', said, why, _("one by one"))
         return said
 
+    def headings_of(self, found: list[Approval]) -> list[str]:
+        """Above the first of several pending calls of one tool by one run: what they are, as people's own
+        page has it.
+        """
+        said = {group.entries[0].pk: _heading(group) for group in queue.grouped_rows(found)}
+        return [said.get(one.pk, "") for one in found]
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The list, with how many wait for this person, which its title says."""
         count = decidable(request).count() if self.has_view_permission(request) else 0
@@ -386,3 +393,9 @@ def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[st
     if not isinstance(arguments, dict):
         raise edit.NotReadable(_("The arguments are a JSON object; nothing was decided."))
     return arguments
+
+
+def _heading(group: queue.Rows) -> str:
+    if len(group.entries) < 2:
+        return ""
+    return render_to_string("admin/runs/approval/heading.html", {"group": group, "run": group.entries[0].run})

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 
 from groups.actors import Actor
 from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
-from policy.authority import NotAllowed
+from policy.authority import VERBS, NotAllowed, Verb
 from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.models import Channel, Topic
@@ -71,7 +71,7 @@ class ChannelAdmin(TenantAdmin):
     search_fields = ("name", "shown")
     ordering = ("-pk",)
     autocomplete_fields = ("organization", "project")
-    fields = ("organization", "project", "kind", "name", "address", "topics", "enabled")
+    fields = ("organization", "project", "kind", "name", "address", "language", "topics", "enabled")
     actions = ("send_test",)
     empty_message = gettext_lazy(
         "No channel yet. Add one, and a chat of yours is told what waits for a decision."
@@ -92,6 +92,10 @@ class ChannelAdmin(TenantAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return (*super().get_readonly_fields(request, obj), "shown")
+
+    def arranges(self, request: HttpRequest, obj: Any = None) -> bool:
+        permitted = all(request.user.has_perm(each) for each in VERBS[Verb.ARRANGE_CHANNELS].permissions)
+        return permitted and super().arranges(request, obj)
 
     @admin.display(description=gettext_lazy("Kind"), ordering="kind")
     def label(self, channel: Channel) -> str:

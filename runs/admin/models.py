@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
@@ -22,7 +23,7 @@ from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin, sigh
 from groups.models import Organization, Role
 from policy.authority import NotAllowed
 from runs.actions import models
-from runs.models import ModelKey, TriedModel
+from runs.models import ModelKey, ModelPrice, TriedModel
 from runs.models.mcp import origin
 from runs.models.model_keys import MAX_KEY
 from runs.providers import registry
@@ -122,6 +123,7 @@ class ModelKeyAdmin(TenantAdmin):
                 "offered": known.models_of(organization.pk),
                 "may_set": self.has_add_permission(request),
                 "may_try": self.may_try(request),
+                "may_price": request.user.has_perm("runs.add_modelprice") and self.arranges(request),
                 "default_model": settings.DEPUTY_MODEL,
                 "seconds": int(models.TRY_SECONDS),
                 "example": "openai:gpt-5",
@@ -203,14 +205,31 @@ class Used:
     problem: str
     tried: TriedModel | None
     is_default: bool
+    price: ModelPrice | None
+
+    @property
+    def price_words(self) -> str:
+        if self.price is None:
+            return ""
+        given, written = (f"{one.normalize():f}" for one in (self.price.input_price, self.price.output_price))
+        said = _("{given} in, {written} out, {currency}")
+        return said.format(given=given, written=written, currency=self.price.currency)
+
+    @property
+    def price_link(self) -> str:
+        """Where its price is set."""
+        if self.price is not None:
+            return reverse("admin:runs_modelprice_change", args=[self.price.pk])
+        return f"{reverse('admin:runs_modelprice_add')}?{urlencode({'model': self.model})}"
 
 
 def used(organization_id: str) -> list[Used]:
-    """The models of the organization's roles, and whatever else was tried, by name."""
+    """The models of the organization's roles, and whatever else was tried or has a price, by name."""
     roles: dict[str, list[Role]] = {settings.DEPUTY_MODEL: []}
     for role in Role.objects.filter(organization_id=organization_id).order_by("name"):
         roles.setdefault(role.model or settings.DEPUTY_MODEL, []).append(role)
     tried = {row.model: row for row in TriedModel.objects.filter(organization_id=organization_id)}
+    prices = {row.model: row for row in ModelPrice.objects.filter(organization_id=organization_id)}
     return [
         Used(
             model,
@@ -218,8 +237,9 @@ def used(organization_id: str) -> list[Used]:
             models.problem(organization_id, model),
             tried.get(model),
             model == settings.DEPUTY_MODEL,
+            prices.get(model),
         )
-        for model in sorted({*roles, *tried})
+        for model in sorted({*roles, *tried, *prices})
     ]
 
 

@@ -45,6 +45,7 @@ from runs.api.readers import Reader
 from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
+from runs.observe import cost
 
 PARTS = ("summary", "tree", "timeline")  # of a run's page, refreshed while it is active
 
@@ -264,6 +265,7 @@ class RunAdmin(WithoutSecrets, History, TenantAdmin):
             "run": run,
             "badge": words.run_badge(run),
             "tokens": words.tokens(run.usage),
+            "cost": cost.of_run(run.pk),
             "duration": times.between(run.started_at, run.ended_at or timezone.now()),
             "path": path_to(run.pk),
             "stamp": now,

@@ -31,6 +31,7 @@ TITLES = {
     EventType.RUN_COMPLETED: gettext_lazy("Completed"),
     EventType.RUN_FAILED: gettext_lazy("Failed"),
     EventType.RUN_CANCELLED: gettext_lazy("Cancelled"),
+    EventType.RUN_RESTORED: gettext_lazy("Restored from a backup: what it did after that is not in its log"),
     EventType.MODEL_RETRIED: gettext_lazy("The model did not answer"),
     EventType.TOOL_CALLED: gettext_lazy("Called"),
     EventType.TOOL_COMPLETED: gettext_lazy("Returned"),
@@ -68,7 +69,7 @@ BAD = {
     EventType.TOOL_OUTCOME_UNKNOWN,
     EventType.MODEL_RETRIED,
 }
-WARN = {EventType.TOOL_REQUIRES_APPROVAL, EventType.TOOL_WAITS, EventType.RUN_WAITING}
+WARN = {EventType.RUN_RESTORED, EventType.TOOL_REQUIRES_APPROVAL, EventType.TOOL_WAITS, EventType.RUN_WAITING}
 GOOD = {EventType.RUN_COMPLETED, EventType.TOOL_COMPLETED, EventType.TOOL_APPROVED}
 
 

@@ -42,6 +42,9 @@ class WebhookEndpointAdmin(TenantAdmin):
     actions = ("ping", "rotate")
     empty_message = gettext_lazy("No webhook yet. Add one, and a program of yours is told what happens here.")
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).filter(run=None)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         found = super().get_readonly_fields(request, obj)
         return (*found, "failing_since", "disabled_because") if obj else found
@@ -112,6 +115,9 @@ class WebhookDeliveryAdmin(History, TenantAdmin):
     raw_id_fields = ("endpoint",)
     actions = ("redeliver",)
     empty_message = gettext_lazy("Nothing has been told yet.")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).filter(endpoint__run=None)
 
     @admin.action(description=gettext_lazy("Send again"), permissions=["redeliver"])
     def redeliver(self, request: HttpRequest, queryset: Any) -> None:

@@ -255,7 +255,7 @@ def _page(body: Body) -> Page:
 def _opened(token: Any) -> str:
     try:
         after = json.loads(base64.urlsafe_b64decode(token)) if token else ""
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         after = None
     if not isinstance(after, str):
         raise bad("/page/token", "is no token of ours.")

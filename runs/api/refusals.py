@@ -6,6 +6,7 @@ from typing import Any
 
 from common.api.errors import Problem, invalid
 from policy.authority import NotAllowed
+from runs.actions.channels import ChannelRefused
 from runs.actions.decide import DecisionRefused
 from runs.actions.signal import SignalRefused
 from runs.actions.start import QUEUE_RETRY_SECONDS, CannotStart
@@ -35,6 +36,8 @@ FIELDS = {
     "NEVER_DUE": "/ends_at",
     "BAD_BUDGET": "/budgets",
     "BAD_NUMBER": "/most_runs",
+    "BAD_KIND": "/kind",
+    "BAD_ADDRESS": "/address",
 }
 STATUSES = {
     "NOT_A_MEMBER": 403,
@@ -51,6 +54,7 @@ STATUSES = {
     "NOT_THE_PERSON": 403,
     "ALREADY_DECIDED": 409,
     "EXPIRED": 409,
+    "TOO_MANY_TRIES": 429,
 }
 
 
@@ -67,7 +71,7 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
         if refused.code in FIELDS:
             raise _problem(refused) from None
         raise Problem(409, refused.code, refused.message, **refused.details) from None
-    except (CannotStart, SignalRefused, NotAllowed) as refused:
+    except (CannotStart, SignalRefused, NotAllowed, ChannelRefused) as refused:
         raise _problem(refused) from None
     except AlreadyEnded as ended:
         raise Problem(409, "RUN_ENDED", str(ended), run_status=ended.status) from None
@@ -78,7 +82,7 @@ def as_problems(arguments: str = "/arguments") -> Iterator[None]:
 
 
 def _problem(
-    refused: CannotStart | SignalRefused | DecisionRefused | OutsideRefused | NotAllowed,
+    refused: CannotStart | SignalRefused | DecisionRefused | OutsideRefused | NotAllowed | ChannelRefused,
 ) -> Problem:
     if refused.code in FIELDS:
         return invalid(FIELDS[refused.code], refused.code, refused.message)

@@ -1,8 +1,8 @@
 """What Slack sends back: a button that was pressed, or the command by which somebody links their account.
 
 Every request has to be signed with the app's secret. The account that pressed has to be linked to a person,
-by a code that their own page shows; it decides as that person by the door `chat`, which never suffices where
-a person has to decide.
+by a code that their own page shows; it decides as that person by the door `chat`, which suffices only for
+what any one decider may decide.
 """
 
 import json
@@ -19,7 +19,6 @@ from groups.actors import Actor, Via, active_membership
 from runs.actions import decide
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval, Channel, ChatAccount
-from runs.models.choices import ApprovalEffect, ApprovalStatus
 from runs.notices import slack
 from runs.queue import put
 
@@ -80,7 +79,7 @@ def _pressed(channel: Channel, payload: str) -> None:
         (action,) = said["actions"]
         account, answer_to = str(said["user"]["id"]), str(said.get("response_url", ""))
         name, value = str(action["action_id"]), json.loads(action.get("value") or "{}")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return
     if name not in (slack.APPROVE, slack.REJECT) or not isinstance(value, dict):
         return
@@ -100,8 +99,6 @@ def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]
     found = approval.first()
     if found is None or channel.project_id not in (None, found.run.project_id):
         return "There is no such approval."
-    if found.effect != ApprovalEffect.REQUIRE_APPROVAL:
-        return "A person has to decide this on Deputy's own page."
     actor = Actor(
         linked.user,
         active_membership(linked.user, channel.organization_id),
@@ -118,6 +115,4 @@ def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]
         return refused.message
     except Approval.DoesNotExist:
         return "There is no such approval."
-    if decided.status == ApprovalStatus.PENDING:
-        return f"Your word counts; {decided.deciders_needed} people have to approve."
     return f"Decided: {decided.status} by {linked.user}."

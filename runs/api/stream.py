@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 import psycopg
@@ -56,6 +57,22 @@ GROUP BY clock.now
 COLUMNS = ("run", "seq", "type", "agent", "payload", "created_at", "digest")
 
 Row = Any
+
+
+class Mark(Enum):
+    """What a stream says besides events and words."""
+
+    RESYNC = "resync"  # what follows starts over: the last event's id is not of this stream
+    END = "end"  # nothing more will ever come
+    ALIVE = "alive"  # nothing has come for a while
+
+
+Moment = Row | Delta | Mark
+MARKS = {
+    Mark.RESYNC: b"event: resync\ndata: {}\n\n",
+    Mark.END: b"event: end\ndata: {}\n\n",
+    Mark.ALIVE: b": still here\n",
+}
 Place = tuple[datetime, str, int]  # in a tree's order: time, run, seq
 
 
@@ -194,16 +211,24 @@ async def events(
     try:
         let_go()
         yield b"retry: 2000\n"
-        async with aclosing(_told(cursor, last_event_id, reader, deltas)) as stream:
-            async for told in stream:
-                yield told
+        own = cursor.user_id == reader.user_id
+        async with aclosing(moments(cursor, last_event_id, reader, deltas)) as stream:
+            async for moment in stream:
+                yield _bytes(moment, own)
     finally:
         slot.give_back()
 
 
-async def _told(
+def _bytes(moment: Moment, own: bool) -> bytes:
+    if isinstance(moment, Delta):
+        return spoken(moment)
+    return MARKS[moment] if isinstance(moment, Mark) else written(moment, own)
+
+
+async def moments(
     cursor: RunCursor | TreeCursor, last_event_id: str, reader: Reader, deltas: bool
-) -> AsyncGenerator[bytes, None]:
+) -> AsyncGenerator[Moment, None]:
+    """What a stream says before it is written: events as rows of COLUMNS, models' words, and marks."""
     source = feed()
     until = time.monotonic() + LONGEST_SECONDS
     heard = time.monotonic()
@@ -211,14 +236,14 @@ async def _told(
     early: list[Delta] = []  # words whose question's own events have not been sent yet
     async with source.follow(cursor.root_id, words=deltas) as woken:
         if last_event_id and not await cursor.resume(source, parse_id(last_event_id)):
-            yield b"event: resync\ndata: {}\n\n"
+            yield Mark.RESYNC
         while time.monotonic() < until:
             woken.clear()
             said = [*early, *woken.take_words()]
             early = [delta for delta in said if _early(cursor, delta)]
             for delta in said:
                 if delta not in early and cursor.sent_of(delta.run_id) is not None:
-                    yield spoken(delta)
+                    yield delta
             try:
                 batch = await cursor.read(source) if happened else Batch([])
                 if not await reader.may_still(source, FRESH_SECONDS):  # after the read: of now
@@ -228,9 +253,9 @@ async def _told(
                 continue
             for row in batch.rows:
                 heard = time.monotonic()
-                yield written(row, own=cursor.user_id == reader.user_id)
+                yield row
             if batch.ended:
-                yield b"event: end\ndata: {}\n\n"
+                yield Mark.END
                 return
             if deltas:
                 await source.announce(cursor.root_id)
@@ -241,7 +266,7 @@ async def _told(
                 happened = await _woken(woken, min(RIGHTS_SECONDS, HEARTBEAT_SECONDS))
                 if time.monotonic() - heard >= HEARTBEAT_SECONDS:
                     heard = time.monotonic()
-                    yield b": still here\n"
+                    yield Mark.ALIVE
 
 
 def _early(cursor: RunCursor | TreeCursor, delta: Delta) -> bool:

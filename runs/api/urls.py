@@ -3,10 +3,12 @@ from rest_framework.routers import SimpleRouter
 
 from runs.api.approval_views import ApprovalView
 from runs.api.audit_views import AuditView
+from runs.api.channel_views import ChannelView
 from runs.api.decided_views import DecidedView
 from runs.api.external_views import OutsideView
 from runs.api.patience import patient
 from runs.api.policy_views import PolicyView
+from runs.api.proposal_views import ProposalView
 from runs.api.run_views import RunView
 from runs.api.schedule_views import ScheduleView
 from runs.api.tool_views import ToolView
@@ -19,7 +21,9 @@ router.register("approvals/decisions", DecidedView, basename="api-decided")
 router.register("approvals", ApprovalView, basename="api-approval")
 router.register("tools", ToolView, basename="api-tool")
 router.register("policy", PolicyView, basename="api-policy")
+router.register("audit/proposed", ProposalView, basename="api-proposal")
 router.register("audit", AuditView, basename="api-audit")
+router.register("channels", ChannelView, basename="api-channel")
 router.register("webhooks/deliveries", DeliveryView, basename="api-delivery")
 router.register("webhooks", WebhookView, basename="api-webhook")
 

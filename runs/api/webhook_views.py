@@ -70,7 +70,7 @@ class WebhookView(ForManagers, Changeable, Removable):
     lookup_value_regex = "whe_[0-9a-z]{26}"
 
     def get_queryset(self) -> QuerySet[WebhookEndpoint]:
-        return access.visible(WebhookEndpoint.objects.all(), self.request.membership)
+        return access.visible(WebhookEndpoint.objects.filter(run=None), self.request.membership)
 
     @documented(
         "Add: a webhook",
@@ -157,7 +157,8 @@ class DeliveryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ForManagers
     lookup_value_regex = "msg_[0-9a-z]{26}"
 
     def get_queryset(self) -> QuerySet[WebhookDelivery]:
-        return access.visible(WebhookDelivery.objects.all(), self.request.membership, "endpoint__project_id")
+        told = WebhookDelivery.objects.filter(endpoint__run=None)
+        return access.visible(told, self.request.membership, "endpoint__project_id")
 
     @documented("What webhooks were told, the newest first")
     def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:

@@ -60,6 +60,7 @@ class Prompt:
             "agent": self.member.agent,
             "saw": self.saw,
             "prompt_digest": self.digest,
+            "asked": self.model,
             "memories": list(self.memories),
             "seen": self.seen,
         }
@@ -305,6 +306,7 @@ def record_reply(claimed: ClaimedRun, reply: Reply, receipt: dict[str, Any]) -> 
                 "output_tokens": reply.usage.output_tokens,
             },
             "model": reply.model,
+            "asked": receipt.get("asked", ""),  # by the name that prices go by
             "round": state.round,
             "saw": receipt["saw"],
             "prompt_digest": receipt["prompt_digest"],

@@ -11,7 +11,7 @@ from common.lookalikes import visible
 from runs.deciding.compare import host_of, key_of
 from runs.deciding.words import Item, Line
 from runs.tools.base import Tool
-from runs.tools.previews import PARTS, Preview
+from runs.tools.previews import PARTS, RECIPIENTS, Preview
 
 IN_BUTTON = 40  # characters of a value that stand in the button
 LABELS = {
@@ -119,9 +119,7 @@ def _effect(preview: Preview, arguments: Mapping[str, Any]) -> Effect | None:
 
 
 def _mail(said: Mapping[str, Any]) -> Effect:
-    people = list(
-        dict.fromkeys(key_of(one) for part in ("to", "cc", "bcc") for one in _texts(said.get(part)))
-    )
+    people = list(dict.fromkeys(key_of(one) for part in RECIPIENTS for one in _texts(said.get(part))))
     if len(people) == 1:
         who = _cut(people[0])
         return Effect(

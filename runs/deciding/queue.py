@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from runs.deciding.view import Shown, single_only
 from runs.models import Approval, Run
+from runs.models.choices import ApprovalStatus
 
 ORDER = "pk"  # the oldest first: ids sort by time
 
@@ -32,9 +33,28 @@ def in_order(rows: QuerySet[Approval]) -> QuerySet[Approval]:
     return rows.order_by(ORDER)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The same of rows that nothing was worked out for yet."""
+
+    tool: str
+    entries: list[Approval]
+
+
+def grouped_rows(found: Sequence[Approval]) -> list[Rows]:
+    """The pending ones among them by tool and run, and so by person, without changing their order."""
+    pending = [one for one in found if one.status == ApprovalStatus.PENDING]
+    groups = groupby(pending, key=_key)
+    return [Rows(tool, list(entries)) for (_, tool), entries in groups]
+
+
+def _key(approval: Approval) -> tuple[str, str]:
+    return approval.run_id, approval.tool_call.tool
+
+
 def grouped(found: Sequence[Shown]) -> list[Group]:
     """The queue by tool and run, and so by person, without changing its order."""
-    groups = groupby(found, key=lambda one: (one.approval.run_id, one.approval.tool_call.tool))
+    groups = groupby(found, key=lambda one: _key(one.approval))
     return [_group(list(entries)) for _key, entries in groups]
 
 

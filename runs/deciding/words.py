@@ -3,6 +3,7 @@
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ LONG = 160  # characters; longer values get lines of their own
 FOLDED = 1_200  # characters; longer values are folded where a page can tell that they were opened
 ITEM = 300  # characters of a list's entry; a list with longer ones gets a line for each
 COMPARED = 60_000  # characters of two texts that are compared
+MOST_PAIRS = 500_000  # places alike of two texts that are compared: some tenths of a second
 PIECES = 6_000  # characters of two passages that are compared word by word
 ALIKE = 0.5  # of the words of two texts; with fewer in common they are different texts
 SHORT = 80  # characters of a value that can be shown beside the one it replaced
@@ -218,11 +220,21 @@ def _whole(was: str, now: str) -> list[tuple[str, str]]:
 
 
 def _compared(old: list[str], new: list[str], within: Any) -> list[tuple[str, str]]:
+    if _pairs(old, new) > MOST_PAIRS:
+        return _whole("".join(old), "".join(new))
     found: list[tuple[str, str]] = []
     for kind, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         gone, come = "".join(old[i:j]), "".join(new[k:m])
         found += [("same", come)] if kind == "equal" else within(gone, come)
     return found
+
+
+def _pairs(old: list[str], new: list[str]) -> int:
+    """How many places in the two are alike: what comparing them costs. Texts of one word ten thousand times
+    would take minutes.
+    """
+    counts = Counter(new)
+    return sum(many * counts[piece] for piece, many in Counter(old).items())
 
 
 def _plain(items: list[Any]) -> bool:

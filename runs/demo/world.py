@@ -18,10 +18,11 @@ from memory import knowledge
 from policy.models import Capability, CapabilityRule
 from policy.models.rules import Effect
 from runs.actions import start
-from runs.demo import content
+from runs.demo import chinese, content, english
 from runs.execution import inline
 from runs.models import Run
 
+SETS = (english.SET, chinese.SET)
 TOKEN = "demo"  # noqa: S105 - the name of the tokens that the demo issues
 MAIL = "{}@demo.localhost"  # by its address an account is known to be the demo's own
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another
@@ -39,7 +40,7 @@ class Issued:
 
 @dataclass
 class World:
-    """What the demo consists of."""
+    """What the demo consists of. `project`: the one in English, where the first run waits."""
 
     organization: Organization
     project: Project
@@ -59,15 +60,18 @@ def load(reset_secrets: bool = False) -> World:
     with transaction.atomic():
         execute(LOCK)
         organization = _organization()
-        project = _project(organization)
-        world = World(organization, project)
+        projects = {one.language: _project(organization, one) for one in SETS}
+        world = World(organization, projects[SETS[0].language])
         for name, person in content.PEOPLE.items():
             world.users[name] = _person(organization, name, person, reset_secrets)
-        roles = _roles(organization)
-        world.groups = {team.name: _team(project, team, roles) for team in content.TEAMS}
+        _role(organization, settings.PERSONAL_ROLE, content.PERSONAL)
+        for one in SETS:
+            roles = {name: _role(organization, name, expert) for name, expert in one.roles.items()}
+            project = projects[one.language]
+            world.groups |= {team.name: _team(project, team, roles) for team in one.teams}
+            world.knowledge += _knowledge(project, one.knowledge)
         _policy(organization)
-        world.knowledge = _knowledge(project)
-        world.waiting_run = _first_run(project)
+        world.waiting_run = _first_run(world.project)
     return world
 
 
@@ -76,9 +80,10 @@ def _organization() -> Organization:
     return Organization.objects.get_or_create(slug=slug, defaults={"name": name})[0]
 
 
-def _project(organization: Organization) -> Project:
-    slug, name = content.PROJECT
-    return Project.objects.get_or_create(organization=organization, slug=slug, defaults={"name": name})[0]
+def _project(organization: Organization, one: content.Set) -> Project:
+    slug, name = one.project
+    made = {"name": name, "language": one.language}
+    return Project.objects.get_or_create(organization=organization, slug=slug, defaults=made)[0]
 
 
 # People
@@ -116,11 +121,6 @@ def _issue(organization: Organization, user: Any) -> Issued:
 
 
 # Agents and groups
-
-
-def _roles(organization: Organization) -> dict[str, Role]:
-    experts = {settings.PERSONAL_ROLE: content.PERSONAL, **content.ROLES}
-    return {name: _role(organization, name, expert) for name, expert in experts.items()}
 
 
 def _role(organization: Organization, name: str, expert: content.Expert) -> Role:
@@ -178,11 +178,9 @@ def _policy(organization: Organization) -> None:
         )
 
 
-def _knowledge(project: Project) -> int:
-    """Deputy's own documentation and what there is to know about Atlas; returns the number of sections."""
-    base = Path(settings.BASE_DIR)
-    atlas = sorted((Path(__file__).parent / "knowledge").glob("*.md"))
-    paths = [path for path in (base / "README.md", base / "docs", *atlas) if path.exists()]
+def _knowledge(project: Project, folder: str) -> int:
+    """What there is to know about the demo's company; returns the number of sections."""
+    paths = sorted((Path(__file__).parent / "knowledge" / folder).glob("*.md"))
     loaded = knowledge.load(paths, project.organization_id, project.pk)
     return loaded.added + loaded.unchanged
 

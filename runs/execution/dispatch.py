@@ -15,11 +15,11 @@ from runs.gate.opening import open_gate
 from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
 from runs.log.log import RunLog
-from runs.log.state import Call, Member
+from runs.log.state import Call, Member, State
 from runs.models.choices import CallStatus, EventType, WaitKind, WaitOutcome
 from runs.observe import tracing
 from runs.queue import put
-from runs.tools.base import Answer, Done, Failed, Spawn, ToolContext, WaitFor
+from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, WaitFor
 from runs.tools.call import Admitted, Gate, Refused, Stopped, perform
 
 
@@ -129,6 +129,11 @@ def stop(claimed: ClaimedRun, gate: GateOnDemand, call: Call, said: Stopped, hel
 def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -> Ready | Child | None:
     """Write down that the call runs now; run it at once when it only touches this database."""
     log, said = _log(claimed), passed.admitted
+    if perhaps_done(claimed.state, call, said.tool):
+        status = CallStatus.UNKNOWN
+        tool_calls.open_call(log, call, said.arguments, said.idempotency_key, status, passed.row_id)
+        outcome_unknown(claimed, call, restored=True)
+        return None
     if not approvals.use_grant(log, said):  # its last use went to another call meanwhile
         return start_one(claimed, gate, call)
     running = CallStatus.RUNNING
@@ -142,6 +147,14 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     answer = perform(said, ready.context, savepoint=not claimed.trusting)
     agent = agent_of(claimed, gate, call)
     return record_answer(claimed, call.call_id, answer, gate=gate, agent=agent, row_id=row_id)
+
+
+def perhaps_done(state: State, call: Call, tool: Tool) -> bool:
+    """Whether a call that has not begun may have been made all the same: by the installation whose backup
+    this run comes from, after the backup's time. Asked again, its model may have chosen other arguments, and
+    people may decide otherwise; so a key that is honoured outside does not help.
+    """
+    return state.restored > call.reviewed and tool.mutating and not tool.transactional
 
 
 def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
@@ -378,14 +391,22 @@ def once_more(claimed: ClaimedRun, call: Call, said: Admitted) -> Ready | None:
     return Ready(call.call_id, said, context_of(claimed, call, said))
 
 
-def outcome_unknown(claimed: ClaimedRun, call: Call) -> None:
-    """Nobody knows whether the effect happened: a person has to say (design 4, Side effects)."""
+def outcome_unknown(claimed: ClaimedRun, call: Call, restored: bool = False) -> None:
+    """Nobody knows whether the effect happened: a person has to say (design 4, Side effects).
+
+    `restored`: it has not begun here, but perhaps where the run's backup comes from.
+    """
     log = _log(claimed)
     key = f"review-{call.call_id}"
     row_id = tool_calls.set_status(log, call.call_id, CallStatus.UNKNOWN)
     claimed.append(
         EventType.TOOL_OUTCOME_UNKNOWN,
-        {"call_id": call.call_id, "tool": call.tool, "correlation_key": key},
+        {
+            "call_id": call.call_id,
+            "tool": call.tool,
+            "correlation_key": key,
+            **({"restored": True} if restored else {}),
+        },
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind.REVIEW, key, row_id))

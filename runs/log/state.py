@@ -6,7 +6,7 @@ from typing import Any
 
 from common.canonical import digest
 from runs.log.log import Event
-from runs.models.choices import EventType, MessageType, RunKind
+from runs.models.choices import EventType, MessageType, RunKind, WaitKind
 
 USER = "user"  # the author of a person's messages
 PAGE = ("name", "description", "detail")  # of a page's words
@@ -58,6 +58,7 @@ class Call:
     error: dict[str, Any] | None = None
     approved: int = 0  # seq of the event by which it was approved
     ended: int = 0  # seq of the event that ended it
+    reviewed: int = 0  # seq of the event by which a person said what became of it
 
 
 @dataclass(slots=True)
@@ -119,6 +120,7 @@ class State:
     inherited: list[dict[str, Any]] = field(default_factory=list)  # pages of the parent's view
     views: dict[str, Viewed] = field(default_factory=dict)  # by agent; those that were changed in this run
     put_in: list[tuple[int, str]] = field(default_factory=list)  # (seq, words) that others put into a view
+    restored: int = 0  # seq of the last event that says the run comes from a backup
 
     @property
     def speaker(self) -> Member:
@@ -190,6 +192,7 @@ def _created(state: State, event: Event) -> None:
     state.budgets = payload.get("budgets", {})
     state.model = payload.get("model", "")
     state.inherited = payload.get("inherited", [])
+    state.restored = event.seq if payload.get("restored") else 0
 
 
 def _message(state: State, event: Event) -> None:
@@ -294,6 +297,7 @@ def _resolved(state: State, event: Event) -> None:
         return
     call.phase = READY
     call.outcome = event.payload["outcome"]
+    call.reviewed = event.seq if call.wait_kind == WaitKind.REVIEW else call.reviewed
     payload = event.payload.get("payload")
     call.payload = {} if payload is None else payload
     state.reserved -= call.reserved
@@ -346,6 +350,10 @@ def _ended(state: State, event: Event) -> None:
     state.ended = event.type
 
 
+def _restored(state: State, event: Event) -> None:
+    state.restored = event.seq
+
+
 def _parked_call(kind: str) -> Any:
     return lambda state, event: _waits(state, event, kind)
 
@@ -370,4 +378,5 @@ HANDLERS = {
     EventType.RUN_COMPLETED.value: _ended,
     EventType.RUN_FAILED.value: _ended,
     EventType.RUN_CANCELLED.value: _ended,
+    EventType.RUN_RESTORED.value: _restored,
 }

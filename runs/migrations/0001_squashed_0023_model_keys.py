@@ -147,6 +147,9 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'name'), name='mcp_server_name'),
+                ],
                 'verbose_name': 'MCP server',
                 'permissions': [('refresh_mcpserver', "Can list an MCP server's tools again")],
             },
@@ -170,6 +173,13 @@ class Migration(migrations.Migration):
                 ('server', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tools', to='runs.mcpserver')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('server', 'name'), name='mcp_tool_name'),
+                    models.CheckConstraint(condition=models.Q(('state__in', ['new', 'accepted', 'changed', 'gone', 'unusable'])), name='mcp_tool_state'),
+                ],
+                'indexes': [
+                    models.Index(fields=['organization', 'server'], name='mcp_tool_by_organization'),
+                ],
                 'verbose_name': 'MCP tool',
                 'permissions': [('accept_mcptool', "Can accept an MCP server's tools")],
             },
@@ -185,6 +195,10 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'provider'), name='model_key_unique'),
+                    models.CheckConstraint(condition=models.Q(('provider__in', ['openai', 'ollama', 'compatible', 'anthropic', 'google'])), name='model_key_provider'),
+                ],
                 'verbose_name': 'model key',
                 'permissions': [('try_modelkey', 'Can try a model')],
             },
@@ -245,6 +259,22 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to=settings.AUTH_USER_MODEL)),
             ],
             options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'running', 'waiting', 'completed', 'failed', 'cancelled'])), name='runs_status_check'),
+                    models.CheckConstraint(condition=models.Q(('kind__in', ['personal', 'group'])), name='runs_kind_check'),
+                    models.CheckConstraint(condition=models.Q(('driver__in', ['internal', 'external'])), name='runs_driver_check'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('status', 'waiting'), ('waiting_reason__in', ['child', 'approval', 'input', 'review', 'timer', 'signal'])), models.Q(models.Q(('status', 'waiting'), _negated=True), ('waiting_reason', None)), _connector='OR'), name='runs_waiting_reason_check'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('status__in', ['pending', 'running', 'waiting'])), models.Q(models.Q(('status__in', ['pending', 'running', 'waiting']), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='runs_ended_check'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('parent_run__isnull', False)), fields=['parent_run'], name='run_children'),
+                    models.Index(fields=['organization', 'project', '-id'], name='run_by_project'),
+                    models.Index(condition=models.Q(('session_key', ''), _negated=True), fields=['organization', 'user', 'project', 'session_key', 'id'], name='run_by_session'),
+                    models.Index(condition=models.Q(('depth', 0)), fields=['organization', 'user', '-id'], name='run_of_person'),
+                    models.Index(condition=models.Q(('status__in', ['pending', 'running'])), fields=['status', 'lease_expires_at'], name='run_open'),
+                    models.Index(condition=models.Q(('status', 'pending')), fields=['organization'], name='run_queued'),
+                    models.Index(condition=models.Q(('driver', 'external'), ('status__in', ['running', 'waiting'])), fields=['deadline'], name='run_external_deadline'),
+                ],
                 'permissions': [('start_run', 'Can ask an agent'), ('cancel_run', 'Can cancel a run'), ('decide_approval', 'Can decide approvals'), ('resolve_review', 'Can say what became of an interrupted call')],
             },
         ),
@@ -291,6 +321,17 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
                 ('run', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='outbound', to='runs.run')),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('kind__in', ['model', 'tool'])), name='outbound_kind'),
+                    models.UniqueConstraint(fields=('run', 'attempt', 'kind', 'call_id'), name='outbound_once'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('answered_at', None), ('holder', '')), fields=['organization', 'target', 'rank', 'id'], name='outbound_waiting'),
+                    models.Index(condition=models.Q(models.Q(('holder', ''), _negated=True), ('answered_at', None)), fields=['holder'], name='outbound_held'),
+                    models.Index(condition=models.Q(('answered_at__isnull', False)), fields=['answered_at'], name='outbound_answered'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='RunEvent',
@@ -306,6 +347,14 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='runs.run')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'seq'), name='run_event_seq'),
+                    models.CheckConstraint(condition=models.Q(('type__in', ['run.created', 'run.started', 'run.waiting', 'run.resumed', 'run.completed', 'run.failed', 'run.cancelled', 'message.created', 'model.retried', 'tool.called', 'tool.completed', 'tool.failed', 'tool.blocked', 'tool.waits', 'tool.requires_approval', 'tool.approved', 'approval.edited', 'tool.rejected', 'tool.expired', 'tool.outcome_unknown', 'wait.completed', 'child.created', 'memory.written', 'memory.deposited', 'context.changed'])), name='run_event_type'),
+                ],
+                'indexes': [
+                    django.contrib.postgres.indexes.BrinIndex(autosummarize=True, fields=['id'], name='run_event_id', pages_per_range=16),
+                    models.Index(condition=models.Q(('type__in', ('tool.called', 'tool.blocked', 'tool.requires_approval'))), fields=['organization', 'created_at'], name='run_event_decisions'),
+                ],
                 'ordering': ['run_id', 'seq'],
             },
         ),
@@ -334,6 +383,16 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.project')),
                 ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('at', None), models.Q(('cron', ''), _negated=True)), models.Q(('at__isnull', False), ('cron', '')), _connector='OR'), name='schedule_at_or_cron'),
+                    models.CheckConstraint(condition=models.Q(('paused', False), ('next_at', None), _connector='OR'), name='schedule_paused_check'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('next_at__isnull', False)), fields=['next_at'], name='schedule_due'),
+                    models.Index(fields=['organization', 'user', '-id'], name='schedule_of_person'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='ScheduledRun',
@@ -349,6 +408,12 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
                 ('schedule', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='history', to='runs.schedule')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('schedule', 'due_at'), name='scheduled_run_once'),
+                    models.CheckConstraint(condition=models.Q(('outcome__in', ['started', 'missed', 'overlapped', 'refused'])), name='scheduled_run_outcome'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='ToolCall',
@@ -375,6 +440,16 @@ class Migration(migrations.Migration):
                 ('organization', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.organization')),
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='runs.run')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'call_id'), name='tool_call_unique'),
+                    models.CheckConstraint(condition=models.Q(('status__in', ['requested', 'waiting', 'running', 'succeeded', 'failed', 'denied', 'rejected', 'expired', 'cancelled', 'unknown'])), name='tool_call_status'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('lease_expires_at__isnull', False)), fields=['lease_expires_at'], name='call_leased'),
+                    models.Index(condition=models.Q(('queued_at__isnull', False)), fields=['queued_at'], name='call_queued'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Approval',
@@ -404,6 +479,17 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='approvals', to='runs.run')),
                 ('tool_call', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='approvals', to='runs.toolcall')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('tool_call',), name='one_pending_approval_a_call'),
+                    models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'approved', 'rejected', 'expired', 'cancelled', 'superseded'])), name='approval_status'),
+                    models.CheckConstraint(condition=models.Q(('effect__in', ['require_approval', 'require_human'])), name='approval_effect'),
+                ],
+                'indexes': [
+                    models.Index(fields=['organization', 'status', '-id'], name='approval_by_status'),
+                    models.Index(condition=models.Q(('status', 'pending')), fields=['expires_at'], name='approval_open_expiry'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='TriedModel',
@@ -418,6 +504,9 @@ class Migration(migrations.Migration):
                 ('tried_by', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('organization', 'model'), name='tried_model_unique'),
+                ],
                 'default_permissions': (),
             },
         ),
@@ -437,6 +526,17 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='waits', to='runs.run')),
                 ('tool_call', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='waits', to='runs.toolcall')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'correlation_key'), name='wait_correlation_key'),
+                    models.CheckConstraint(condition=models.Q(('kind__in', ['child', 'approval', 'input', 'review', 'timer', 'signal'])), name='wait_kind'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('outcome', None), ('resolved_at', None)), models.Q(('outcome__in', ['completed', 'approved', 'rejected', 'failed', 'cancelled', 'expired', 'superseded']), ('resolved_at__isnull', False)), _connector='OR'), name='wait_outcome'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('resolved_at', None)), fields=['expires_at'], name='wait_open_expiry'),
+                    models.Index(condition=models.Q(('resolved_at', None)), fields=['child_run'], name='wait_open_child'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='WebhookEndpoint',
@@ -458,6 +558,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(blank=True, help_text='Only what happens there; empty: in the whole organization.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='groups.project')),
             ],
             options={
+                'indexes': [
+                    models.Index(condition=models.Q(('enabled', True)), fields=['organization'], name='webhook_on'),
+                ],
                 'verbose_name': 'webhook',
             },
         ),
@@ -479,6 +582,14 @@ class Migration(migrations.Migration):
                 ('endpoint', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='runs.webhookendpoint')),
             ],
             options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'delivered', 'failed'])), name='webhook_status'),
+                ],
+                'indexes': [
+                    models.Index(fields=['endpoint', '-id'], name='webhook_delivery_log'),
+                    models.Index(condition=models.Q(('status', 'pending')), fields=['next_attempt_at'], name='webhook_delivery_due'),
+                    models.Index(fields=['created_at'], name='webhook_delivery_by_age'),
+                ],
                 'verbose_name': 'webhook delivery',
                 'verbose_name_plural': 'webhook deliveries',
             },
@@ -553,218 +664,6 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['created_at'], name='idempotency_by_time')],
                 'constraints': [models.UniqueConstraint(fields=('organization', 'user', 'key'), name='idempotency_key_unique')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='mcpserver',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='mcp_server_name'),
-        ),
-        migrations.AddIndex(
-            model_name='mcptool',
-            index=models.Index(fields=['organization', 'server'], name='mcp_tool_by_organization'),
-        ),
-        migrations.AddConstraint(
-            model_name='mcptool',
-            constraint=models.UniqueConstraint(fields=('server', 'name'), name='mcp_tool_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='mcptool',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['new', 'accepted', 'changed', 'gone', 'unusable'])), name='mcp_tool_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='modelkey',
-            constraint=models.UniqueConstraint(fields=('organization', 'provider'), name='model_key_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='modelkey',
-            constraint=models.CheckConstraint(condition=models.Q(('provider__in', ['openai', 'ollama', 'compatible', 'anthropic', 'google'])), name='model_key_provider'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('parent_run__isnull', False)), fields=['parent_run'], name='run_children'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['organization', 'project', '-id'], name='run_by_project'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('session_key', ''), _negated=True), fields=['organization', 'user', 'project', 'session_key', 'id'], name='run_by_session'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('depth', 0)), fields=['organization', 'user', '-id'], name='run_of_person'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('status__in', ['pending', 'running'])), fields=['status', 'lease_expires_at'], name='run_open'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['organization'], name='run_queued'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('driver', 'external'), ('status__in', ['running', 'waiting'])), fields=['deadline'], name='run_external_deadline'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'running', 'waiting', 'completed', 'failed', 'cancelled'])), name='runs_status_check'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['personal', 'group'])), name='runs_kind_check'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('driver__in', ['internal', 'external'])), name='runs_driver_check'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'waiting'), ('waiting_reason__in', ['child', 'approval', 'input', 'review', 'timer', 'signal'])), models.Q(models.Q(('status', 'waiting'), _negated=True), ('waiting_reason', None)), _connector='OR'), name='runs_waiting_reason_check'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('status__in', ['pending', 'running', 'waiting'])), models.Q(models.Q(('status__in', ['pending', 'running', 'waiting']), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='runs_ended_check'),
-        ),
-        migrations.AddIndex(
-            model_name='outboundcall',
-            index=models.Index(condition=models.Q(('answered_at', None), ('holder', '')), fields=['organization', 'target', 'rank', 'id'], name='outbound_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='outboundcall',
-            index=models.Index(condition=models.Q(models.Q(('holder', ''), _negated=True), ('answered_at', None)), fields=['holder'], name='outbound_held'),
-        ),
-        migrations.AddIndex(
-            model_name='outboundcall',
-            index=models.Index(condition=models.Q(('answered_at__isnull', False)), fields=['answered_at'], name='outbound_answered'),
-        ),
-        migrations.AddConstraint(
-            model_name='outboundcall',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['model', 'tool'])), name='outbound_kind'),
-        ),
-        migrations.AddConstraint(
-            model_name='outboundcall',
-            constraint=models.UniqueConstraint(fields=('run', 'attempt', 'kind', 'call_id'), name='outbound_once'),
-        ),
-        migrations.AddIndex(
-            model_name='runevent',
-            index=django.contrib.postgres.indexes.BrinIndex(autosummarize=True, fields=['id'], name='run_event_id', pages_per_range=16),
-        ),
-        migrations.AddIndex(
-            model_name='runevent',
-            index=models.Index(condition=models.Q(('type__in', ('tool.called', 'tool.blocked', 'tool.requires_approval'))), fields=['organization', 'created_at'], name='run_event_decisions'),
-        ),
-        migrations.AddConstraint(
-            model_name='runevent',
-            constraint=models.UniqueConstraint(fields=('run', 'seq'), name='run_event_seq'),
-        ),
-        migrations.AddConstraint(
-            model_name='runevent',
-            constraint=models.CheckConstraint(condition=models.Q(('type__in', ['run.created', 'run.started', 'run.waiting', 'run.resumed', 'run.completed', 'run.failed', 'run.cancelled', 'message.created', 'model.retried', 'tool.called', 'tool.completed', 'tool.failed', 'tool.blocked', 'tool.waits', 'tool.requires_approval', 'tool.approved', 'approval.edited', 'tool.rejected', 'tool.expired', 'tool.outcome_unknown', 'wait.completed', 'child.created', 'memory.written', 'memory.deposited', 'context.changed'])), name='run_event_type'),
-        ),
-        migrations.AddIndex(
-            model_name='schedule',
-            index=models.Index(condition=models.Q(('next_at__isnull', False)), fields=['next_at'], name='schedule_due'),
-        ),
-        migrations.AddIndex(
-            model_name='schedule',
-            index=models.Index(fields=['organization', 'user', '-id'], name='schedule_of_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='schedule',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('at', None), models.Q(('cron', ''), _negated=True)), models.Q(('at__isnull', False), ('cron', '')), _connector='OR'), name='schedule_at_or_cron'),
-        ),
-        migrations.AddConstraint(
-            model_name='schedule',
-            constraint=models.CheckConstraint(condition=models.Q(('paused', False), ('next_at', None), _connector='OR'), name='schedule_paused_check'),
-        ),
-        migrations.AddConstraint(
-            model_name='scheduledrun',
-            constraint=models.UniqueConstraint(fields=('schedule', 'due_at'), name='scheduled_run_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='scheduledrun',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ['started', 'missed', 'overlapped', 'refused'])), name='scheduled_run_outcome'),
-        ),
-        migrations.AddIndex(
-            model_name='toolcall',
-            index=models.Index(condition=models.Q(('lease_expires_at__isnull', False)), fields=['lease_expires_at'], name='call_leased'),
-        ),
-        migrations.AddIndex(
-            model_name='toolcall',
-            index=models.Index(condition=models.Q(('queued_at__isnull', False)), fields=['queued_at'], name='call_queued'),
-        ),
-        migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.UniqueConstraint(fields=('run', 'call_id'), name='tool_call_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['requested', 'waiting', 'running', 'succeeded', 'failed', 'denied', 'rejected', 'expired', 'cancelled', 'unknown'])), name='tool_call_status'),
-        ),
-        migrations.AddIndex(
-            model_name='approval',
-            index=models.Index(fields=['organization', 'status', '-id'], name='approval_by_status'),
-        ),
-        migrations.AddIndex(
-            model_name='approval',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['expires_at'], name='approval_open_expiry'),
-        ),
-        migrations.AddConstraint(
-            model_name='approval',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('tool_call',), name='one_pending_approval_a_call'),
-        ),
-        migrations.AddConstraint(
-            model_name='approval',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'approved', 'rejected', 'expired', 'cancelled', 'superseded'])), name='approval_status'),
-        ),
-        migrations.AddConstraint(
-            model_name='approval',
-            constraint=models.CheckConstraint(condition=models.Q(('effect__in', ['require_approval', 'require_human'])), name='approval_effect'),
-        ),
-        migrations.AddConstraint(
-            model_name='triedmodel',
-            constraint=models.UniqueConstraint(fields=('organization', 'model'), name='tried_model_unique'),
-        ),
-        migrations.AddIndex(
-            model_name='wait',
-            index=models.Index(condition=models.Q(('resolved_at', None)), fields=['expires_at'], name='wait_open_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='wait',
-            index=models.Index(condition=models.Q(('resolved_at', None)), fields=['child_run'], name='wait_open_child'),
-        ),
-        migrations.AddConstraint(
-            model_name='wait',
-            constraint=models.UniqueConstraint(fields=('run', 'correlation_key'), name='wait_correlation_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='wait',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['child', 'approval', 'input', 'review', 'timer', 'signal'])), name='wait_kind'),
-        ),
-        migrations.AddConstraint(
-            model_name='wait',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('outcome', None), ('resolved_at', None)), models.Q(('outcome__in', ['completed', 'approved', 'rejected', 'failed', 'cancelled', 'expired', 'superseded']), ('resolved_at__isnull', False)), _connector='OR'), name='wait_outcome'),
-        ),
-        migrations.AddIndex(
-            model_name='webhookendpoint',
-            index=models.Index(condition=models.Q(('enabled', True)), fields=['organization'], name='webhook_on'),
-        ),
-        migrations.AddIndex(
-            model_name='webhookdelivery',
-            index=models.Index(fields=['endpoint', '-id'], name='webhook_delivery_log'),
-        ),
-        migrations.AddIndex(
-            model_name='webhookdelivery',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['next_attempt_at'], name='webhook_delivery_due'),
-        ),
-        migrations.AddIndex(
-            model_name='webhookdelivery',
-            index=models.Index(fields=['created_at'], name='webhook_delivery_by_age'),
-        ),
-        migrations.AddConstraint(
-            model_name='webhookdelivery',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'delivered', 'failed'])), name='webhook_status'),
         ),
         migrations.RunSQL(QUEUE_VACUUM, migrations.RunSQL.noop),
         migrations.RunSQL(TOOLS_CHANGED, "DROP TRIGGER touch_policy ON runs_mcptool; DROP TRIGGER touch_policy ON runs_mcpserver"),

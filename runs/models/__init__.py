@@ -1,5 +1,6 @@
 """What happens: runs, their events, calls, waits and approvals."""
 
+from .a2a import A2ATask
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .conversations import Conversation, Rating
@@ -18,8 +19,9 @@ from .notices import (
     NoticeKind,
     Topic,
 )
-from .operations import EventCount, EventCountCursor, WorkerGroup
+from .operations import DatabaseLine, EventCount, EventCountCursor, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
+from .prices import ModelPrice
 from .queue import QueueMessage
 from .runs import Run
 from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
@@ -27,6 +29,7 @@ from .waits import Wait
 from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
+    "A2ATask",
     "Alarm",
     "Approval",
     "ApprovalDecision",
@@ -38,6 +41,7 @@ __all__ = [
     "ChannelKind",
     "ChatAccount",
     "Conversation",
+    "DatabaseLine",
     "DeliveryStatus",
     "EventCount",
     "EventCountCursor",
@@ -47,6 +51,7 @@ __all__ = [
     "McpServer",
     "McpTool",
     "ModelKey",
+    "ModelPrice",
     "ModelProvider",
     "NoticeKind",
     "OnMissed",

@@ -95,6 +95,7 @@ class EventType(TextChoices):
     RUN_COMPLETED = "run.completed"
     RUN_FAILED = "run.failed"
     RUN_CANCELLED = "run.cancelled"
+    RUN_RESTORED = "run.restored"  # the database is a backup: what was done since is not in it
     MESSAGE_CREATED = "message.created"
     MODEL_RETRIED = "model.retried"
     TOOL_CALLED = "tool.called"

@@ -34,6 +34,7 @@ class Channel(Created):
 
     `sealed_address` is encrypted: addresses of chats are secrets. `shown` is what may be seen of it. An
     e-mail channel without an address writes to its user's own. `failing_since`: empty while messages arrive.
+    `language` is for an organization's places: people are written to in the language they read in.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.channel_id, editable=False)
@@ -55,6 +56,14 @@ class Channel(Created):
     name = models.CharField(max_length=100, blank=True)
     sealed_address = models.TextField(blank=True, editable=False)
     shown = models.CharField(max_length=200, blank=True, editable=False)
+    language = models.CharField(
+        max_length=10,
+        choices=settings.LANGUAGES,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of its messages; empty: the installation's.",
+    )
     topics = ArrayField(models.CharField(max_length=20, choices=Topic.choices), default=usual_topics)
     enabled = models.BooleanField(default=True)
     failing_since = models.DateTimeField(null=True, editable=False)

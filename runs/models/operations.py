@@ -44,3 +44,18 @@ class EventCountCursor(models.Model):
 
     def __str__(self) -> str:
         return str(self.done)
+
+
+class DatabaseLine(models.Model):
+    """Which PostgreSQL this is: the server's system identifier and its timeline (common/postgres/lineage.py).
+
+    One row. Where the server says otherwise, the database has been restored or a standby has taken over.
+    """
+
+    id = models.SmallIntegerField(primary_key=True)
+    system = models.CharField(max_length=20)
+    timeline = models.CharField(max_length=8)
+    noted_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.system} {self.timeline}"

@@ -23,6 +23,9 @@ class WebhookEvent(models.TextChoices):
     MEMORY_DEPOSITED = "memory.deposited", "A group left knowledge behind"
 
 
+TASK_UPDATED = "task.updated"  # of A2A's push notifications, which are arranged over A2A alone
+
+
 class DeliveryStatus(models.TextChoices):
     PENDING = "pending", "To be sent"
     DELIVERED = "delivered", "Delivered"
@@ -34,6 +37,9 @@ class WebhookEndpoint(Created):
 
     The secrets are encrypted; while `previous_until` lasts, messages carry a signature of the old one too.
     `sender` alone sends messages there, until it lets go or `sending_until`.
+
+    One with a `run` is a push notification of A2A: it is told of this run alone, in A2A's words, with the
+    headers that the client asked for (encrypted), for as long as the `token` that arranged it sees the run.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.webhook_id, editable=False)
@@ -59,10 +65,20 @@ class WebhookEndpoint(Created):
     disabled_because = models.TextField(blank=True, editable=False)
     sender = models.CharField(max_length=60, db_default="", default="", blank=True, editable=False)
     sending_until = models.DateTimeField(null=True, editable=False)
+    run = models.ForeignKey(
+        "runs.Run", on_delete=models.CASCADE, null=True, editable=False, related_name="+", db_index=False
+    )
+    token = models.ForeignKey(
+        "groups.Token", on_delete=models.CASCADE, null=True, editable=False, related_name="+", db_index=False
+    )
+    sealed_headers = models.TextField(blank=True, default="", db_default="", editable=False)
 
     class Meta:
         verbose_name = "webhook"
-        indexes = [models.Index(fields=["organization"], name="webhook_on", condition=Q(enabled=True))]
+        indexes = [
+            models.Index(fields=["organization"], name="webhook_on", condition=Q(enabled=True)),
+            models.Index(fields=["run"], name="webhook_of_run", condition=Q(run__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return self.description or self.url[:80]
@@ -70,8 +86,8 @@ class WebhookEndpoint(Created):
     def clean(self) -> None:
         """Raises ValidationError: events there are not, an address that is refused, a foreign project."""
         errors: dict[str, Any] = {}
-        unknown = sorted(set(self.events or []) - set(WebhookEvent.values))
-        if unknown or not self.events:
+        known = {TASK_UPDATED} if self.run_id else set(WebhookEvent.values)
+        if not self.events or set(self.events) - known:
             there = ", ".join(WebhookEvent.values)
             errors["events"] = f"Name some of: {there}."
         try:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from common.outbound import Fetched, OutboundError
 
 
@@ -36,7 +38,7 @@ class Message:
 
 
 def _links(item: Item) -> list[str]:
-    prepared = [("Approve", item.approve_link), ("Reject", item.reject_link)]
+    prepared = [(_("Approve"), item.approve_link), (_("Reject"), item.reject_link)]
     return [*([item.link] if item.link else []), *(f"{said}: {link}" for said, link in prepared if link)]
 
 

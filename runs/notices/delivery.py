@@ -14,9 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
+from django.utils import translation
 
 from common import sealed
 from common.db import execute, let_go, row, rows
+from groups import readers
 from groups.actors import Actor, Via, active_membership
 from runs.gate import deciders
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
@@ -135,9 +137,9 @@ def deliver(channel_id: str) -> None:
     done(sorted({*claimed} - {*wanted}), "obsolete")
     if not notices:
         return
-    digest = message.digest(_each_once(notices), channel, channel.organization.thin_notices)
     try:
-        send(channel, digest)
+        with translation.override(language_of(channel)):
+            send(channel, message.digest(_each_once(notices), channel, channel.organization.thin_notices))
     except NotSent as error:
         logger.warning("could not tell %s (%s): %s", channel.pk, channel.kind, error.why)
         pause = pause_after(max(one.attempts for one in notices), error)
@@ -148,6 +150,19 @@ def deliver(channel_id: str) -> None:
         return
     done(wanted, "sent")
     Channel.objects.filter(pk=channel_id).update(failing_since=None, problem="", told_at=Now())
+
+
+def language_of(channel: Channel) -> str:
+    """In which language this channel is written to: its person's, or an organization's place has its own."""
+    if channel.user_id is not None:
+        return readers.language_of(channel.user_id)
+    return channel.language or settings.LANGUAGE_CODE
+
+
+def try_out(channel: Channel) -> None:
+    """Send a test. Raises NotSent."""
+    with translation.override(language_of(channel)):
+        send(channel, message.trial())
 
 
 def send(channel: Channel, digest: Message) -> None:

@@ -1,4 +1,5 @@
-"""What a message says: who wants what to whom, so that calls can be told apart, and no secret.
+"""What a message says, in the language that is active: who wants what to whom, so that calls can be told
+apart, and no secret.
 
 Arguments are not shown; of addresses among them only so much that they can be told from others. An
 organization may have its messages say less still (`thin_notices`).
@@ -10,70 +11,84 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.core import signing
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from common.links import link
 from common.redact import shown
+from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
-from runs.models.choices import ApprovalEffect, RunStatus
 from runs.models.notices import TO_DECIDERS
 from runs.notices.base import Item, Message
+from runs.tools import previews, toolbox
 
 MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3
 SALT = "deputy.notices.link"
 ADDRESS = re.compile(r"([^\s@<>\"',;]+)@([^\s@<>\"',;]+\.[^\s@<>\"',;]+)")
-TO = (
-    "to",
-    "cc",
-    "bcc",
-    "recipient",
-    "recipients",
-    "email",
-    "url",
-    "uri",
-    "channel",
-    "account",
-    "iban",
-    "path",
-)
 
 
 def digest(notices: Sequence[ApprovalNotice], channel: Channel, thin: bool) -> Message:
     """One message of all of these; the oldest first."""
     items = [_item(notice, channel, thin) for notice in notices[:MOST_SHOWN]]
     left = len(notices) - len(items)
-    more = f"… and {left} more: {link('web:waiting')}" if left > 0 else ""
+    more = _("… and {count} more: {link}").format(count=left, link=link("web:waiting")) if left > 0 else ""
     return Message(_subject(notices, thin), tuple(items), more)
 
 
 def trial() -> Message:
     """What the button “Send me a test” sends."""
-    item = Item("This is a test: messages from Deputy arrive here.", (), link("web:settings"))
-    return Message("Deputy: a test", (item,))
+    item = Item(_("This is a test: messages from Deputy arrive here."), (), link("web:settings"))
+    return Message(_("Deputy: a test"), (item,))
 
 
 WORDS = {
-    NoticeKind.ASKED: ("{tool} waits for your decision", "{count} calls wait for your decision"),
-    NoticeKind.REMINDER: ("{tool} still waits for your decision", "{count} calls still wait"),
-    NoticeKind.LAST_CALL: ("{tool} waits, and its time is nearly over", "{count} calls wait, nearly over"),
-    NoticeKind.ESCALATED: ("nobody has decided {tool} yet", "{count} calls that nobody has decided"),
-    NoticeKind.ALARM: ("nobody hears that {tool} waits", "{count} calls wait and nobody hears"),
-    NoticeKind.WAITING: ("your run waits for a decision about {tool}", "{count} calls of your runs wait"),
-    NoticeKind.DECIDED: ("{tool} of your run was decided", "{count} calls of your runs were decided"),
-    NoticeKind.ENDED: ("your run has ended", "{count} runs of yours have ended"),
+    NoticeKind.ASKED: (
+        gettext_noop("{tool} waits for your decision"),
+        gettext_noop("{count} calls wait for your decision"),
+    ),
+    NoticeKind.REMINDER: (
+        gettext_noop("{tool} still waits for your decision"),
+        gettext_noop("{count} calls still wait"),
+    ),
+    NoticeKind.LAST_CALL: (
+        gettext_noop("{tool} waits, and its time is nearly over"),
+        gettext_noop("{count} calls wait, nearly over"),
+    ),
+    NoticeKind.ESCALATED: (
+        gettext_noop("nobody has decided {tool} yet"),
+        gettext_noop("{count} calls that nobody has decided"),
+    ),
+    NoticeKind.ALARM: (
+        gettext_noop("nobody hears that {tool} waits"),
+        gettext_noop("{count} calls wait and nobody hears"),
+    ),
+    NoticeKind.WAITING: (
+        gettext_noop("your run waits for a decision about {tool}"),
+        gettext_noop("{count} calls of your runs wait"),
+    ),
+    NoticeKind.DECIDED: (
+        gettext_noop("{tool} of your run was decided"),
+        gettext_noop("{count} calls of your runs were decided"),
+    ),
+    NoticeKind.ENDED: (
+        gettext_noop("your run has ended"),
+        gettext_noop("{count} runs of yours have ended"),
+    ),
 }
 
 
 def _subject(notices: Sequence[ApprovalNotice], thin: bool) -> str:
     kinds = {NoticeKind(notice.kind) for notice in notices}
     if len(kinds) > 1:
-        return f"Deputy: {len(notices)} calls wait for a decision, or were decided"
+        said = _("{count} calls wait for a decision, or were decided")
+        return f"Deputy: {said.format(count=len(notices))}"
     one, several = WORDS[kinds.pop()]
     if len(notices) > 1:
-        return f"Deputy: {several.format(count=len(notices))}"
+        return f"Deputy: {_(several).format(count=len(notices))}"
     approval = notices[0].approval
-    tool = approval.tool_call.tool if approval is not None and not thin else "a call"
-    return f"Deputy: {one.format(tool=tool)}"
+    tool = approval.tool_call.tool if approval is not None and not thin else _("a call")
+    return f"Deputy: {_(one).format(tool=tool)}"
 
 
 def _item(notice: ApprovalNotice, channel: Channel, thin: bool) -> Item:
@@ -84,28 +99,33 @@ def _item(notice: ApprovalNotice, channel: Channel, thin: bool) -> Item:
     prepared = {}
     if to_decide and channel.kind == "email" and channel.user_id is not None:
         prepared = {f"{what}_link": prepared_link(notice, what) for what in ("approve", "reject")}
-    if to_decide and approval.effect == ApprovalEffect.REQUIRE_APPROVAL and not thin:
+    if to_decide and not thin and demands.of_approval(approval, False).grantable:
         prepared |= {"approval": approval.pk, "digest": approval.arguments_digest}
     said = link("web:approval", approval.pk)
     if thin:
-        return Item(f"An approval in {approval.run.project}", _state(notice, approval), said, **prepared)
+        title = _("An approval in {project}").format(project=approval.run.project)
+        return Item(title, _state(notice, approval), said, **prepared)
     return Item(_title(approval), (*_told(approval), *_state(notice, approval)), said, **prepared)
 
 
 def _title(approval: Approval) -> str:
     tool, capability = approval.tool_call.tool, approval.capability
     named = tool if capability in ("", tool) else f"{tool} ({capability})"
-    return f"{named}, for {approval.run.user.get_username()} in {approval.run.project}"
+    said = _("{call}, for {who} in {project}")
+    return said.format(call=named, who=approval.run.user.get_username(), project=approval.run.project)
 
 
 def _told(approval: Approval) -> list[str]:
     """To whom, why, and until when."""
     targets = targets_of(approval)
-    more = f" and {len(targets) - MOST_TARGETS} more" if len(targets) > MOST_TARGETS else ""
+    names, more = ", ".join(targets[:MOST_TARGETS]), len(targets) - MOST_TARGETS
+    if more > 0:
+        names = _("{names} and {count} more").format(names=names, count=more)
+    until = f"{approval.expires_at:%Y-%m-%d %H:%M} UTC" if approval.expires_at else ""
     lines = [
-        f"To {', '.join(targets[:MOST_TARGETS])}{more}" if targets else "",
+        _("To {names}").format(names=names) if targets else "",
         approval.explanation,
-        f"Open until {approval.expires_at:%Y-%m-%d %H:%M} UTC" if approval.expires_at else "",
+        _("Open until {time}").format(time=until) if until else "",
     ]
     return [line for line in lines if line]
 
@@ -113,20 +133,26 @@ def _told(approval: Approval) -> list[str]:
 def _state(notice: ApprovalNotice, approval: Approval) -> tuple[str, ...]:
     """What is new about it, where it is not the first word."""
     if notice.kind == NoticeKind.DECIDED:
-        who = f" by {approval.decided_by}" if approval.decided_by_id else ""
-        return (f"It was {approval.status}{who}.",)
+        status = approval.get_status_display()
+        if not approval.decided_by_id:
+            return (_("Decided: {status}.").format(status=status),)
+        return (_("Decided: {status} by {who}.").format(status=status, who=approval.decided_by),)
     if notice.kind == NoticeKind.ALARM and hasattr(approval, "watch"):
         return (f"{approval.watch.get_alarm_display()}.",)
     if notice.kind == NoticeKind.ESCALATED:
-        return ("Those who may decide it have not, with three quarters of its time gone.",)
+        return (_("Those who may decide it have not, with three quarters of its time gone."),)
     return ()
 
 
 def _of_run(notice: ApprovalNotice, thin: bool) -> Item:
     run: Any = notice.run
-    said = "has completed" if run.status == RunStatus.COMPLETED else f"has {run.status}"
     goal = " ".join(shown(run.goal).split())[:80]
-    title = f"Your run in {run.project} {said}" if thin else f"“{goal}” {said}"
+    if thin:
+        title = _("Your run in {project} has ended: {status}").format(
+            project=run.project, status=run.get_status_display()
+        )
+    else:
+        title = _("“{goal}” has ended: {status}").format(goal=goal, status=run.get_status_display())
     return Item(title, (), link("web:conversation", run.pk))
 
 
@@ -136,11 +162,12 @@ def targets_of(approval: Approval) -> list[str]:
     arguments = approval.edited_arguments
     arguments = call.effective_arguments if arguments is None else arguments
     found: list[str] = []
-    for name, value in arguments.items():
-        if name.lower() in TO:
-            for text in value if isinstance(value, list) else [value]:
-                if isinstance(text, str) and (target := _target(text.strip())) and target not in found:
-                    found.append(target)
+    tool = toolbox.find(approval.organization_id, call.tool)
+    for name in previews.targets_among(tool.preview if tool else None, arguments):
+        value = arguments.get(name)
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and (target := _target(text.strip())) and target not in found:
+                found.append(target)
     return found
 
 

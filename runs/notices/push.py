@@ -58,7 +58,7 @@ def _read(address: str) -> dict[str, Any]:
         fits = all(len(_bytes(keys[name])) == length for name, length in KEY_BYTES.items())
         private = f"{parts.hostname}:{parts.port}" in settings.NOTIFY_ALLOW
         fits = fits and bool(parts.hostname) and (parts.scheme == "https" or private) and len(endpoint) < 1500
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fits = False
     if not fits:
         raise BadAddress("This is no subscription of a browser.")

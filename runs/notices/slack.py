@@ -1,7 +1,7 @@
 """Slack with buttons: messages in Block Kit to an app's webhook, and its signature of what comes back.
 
-The address is JSON: the webhook and the app's signing secret. Only what one person's word suffices for has
-buttons (`require_approval`, never `require_human`); the rest has its link.
+The address is JSON: the webhook and the app's signing secret. Only what any one decider
+may decide has buttons; the rest has its link.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from common.canonical import canonical
@@ -35,7 +36,7 @@ def _read(address: str) -> dict[str, str]:
         said = json.loads(address)
         webhook, secret = said["webhook"].strip(), said["signing_secret"].strip()
         fits = may_ask(webhook) and len(webhook) < 500 and 16 <= len(secret) < 200
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fits = False
     if not fits:
         raise BadAddress(
@@ -96,9 +97,13 @@ def _item(item: Item) -> list[dict[str, Any]]:
     buttons = []
     if item.approval:
         value = canonical({"approval": item.approval, "digest": item.digest})
-        buttons = [_button("Approve", APPROVE, "primary", value), _button("Reject", REJECT, "danger", value)]
+        buttons = [
+            _button(_("Approve"), APPROVE, "primary", value),
+            _button(_("Reject"), REJECT, "danger", value),
+        ]
     if item.link:
-        buttons.append({"type": "button", "text": _plain("Open", 75), "action_id": "open", "url": item.link})
+        look = {"type": "button", "text": _plain(_("Open"), 75), "action_id": "open", "url": item.link}
+        buttons.append(look)
     return [section, {"type": "actions", "elements": buttons}] if buttons else [section]
 
 

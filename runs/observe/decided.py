@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import IO, Any
 
-import xlsxwriter
 from django.db.models import Q, QuerySet
 
 from common.canonical import canonical
@@ -153,6 +152,8 @@ def as_jsonl(rows: Iterator[Row]) -> Iterator[str]:
 
 def as_xlsx(rows: Iterator[Row]) -> IO[bytes]:
     """A workbook of one sheet, read from its beginning. Every text is a text: no formula and no link."""
+    import xlsxwriter  # which nobody else needs
+
     file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever sends it closes it
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
     book = xlsxwriter.Workbook(file, {**options, "strings_to_numbers": False, "default_date_format": DATES})

@@ -27,6 +27,11 @@ UPDATE runs_outboundcall SET answer = %s, answered_at = clock_timestamp() WHERE 
 RETURNING run_id
 """
 TOOL_LOST = f"kind = 'tool' AND {HOLDER_GONE}"
+TOOLS_OF = """
+UPDATE runs_outboundcall SET answer = %s, answered_at = COALESCE(answered_at, clock_timestamp())
+WHERE run_id = %s AND kind = 'tool' AND (answered_at IS NULL OR answer = ANY(%s))
+RETURNING call_id
+"""
 TIME_OVER = "c.holder = '' AND c.answered_at IS NULL AND c.expires_at < now()"
 NO_MESSAGE = "NOT EXISTS (SELECT FROM runs_queuemessage m WHERE m.run_id = {run} AND m.due_at <= now())"
 # Answered, and not taken up since: the worker that was woken has died.
@@ -95,6 +100,12 @@ def sweep(most: int) -> int:
     for run_id in sorted(woken):
         put.resume(run_id)
     return again + len(woken)
+
+
+def lose(run_id: str) -> list[str]:
+    """Nobody knows what became of the run's calls of tools that have no result; returns their ids."""
+    without_result = [packing.text(packing.HELD_BACK), packing.text(packing.LATE)]
+    return [call_id for (call_id,) in rows(TOOLS_OF, [packing.text(packing.LOST), run_id, without_result])]
 
 
 def forget() -> None:

@@ -75,12 +75,15 @@ class ChatProvider:
         self, request: dict[str, Any], timeout: float, words: Words | None
     ) -> str | dict[str, Any]:
         """The body of a successful answer; of a streamed one the completion it comes to."""
-        client = loop.shared(("chat", self), self._client)
+        completions = loop.shared(("chat", self), self._client).chat.completions
+        # As extra_body the SDK sends the request as it is. As arguments it walks through every value by its
+        # type first, which changes nothing here and took a third of a carrier's processor time.
+        required: Any = {"model": request["model"], "messages": (), "timeout": timeout}
         if words is None:
-            whole = await client.chat.completions.with_raw_response.create(**request, timeout=timeout)
+            whole = await completions.with_raw_response.create(**required, extra_body=request)
             return _text_of(whole.http_response.content)
         request |= {"stream": True, "stream_options": {"include_usage": True}}
-        asked = client.chat.completions.with_streaming_response.create(**request, timeout=timeout)
+        asked = completions.with_streaming_response.create(**required, stream=True, extra_body=request)
         async with asked as answer:
             if loop.EVENT_STREAM not in answer.headers.get("content-type", ""):
                 return _text_of(await answer.read())  # it streams nothing and answers all the same

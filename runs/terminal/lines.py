@@ -80,7 +80,8 @@ def _approved(payload: dict[str, Any], heard: Heard) -> Line:
 
 
 def _unknown(payload: dict[str, Any], heard: Heard) -> Line:
-    return f"{payload['tool']} was interrupted; a person has to say what happened", "yellow"
+    what = "may have been done after the backup" if payload.get("restored") else "was interrupted"
+    return f"{payload['tool']} {what}; a person has to say what happened", "yellow"
 
 
 def _failed(payload: dict[str, Any], heard: Heard) -> Line:

@@ -4,14 +4,15 @@ A preview only says which argument is what. It is no template: what is shown is 
 does not name are shown beside it, so that a preview can hide nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 Kind = Literal["mail", "http", "file", "payment", "sql", "generic"]
 
+RECIPIENTS = ("to", "cc", "bcc")  # of a mail
 PARTS: dict[str, tuple[str, ...]] = {
-    "mail": ("to", "cc", "bcc", "subject", "body"),
+    "mail": (*RECIPIENTS, "subject", "body"),
     "http": ("method", "url", "headers", "body"),
     "file": ("path", "content"),
     "payment": ("amount", "currency", "to", "reference"),
@@ -19,7 +20,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "generic": ("to", "amount"),
 }
 # The parts that say where an effect goes; they are what earlier calls are compared by.
-TARGETS = ("to", "cc", "bcc", "url", "path", "database")
+TARGETS = (*RECIPIENTS, "url", "path", "database")
+# How tools without a preview call arguments that say it.
+ALSO_TARGETS = ("recipient", "recipients", "email", "uri", "channel", "account", "iban")
 
 
 class BadPreview(ValueError):
@@ -55,3 +58,12 @@ class Preview:
     def targets(self) -> tuple[str, ...]:
         """The arguments that say where the effect goes."""
         return tuple(self.parts[part] for part in TARGETS if part in self.parts)
+
+
+def targets_among(preview: Preview | None, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of a call's arguments that say where its effect goes: as the tool's preview has it, else by their
+    names.
+    """
+    if preview is not None and preview.targets:
+        return preview.targets
+    return tuple(name for name in names if name.lower() in (*TARGETS, *ALSO_TARGETS))

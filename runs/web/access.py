@@ -6,11 +6,12 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 
 from common import cron
@@ -83,7 +84,10 @@ def schedules(request: MemberRequest) -> QuerySet[Schedule]:
 
 
 def projects(request: MemberRequest) -> QuerySet[Project]:
-    return organization.projects(request.membership).order_by("name", "id")
+    """Those the person sees, the ones in their language first, and of the rest those of no language."""
+    mine = When(language=get_language() or "", then=0)
+    place = Case(mine, When(language="", then=1), default=2)
+    return organization.projects(request.membership).order_by(place, "name", "id")
 
 
 def own_runs(request: MemberRequest) -> QuerySet[Run]:

@@ -49,9 +49,11 @@ def _allowed(check: Callable[..., None], *what: Any) -> bool:
 @member
 def groups(request: MemberRequest) -> HttpResponse:
     seats = Prefetch("members", GroupMember.objects.select_related("role").order_by("is_lead", "ordinal"))
-    found = Group.objects.filter(project__in=access.projects(request), active=True)
+    places = {project.pk: place for place, project in enumerate(access.projects(request))}
+    found = Group.objects.filter(project__in=places, active=True).order_by("name")
+    found = found.select_related("project").prefetch_related(seats)
     context = {
-        "groups": found.select_related("project").prefetch_related(seats).order_by("project__name", "name"),
+        "groups": sorted(found, key=lambda group: places[group.project_id]),
         "may_arrange": may_arrange(request),
         "here": "groups",
     }

@@ -119,10 +119,10 @@ def be_away(request: MemberRequest) -> HttpResponse:
     """From the beginning of one day to the end of another, in the reader's time zone."""
     try:
         first, last = (date.fromisoformat(request.POST.get(name, "")) for name in ("first", "last"))
-    except ValueError:
+        starts, ends = _midnight(first), _midnight(last + timedelta(days=1))
+    except (ValueError, OverflowError):
         messages.error(request, _("Say from which day to which you are away."))
         return redirect("web:notices")
-    starts, ends = _midnight(first), _midnight(last + timedelta(days=1))
     stand_in = request.POST.get("stand_in", "")
     return _done(request, lambda: channels.be_away(request.actor, stand_in, starts, ends), _("Saved."))
 

@@ -40,6 +40,9 @@ class Authorize(AuthorizationView):
             return self._refuse(_("The program asks for a token for another server."))
         if not settings_views.may_issue(self.request):
             return self._refuse(_("You may not issue tokens: ask an administrator."))
+        moved = self.request.POST.get("organization") != self.request.membership.organization_id
+        if said.get("allow") and moved:  # in another tab, since the page was shown
+            return self._refuse(_("You have changed to another organization meanwhile: begin again."))
         with transaction.atomic():
             if said.get("allow"):
                 self._connect(said)

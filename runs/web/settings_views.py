@@ -4,18 +4,20 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings as django_settings
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import transaction
 from django.db.models.functions import Now
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
+from django.views.i18n import set_language
 
 from common import cron
-from groups import changes, current
+from groups import changes, current, readers
 from groups.models import Token
 from groups.scopes import SCOPES
 from groups.sign_in import providers
@@ -110,6 +112,16 @@ def choose(request: MemberRequest) -> HttpResponse:
         _keep(response, access.TIME_ZONE, zone)
     if chosen := request.POST.get("organization"):
         current.choose(request, chosen)
+    return response
+
+
+@require_POST
+def language(request: HttpRequest) -> HttpResponse:
+    """The language of this browser; and of what the person is sent, where somebody is signed in."""
+    response = set_language(request)
+    chosen = request.POST.get("language", "")
+    if request.user.is_authenticated and chosen in dict(django_settings.LANGUAGES):
+        readers.note(request.user, chosen)
     return response
 
 

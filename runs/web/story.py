@@ -71,6 +71,9 @@ def _told(run: Run, event: RunEvent) -> tuple[str, str, str] | None:
         return _rejected(kind, payload), "bad", ""
     if kind in (EventType.TOOL_FAILED, EventType.TOOL_BLOCKED):
         return str((payload.get("error") or {}).get("message", "")), "bad", ""
+    if kind == EventType.TOOL_OUTCOME_UNKNOWN and payload.get("restored"):
+        perhaps = _("{tool} may have been done after the backup was made; a person has to say")
+        return perhaps.format(tool=tool), "warn", ""
     if kind == EventType.TOOL_OUTCOME_UNKNOWN:
         return _("{tool} was interrupted; a person has to say what happened").format(tool=tool), "warn", ""
     if kind == EventType.MODEL_RETRIED:

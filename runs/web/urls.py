@@ -5,6 +5,7 @@ from django.urls import path
 from runs.web import (
     approval_views,
     confirm,
+    decided_views,
     group_views,
     memory_views,
     notice_views,
@@ -34,6 +35,8 @@ urlpatterns = [
     path("waiting/stream/", approval_views.follow, name="waiting_stream"),
     path("waiting/to-decide/", approval_views.to_decide, name="to_decide"),
     path("waiting/count/", talk_views.count, name="count"),
+    path("decided/", decided_views.listed, name="decided"),
+    path("decided/export/", decided_views.export, name="decided_export"),
     path("approvals/together/", approval_views.together, name="together"),
     path("approvals/<str:approval_id>/", approval_views.approval, name="approval"),
     path("approvals/<str:approval_id>/state/", approval_views.state, name="approval_state"),

@@ -4,8 +4,8 @@ The messages are rows of the very statement that appends the events (runs/log/lo
 they tell of, and an organization without a webhook pays no statement for it.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from common import ids
@@ -14,8 +14,10 @@ from policy.terms import APPROVAL_PREFIX
 from runs.log.listeners import Listener
 from runs.log.log import Event, RunLog
 from runs.models.choices import EventType, WaitOutcome
-from runs.models.webhooks import WebhookEvent
+from runs.models.webhooks import TASK_UPDATED, WebhookEvent
+from runs.observe import showing
 from runs.queue import put
+from runs.webhooks import task_words
 
 DECIDED = {WaitOutcome.APPROVED.value, WaitOutcome.REJECTED.value, WaitOutcome.EXPIRED.value}
 TASK = "send_webhook"
@@ -28,7 +30,7 @@ SELECT left(told.id, 20) || left(md5(e.id), 10), e.organization_id, e.id, told.e
        'pending', 0, told.at, '', '[]', told.at
 FROM (VALUES {values}) AS told (id, event, payload, at)
 JOIN runs_webhookendpoint e ON e.organization_id = %s AND e.enabled AND told.event = ANY(e.events)
-     AND (e.project_id IS NULL OR e.project_id = %s)
+     AND (e.project_id IS NULL OR e.project_id = %s) AND (e.run_id IS NULL OR e.run_id = %s)
 RETURNING id
 """
 # Whether an organization has a webhook at all: nothing is told where it has none.
@@ -84,15 +86,29 @@ def statement(log: RunLog, events: Sequence[Event]) -> Statement | None:
     """
     if log.unborn is not None or not log.listened:
         return None
-    told = [(event, found) for event in events if (found := _told(event))]
+    told = [one for event in events for one in (*_messages(log, event), *_pushed(log, event))]
     if not told:
         return None
-    values: list[Any] = []
-    for event, (name, about) in told:
-        body = message(name, event.created_at, {**_where(log), **about})
-        values += [ids.message_id(), name.value, jsonb(body), event.created_at]
+    values = [value for name, body, at in told for value in (ids.message_id(), name, jsonb(body), at)]
     sql = INSERT.format(values=", ".join([VALUES] * len(told)))
-    return sql, [*values, log.organization_id, log.project_id]
+    return sql, [*values, log.organization_id, log.project_id, log.id]
+
+
+def _messages(log: RunLog, event: Event) -> Iterator[tuple[str, dict[str, Any], datetime]]:
+    """What webhooks are told of an event."""
+    if found := _told(event):
+        name, about = found
+        yield name.value, message(name, event.created_at, {**_where(log), **about}), event.created_at
+
+
+def _pushed(log: RunLog, event: Event) -> Iterator[tuple[str, dict[str, Any], datetime]]:
+    """What A2A's push notifications say of it (runs/webhooks/push.py), in this order."""
+    if log.depth or event.type not in task_words.MOVES:
+        return
+    said = showing.payload(event.type, event.payload, own=False)
+    updates = task_words.updates(log.id, event.seq, event.type, said, event.created_at)
+    for place, update in enumerate(updates):
+        yield TASK_UPDATED, update, event.created_at + timedelta(microseconds=place)
 
 
 def message(event: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from common.sealed import Unreadable, unseal
 from runs.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from runs.models.queue import ErrandKind
 from runs.queue import broker, put
-from runs.webhooks import notice, outbox, signing
+from runs.webhooks import notice, outbox, push, signing
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +144,8 @@ def next_due(endpoint_id: str) -> str | None:
 def send_one(delivery_id: str, attempt: int, now: datetime) -> None:
     """Send a message that was claimed, and see to what follows."""
     delivery = WebhookDelivery.objects.select_related("endpoint").get(pk=delivery_id)
+    if delivery.endpoint.run_id and not push.still_reaches(delivery.endpoint):
+        push.switch_off(delivery.endpoint)
     if not delivery.endpoint.enabled:
         conclude(delivery_id, attempt, Outcome(problem="The webhook is switched off."), now)
         return
@@ -153,13 +155,12 @@ def send_one(delivery_id: str, attempt: int, now: datetime) -> None:
 
 def post(delivery: WebhookDelivery, now: datetime) -> Outcome:
     """One attempt. Redirects are not followed, and only public addresses are asked."""
-    body = canonical(delivery.payload).encode()
     try:
-        signed = signing.headers(delivery.pk, int(now.timestamp()), body, keys(delivery.endpoint, now))
+        headers, body = written(delivery, now)
         answer = fetch(
             delivery.endpoint.url,
             method="POST",
-            headers={"content-type": "application/json", **signed},
+            headers=headers,
             content=body,
             timeout=WITH_FAILING_SECONDS if delivery.endpoint.failing_since else PATIENCE_SECONDS,
             max_bytes=1000,
@@ -173,6 +174,16 @@ def post(delivery: WebhookDelivery, now: datetime) -> Outcome:
     except Unreadable as error:
         return Outcome(problem=str(error)[:300])
     return outcome_of(answer)
+
+
+def written(delivery: WebhookDelivery, now: datetime) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of a message. Raises Unreadable."""
+    if delivery.endpoint.run_id:
+        body = canonical(push.body(delivery)).encode()
+        return {"content-type": push.CONTENT_TYPE, **push.headers(delivery.endpoint)}, body
+    body = canonical(delivery.payload).encode()
+    signed = signing.headers(delivery.pk, int(now.timestamp()), body, keys(delivery.endpoint, now))
+    return {"content-type": "application/json", **signed}, body
 
 
 def outcome_of(answer: Fetched) -> Outcome:
@@ -223,8 +234,9 @@ def _failed(endpoint: WebhookEndpoint, delivery: WebhookDelivery, outcome: Outco
         gone = outcome.status == GONE
         why = "The receiver answered 410: gone." if gone else f"Nothing but failures since {since:%Y-%m-%d}."
         endpoint.enabled, endpoint.disabled_because = False, why
-        turn = put.for_people(endpoint.organization_id)
-        put.enqueue_task("notify_webhook_disabled", endpoint.pk, turn=turn)
+        if endpoint.run_id is None:  # a push notification's client sees it at the task
+            turn = put.for_people(endpoint.organization_id)
+            put.enqueue_task("notify_webhook_disabled", endpoint.pk, turn=turn)
     endpoint.save(update_fields=["failing_since", "enabled", "disabled_because"])
     pause = pause_after(delivery.attempts, outcome.wait)
     if not endpoint.enabled or pause is None:

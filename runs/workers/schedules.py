@@ -37,6 +37,7 @@ DELETE FROM runs_scheduledrun WHERE id IN (
 """
 KEPT_DAYS = 400  # of history
 FORGOTTEN_AT_ONCE = 5_000
+RESTORED = "Deputy was restored from a backup: whether it ran at that time is not known."
 FOR_GOOD = ("NOT_A_MEMBER", "UNKNOWN_GROUP", "TOKEN_ENDED", "BAD_ZONE")  # refusals after which it stops
 
 
@@ -74,6 +75,21 @@ def take(schedule_id: str) -> bool:
             _note(schedule, times.first, Outcome.MISSED, times=times.count)
             return _go_on(schedule, moment)
         return _start(schedule, times, moment)
+
+
+def leave_out(schedule_id: str, until: datetime) -> bool:
+    """Start nothing for the due times up to `until`: something may have. Whether there were any."""
+    with transaction.atomic():
+        schedule = Schedule.objects.select_for_update(no_key=True).filter(pk=schedule_id).first()
+        if schedule is None or schedule.next_at is None or schedule.next_at > until:
+            return False
+        try:
+            times = _due(schedule, until)
+        except cron.BadZone:
+            return _stop(schedule, schedule.next_at, "BAD_ZONE", "Its time zone is not known here.")
+        if not schedule.history.filter(due_at=times.first).exists():
+            _note(schedule, times.first, Outcome.MISSED, "RESTORED", RESTORED, times=times.count)
+        return _go_on(schedule, until)
 
 
 def _due(schedule: Schedule, moment: datetime) -> Due:

@@ -39,9 +39,11 @@ def until(what: Callable[[], Any], seconds: float = PATIENCE, said: Callable[[],
 class House:
     """The database, the witness and the mail server; starts clusters and ends them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
+        """`options` of the server: `name=value`."""
         self.home = postgres.temporary_home()
         self.server = postgres.Server(self.home, durable=False, temporary=True)
+        self.server.options += options
         self.server.start()
         self.url = postgres.url(self.home)
         self.witness, self.mail = Witness(), MailSink()

@@ -74,6 +74,7 @@ def test_a_run_whose_model_is_slow_completes(house, think, ended, cluster):
     check_logs(run)
 
 
+@pytest.mark.slow
 def test_two_workers_have_many_slow_models_think_at_once(house, think, cluster, models):
     cluster()
     runs = [think(f"slow {n}") for n in range(200)]
@@ -165,6 +166,7 @@ def test_a_word_in_between_is_heard_at_once(house, think, ended, cluster, models
     until(lambda: models.closed)
 
 
+@pytest.mark.slow
 def test_a_run_whose_time_is_over_lets_go_of_its_model(house, think, ended, cluster, models):
     cluster()
     with override_settings(RUN_SECONDS=8):

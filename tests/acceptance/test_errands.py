@@ -188,6 +188,7 @@ def test_what_a_killed_carrier_was_at_is_done_by_the_next(house, cluster, ping, 
     until(lambda: not errands().exists(), said=begun.said)
 
 
+@pytest.mark.slow
 def test_errands_wait_for_a_carrier_and_no_worker_takes_them(house, cluster, ping, receivers):
     receivers[0].go_on.set()
     alone = cluster(CARRIERS="0")
@@ -203,6 +204,7 @@ def test_errands_wait_for_a_carrier_and_no_worker_takes_them(house, cluster, pin
     until(lambda: not errands().exists(), said=begun.said)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("their_tools")
 def test_calls_of_outside_agents_that_take_long_hold_no_worker(house, world, ask, ended, cluster):
     cluster()

@@ -62,6 +62,7 @@ def environment(home, **more):
     return kept | {"DEPUTY_HOME": str(home), "DEMO": "yes", **more}
 
 
+@pytest.mark.slow
 def test_a_package_brings_a_tool_and_a_model_that_the_workers_use(python, tmp_path, home, monkeypatch):
     install(python, tmp_path, GOOD)
     monkeypatch.setattr(sys, "executable", python)

@@ -30,7 +30,7 @@ def test_a_worker_executes_a_call(house, run):
     check_logs(run)
 
 
-@pytest.mark.parametrize("point", ["before_slow", "after_slow"])
+@pytest.mark.parametrize("point", [pytest.param("before_slow", marks=pytest.mark.slow), "after_slow"])
 def test_a_call_that_may_be_repeated_is_after_a_kill(house, run, tmp_path, point):
     house.cluster(DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(tmp_path / "killed"))
     request_call(run, "1", "keyed_effect", {"name": "outside"})
@@ -42,7 +42,9 @@ def test_a_call_that_may_be_repeated_is_after_a_kill(house, run, tmp_path, point
     check_logs(run)
 
 
-@pytest.mark.parametrize(("point", "effects"), [("before_slow", 0), ("after_slow", 1)])
+@pytest.mark.parametrize(
+    ("point", "effects"), [pytest.param("before_slow", 0, marks=pytest.mark.slow), ("after_slow", 1)]
+)
 def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, run, tmp_path, point, effects):
     house.cluster(DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(tmp_path / "killed"))
     request_call(run, "1", "effect", {"name": "outside"})

@@ -3,12 +3,15 @@
 import time
 from datetime import timedelta
 
+import pytest
+
 from runs.actions import schedule as schedules
 from runs.models import Run, Schedule, ScheduledRun
 from tests.acceptance.house import check_logs, until
 from tests.acting import at_the_pages
 
 
+@pytest.mark.slow
 def test_of_two_clusters_one_starts_what_is_due_and_none_what_is_paused(house, world, ended):
     actor = at_the_pages(world.user, world.project.organization_id)
     said = {"project": world.project, "goal": "brief", "time_zone": "Europe/Berlin", "cron": "0 9 29 2 *"}

@@ -90,6 +90,7 @@ def held(house, runs):
         own.rollback()
 
 
+@pytest.mark.slow
 def test_rows_that_somebody_else_holds_stop_no_worker(house, ask, ended):
     house.end_common()
     locked = [ask("brief"), ask("brief")]
@@ -214,6 +215,7 @@ def test_what_a_whole_cluster_had_comes_back_to_another_within_seconds(house, as
 # connections
 
 
+@pytest.mark.slow
 def test_a_cluster_needs_no_more_connections_than_it_says(house, ask, ended):
     house.cluster(WORKERS="4")
     runs = [ask("naps 3") for _ in range(12)]

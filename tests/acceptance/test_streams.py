@@ -92,6 +92,7 @@ def test_streams_hold_no_thread_and_no_connection_and_ask_the_database_nothing(h
     assert {tuple(each.heard) for each in listeners} == {tuple(ids(run))}
 
 
+@pytest.mark.slow
 def test_clients_go_on_after_a_restart_of_web_without_a_gap_or_a_repeat(house, web, run, listen):
     async def through_it():
         listeners = [listen() for _ in range(10)]

@@ -45,6 +45,7 @@ def test_one_worker_completes_ten_levels_of_escalation(house, ask, ended):
     check_logs(run)
 
 
+@pytest.mark.slow
 def test_of_two_workers_that_claim_a_run_one_wins_200_times(house, ask):
     runs = [ask("brief") for _ in range(200)]
     start = threading.Barrier(2)
@@ -111,7 +112,9 @@ def test_a_call_that_may_be_repeated_runs_after_a_kill_before_it(house, ask, end
     assert house.witness.count([run]) == {"it": 1}
 
 
-@pytest.mark.parametrize(("point", "effects"), [("before_slow:2", 0), ("after_slow:2", 1)])
+@pytest.mark.parametrize(
+    ("point", "effects"), [pytest.param("before_slow:2", 0, marks=pytest.mark.slow), ("after_slow:2", 1)]
+)
 def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, ask, tmp_path, point, effects):
     dying(house, point, tmp_path / "crashed")
     run = ask("alone effect")
@@ -135,7 +138,13 @@ def test_trees_complete_when_a_worker_is_killed_at_any_moment(house, ask, ended)
         check_logs(run)
 
 
-@pytest.mark.parametrize("victim", ["idle worker", "monitor", "pusher", "sentinel", "parent", "group"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        *("idle worker", "group"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("monitor", "pusher", "sentinel", "parent")),
+    ],
+)
 def test_the_next_run_completes_after_a_kill_of(house, ask, ended, victim):
     cluster = house.common_cluster()
     *workers, monitor, pusher = cluster.inner()
@@ -157,6 +166,7 @@ def test_the_next_run_completes_after_a_kill_of(house, ask, ended, victim):
     until(lambda: not any(cluster_process(pid) for pid in before), said=cluster.said)
 
 
+@pytest.mark.slow
 def test_a_busy_worker_finishes_its_run_while_its_group_is_replaced(house, ask, ended):
     cluster = house.common_cluster()
     busy = ask("nap 3")
@@ -205,6 +215,7 @@ def test_a_model_that_asks_to_come_later_is_asked_on_time(house, ask, ended, tmp
     assert 1.3 < waited < 4  # the next sweep would come up to 5 s later
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_the_watchdog_is_killed(house, ask, ended):
     cluster = house.common_cluster()
     everybody = {cluster.group, cluster.sentinel(), *cluster.inner()}
@@ -217,6 +228,7 @@ def test_nothing_is_left_when_the_watchdog_is_killed(house, ask, ended):
     assert ended(run, SOON) == "completed"
 
 
+@pytest.mark.slow
 def test_two_clusters_share_the_work_and_do_nothing_twice(house, ask, ended):
     house.cluster()
     house.cluster()

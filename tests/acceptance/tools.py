@@ -18,6 +18,12 @@ def effect(run: ToolContext, *, name: Annotated[str, "Which"]) -> str:
     return tell(run, name)
 
 
+@tool(description="An effect that takes its time.", mutating=True, supports_parallel=False)
+def slow_effect(run: ToolContext, *, name: Annotated[str, "Which"]) -> str:
+    time.sleep(3)
+    return tell(run, name)
+
+
 @tool(
     description="An effect that an outside service does once for a key.",
     mutating=True,

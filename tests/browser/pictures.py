@@ -26,11 +26,11 @@ IMAGES = PROJECT / "docs" / "images"
 MOST_BYTES = 150_000
 SIZE = (1280, 860)
 QUESTIONS = (
-    ("member", "What do our competitors charge?"),
-    ("member", "How do I restore a backup of Deputy?"),
-    ("approver", "代码审查：吞掉异常的代码怎么处理？"),
-    ("member", "Email ann@example.com that the release moves to Friday and that we are sorry"),
-    ("approver", "Email bob@example.com that the release moves to Monday"),
+    ("member", "What do our competitors charge?", "atlas"),
+    ("member", "How do we restore a backup?", "atlas"),
+    ("approver", "代码审查：吞掉异常的代码怎么处理？", "atlas-zh"),
+    ("member", "Email ann@example.com that the release moves to Friday and that we are sorry", "atlas"),
+    ("approver", "Email bob@example.com that the release moves to Monday", "atlas"),
 )
 WAITS = 3  # how `manage.py ask` says that only a person can go on
 
@@ -64,8 +64,9 @@ def wait_for(address: str, running: "subprocess.Popen[bytes]") -> None:
 
 
 def ask(environment: dict[str, str]) -> None:
-    for name, question in QUESTIONS:
-        command = [sys.executable, "manage.py", "ask", question, "--as", name, "--no-wait"]
+    for name, question, project in QUESTIONS:
+        command = [sys.executable, "manage.py", "ask", question, "--as", name]
+        command += ["--project", project, "--no-wait"]
         found = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True)
         if found.returncode not in (0, WAITS):
             raise SystemExit(f"asking failed: {found.stdout.decode()}{found.stderr.decode()}")

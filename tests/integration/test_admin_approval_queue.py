@@ -69,6 +69,19 @@ def test_the_queue_has_one_order_at_every_door(made, approver):
     assert [one["id"] for one in newest_first] == oldest_first[::-1]
 
 
+def test_calls_of_one_run_and_tool_stand_under_one_heading_in_the_list(made, approver):
+    letters = [("send_email", {"to": [f"{name}@example.org"], "subject": "x", "body": "x"}) for name in "ab"]
+    drive(made, "Write to two", by_role(Personal_agent=[call(*letters)]))
+
+    html = client_of(approver).get(url("runs_approval_changelist")).content.decode()
+
+    assert html.count('class="dp-group"') == 1  # a single call needs none
+    heading = html.split('class="dp-group"')[1].split("</th>")[0]
+    assert "send_email" in heading and "2 calls" in heading and "Write to two" in heading
+    elsewise = client_of(approver).get(url("runs_approval_changelist", o="3")).content.decode()
+    assert 'class="dp-group"' not in elsewise and "Write to two" in elsewise
+
+
 def test_those_that_take_their_own_page_open_one_by_one_after_the_others(made, approver):
     second, third = another(made), another(made)
     address = url("runs_approval_changelist")

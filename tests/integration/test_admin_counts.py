@@ -157,6 +157,10 @@ def more(stem, made, start, count):
                 organization=o, url=f"https://example.org/{n}", events=["run.failed"], project=made.project
             )
             what.WebhookDelivery.objects.create(organization=o, endpoint=hook, event="run.failed", payload={})
+    elif stem == "runs_modelprice":
+        what.ModelPrice.objects.bulk_create(
+            what.ModelPrice(organization=o, model=f"m{n}", input_price=n, output_price=n) for n in numbers
+        )
     elif stem in ("runs_schedule", "runs_scheduledrun"):
         for user, run in zip(users(start, count), runs(made, count), strict=True):
             schedule = what.Schedule.objects.create(

@@ -194,6 +194,7 @@ def test_a_form_with_an_impossible_character_is_refused_and_says_so(root, settin
     assert "This request cannot be read" in answer.content.decode()
 
 
+@pytest.mark.slow
 def test_lists_stand_whatever_is_put_into_a_parameter_of_theirs(things, root):
     def listed(name):
         return name.endswith("changelist") or name in OTHERS

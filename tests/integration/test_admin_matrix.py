@@ -74,9 +74,9 @@ def test_who_is_not_staff_is_sent_to_sign_in(who, made):
     [
         ("clerk", ()),
         ("approver", APPROVER),
-        ("curator", CURATOR),
-        ("operator", OPERATOR),
-        ("everything", None),
+        pytest.param("curator", CURATOR, marks=pytest.mark.slow),
+        pytest.param("operator", OPERATOR, marks=pytest.mark.slow),
+        pytest.param("everything", None, marks=pytest.mark.slow),
     ],
 )
 def test_staff_open_what_they_have_the_permission_for(who, permissions, made):

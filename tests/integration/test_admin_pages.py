@@ -3,7 +3,7 @@
 import pytest
 from django.apps import apps
 
-from groups.models import Absence, Connection
+from groups.models import Absence, Connection, Reader
 from runs.models import (
     ApprovalWatch,
     Carrier,
@@ -42,7 +42,15 @@ def test_every_model_is_registered():
         InstallationKey,
         WorkerGroup,
     )
-    persons = (Absence, ApprovalWatch, ChatAccount, Connection, Conversation, Rating)  # on their own pages
+    persons = (
+        Absence,
+        ApprovalWatch,
+        ChatAccount,
+        Connection,
+        Conversation,
+        Rating,
+        Reader,
+    )  # on their own pages
     # calls on their way hold prompts: the queue's page counts them
     # the page of models shows what was tried
     for model in (*installation, *persons, OutboundCall, TriedModel):

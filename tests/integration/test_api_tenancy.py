@@ -11,7 +11,7 @@ from groups.routing import learn
 from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.models import Approval, Run, Schedule, ToolCall, WebhookDelivery, WebhookEndpoint
+from runs.models import Approval, Channel, Run, Schedule, ToolCall, WebhookDelivery, WebhookEndpoint
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import call, in_order, say
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 # What each address is about, by the beginning of its name.
 THINGS = {
     "api-run": Run,
+    "api-agui": Project,
     "api-job": Run,
     "api-call": ToolCall,
     "api-approval": Approval,
@@ -39,11 +40,13 @@ THINGS = {
     "api-delivery": WebhookDelivery,
     "api-change": Change,
     "api-schedule": Schedule,
+    "api-channel": Channel,
 }
 
 # A body for each that takes one. An address that is missing here fails the test.
 BODIES = {
     "api-run-cancel": {},
+    "api-agui": {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": "x"}]},
     "api-run-context": {"operation": "getPage"},
     "api-run-message": {"content": "x"},
     "api-run-fork": {"seq": 2},
@@ -72,6 +75,8 @@ BODIES = {
     "api-schedule-detail": {"title": "x"},
     "api-schedule-pause": {},
     "api-schedule-resume": {},
+    "api-channel-detail": {"enabled": False},
+    "api-channel-test": {},
     "api-memory-detail": {"content": "x"},
     "api-memory-approve": {},
     "api-memory-retract": {},
@@ -93,7 +98,7 @@ OF_THE_ORGANIZATION = (
     "api-capability",
     "api-binding",
 )  # seen whatever one's projects, and arranged by members of the whole
-ONES_OWN = ("api-token", "api-schedule")
+ONES_OWN = ("api-token", "api-schedule", "api-channel")
 # What a memory that is active, and alone, refuses; and roles and capabilities that are in use.
 REFUSED = {
     ("api-memory-approve", "post"): (409, "wrong_state"),
@@ -159,6 +164,7 @@ def things(ask, world):
     Schedule.objects.create(
         **mine, project=world.project, user=world.user, title="x", goal="x", cron="0 9 * * *"
     )
+    Channel.objects.create(**mine, user=world.user, kind="email")
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
     return found | {"api-role": Role.objects.get(name="analyst")}

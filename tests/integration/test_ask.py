@@ -63,9 +63,10 @@ def test_a_group_answers_and_every_speaker_is_shown(demo):
     status, said = ask("What do our competitors charge?")
 
     assert status == 0
-    for shown in ("passes it on to 竞品分析组", "researcher", "analyst", "lead", "Borealis charges 12 euros"):
+    speakers = ("researcher", "analyst", "lead")
+    for shown in ("passes it on to Competitor analysis", *speakers, "Borealis charges 12 euros"):
         assert shown in said
-    assert Run.objects.get(kind="group").group.name == "竞品分析组"
+    assert Run.objects.get(kind="group").group.name == "Competitor analysis"
 
 
 def test_an_approval_is_shown_with_its_link_and_waited_for(demo, settings, when_parked):
@@ -123,7 +124,7 @@ def test_json_with_events_has_those_of_the_whole_tree(demo):
 
 
 def test_a_group_that_is_named_gets_the_goal(demo):
-    group = Group.objects.get(name="代码审查组")
+    group = Group.objects.get(name="Code review")
     status, _ = ask("What do our competitors charge?", group=group.pk)
 
     run = Run.objects.get(kind="personal")
@@ -138,11 +139,11 @@ def test_a_chat_model_is_told_which_group_is_wanted(demo, settings):
     settings.DEPUTY_MODEL = "scripted"
     Scripted.asked = []
     Scripted.play = staticmethod(in_order(say("Fine.")))
-    group = Group.objects.get(name="运维支持组")
+    group = Group.objects.get(name="Operations")
     ask("Hello", group=group.name)
 
     prompt, _ = Scripted.asked[0]
-    assert f"**运维支持组** ({group.pk})" in prompt[0].content.split("## Requested group")[1]
+    assert f"**Operations** ({group.pk})" in prompt[0].content.split("## Requested group")[1]
 
 
 def test_a_failed_run_ends_with_1(demo, settings):
@@ -193,7 +194,7 @@ def test_a_session_goes_on(demo, settings):
     [
         ({"user": "nobody"}, ["'nobody'", "admin, approver, member, robot"]),
         ({"project": "zeus"}, ["'zeus'", "atlas"]),
-        ({"group": "grp_x"}, ["'grp_x'", "竞品分析组", "代码审查组", "运维支持组"]),
+        ({"group": "grp_x"}, ["'grp_x'", "Competitor analysis", "Code review", "Operations"]),
     ],
 )
 def test_what_does_not_exist_is_answered_with_what_does(demo, options, words):

@@ -34,6 +34,8 @@ from memory.scope import Scope
 from memory.write import memory_write
 from policy.authority import VERBS, NotAllowed, Verb
 from policy.models import CapabilityRule, Grant
+from runs.a2a.urls import RESOURCES
+from runs.a2a.views import METHODS, STREAMING
 from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
@@ -41,6 +43,7 @@ from runs.mcp import tasks as mcp_tasks
 from runs.mcp.server import server as mcp_server
 from runs.mcp.session import McpSession
 from runs.models import (
+    A2ATask,
     Approval,
     ApprovalDecision,
     Channel,
@@ -53,6 +56,7 @@ from runs.models import (
     ToolCall,
     TriedModel,
     Wait,
+    WebhookEndpoint,
 )
 from runs.web import urls as web_urls
 from tests.admin_pages import PAGES
@@ -461,6 +465,59 @@ def mcp_answer(who, made):
             mcp_tasks._take(session, ToolCall.objects.get(run=made.asking).pk, form)
 
 
+def a2a(method, params, below=None):
+    """As a client of A2A, at the address of the project."""
+
+    def door(who, made):
+        made.project.published = True
+        made.project.save()
+        for run in (made.run, made.asking):
+            place = {"organization": made.organization, "project": made.project}
+            A2ATask.objects.create(run=run, context_id="c", message_id="m", **place)
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params(made)}
+        headers = {"A2A-Version": "1.0", **({"Authorization": f"Token {who.secret}"} if who.secret else {})}
+        client, address = who.client or Client(), f"/a2a/projects/{made.project.pk}"
+        client.post(address, json.dumps(body), content_type="application/json", headers=headers)
+
+    return door
+
+
+def a2a_say(words, task=None):
+    """SendMessage, to this run or to begin one."""
+
+    def params(made):
+        to = {"taskId": getattr(made, task).pk} if task else {}
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": words}], **to}
+        return {"message": message, "configuration": {"returnImmediately": True}}
+
+    return a2a("SendMessage", params)
+
+
+def a2a_push(made):
+    return {"taskId": made.asking.pk, "url": "https://93.184.216.34/"}
+
+
+def agui(who, made, thread, messages=(), resume=()):
+    body = {"threadId": thread, "runId": "r", "messages": list(messages), "resume": list(resume)}
+    who.post(made, f"ag-ui/{made.project.pk}/", body)
+
+
+def agui_start(who, made):
+    agui(who, made, "t", [{"id": "m", "role": "user", "content": "Count the chairs"}])
+
+
+def agui_approve(who, made):
+    payload = {"approved": True, "argumentsDigest": made.approval.arguments_digest}
+    one = {"interruptId": made.approval.pk, "status": "resolved", "payload": payload}
+    agui(who, made, made.run.pk, resume=[one])
+
+
+def agui_answer(who, made):
+    wait = Wait.objects.get(run=made.asking, resolved_at=None)
+    one = {"interruptId": wait.pk, "status": "resolved", "payload": {"answer": "2026, they say"}}
+    agui(who, made, made.asking.pk, resume=[one])
+
+
 def api_grant(who, made):
     body = {"project": made.project.pk, "tool": "send_email", "any_arguments": True, "max_uses": 3}
     who.post(made, "policy/grants/", {**body, "reason": "tried"})
@@ -506,6 +563,15 @@ def page_key(who, made):
     if who.client:
         body = {"organization": made.organization.pk, "provider": "google", "key": "sk-0123456789"}
         who.client.post(url("runs_modelkey_add"), body)
+
+
+def api_channel(method, path="{}/", **said):
+    """One's own channels over the API; `path` is below `channels/`."""
+
+    def door(who, made):
+        who.send(method, made, "channels/" + path.format(made.own_channel.pk), said)
+
+    return door
 
 
 # People's own pages
@@ -711,6 +777,10 @@ def rearranged(made):
     return RunEvent.objects.filter(run=made.asking, type="context.changed").exists()
 
 
+def pushed(made):
+    return WebhookEndpoint.objects.filter(run=made.asking).exists()
+
+
 def granted(made):
     return Grant.objects.filter(reason="tried").exists()
 
@@ -868,6 +938,33 @@ ROWS = {
     "withdraw a call by MCP": (mcp_withdraw, {}, withdrawn, {"owner's token", "owner's voice"}),
     "answer in a form of an MCP client": (mcp_answer, {}, answered, {"owner's voice"}),
     "start as the person by MCP": (mcp_start, {}, started_as_person, NOBODY),
+    "start over AG-UI": (
+        agui_start, {}, started, STARTING | {"owner", "operator", "robot at the pages"}
+    ),
+    "start as the person over AG-UI": (
+        agui_start, {}, started_as_person,
+        {"owner", "owner's voice", "operator", "operator's token", "robot"},
+    ),
+    "answer over AG-UI": (agui_answer, {}, answered, THE_PERSON),
+    "approve over AG-UI": (agui_approve, {}, concluded, MAY_DECIDE & SESSIONS),
+    "approve for a person over AG-UI": (agui_approve, HUMAN, concluded, {"decider"}),
+    "approve alone where two have to, over AG-UI": (agui_approve, TWO, concluded, NOBODY),
+    "start over A2A": (a2a_say("Count the chairs"), {}, started, STARTING),
+    "start as the person over A2A": (
+        a2a_say("Count the chairs"), {}, started_as_person, {"owner's voice", "operator's token", "robot"}
+    ),
+    "say something over A2A": (a2a_say("2026, they say", "asking"), {}, said, MAY_STEER - SESSIONS),
+    "be heard as the person over A2A": (
+        a2a_say("2026, they say", "asking"), {}, said_as_person, {"owner's voice"}
+    ),
+    "answer over A2A": (a2a_say("2026, they say", "asking"), {}, answered, {"owner's voice"}),
+    "approve by a message of A2A": (a2a_say("approve", "run"), {}, concluded, NOBODY),
+    "cancel over A2A": (
+        a2a("CancelTask", lambda made: {"id": made.run.pk}), {}, cancelled, MAY_STEER - SESSIONS
+    ),
+    "have a task's updates sent over A2A": (
+        a2a("CreateTaskPushNotificationConfig", a2a_push), {}, pushed, MAY_STEER - SESSIONS
+    ),
     "schedule over the API": (
         api_schedule, {}, scheduled, STARTING | {"owner", "operator", "robot at the pages"}
     ),
@@ -967,6 +1064,17 @@ ROWS = {
     ),
     "try one's own channel": (
         own("try_channel", {}, lambda made: [made.own_channel.pk]), {}, channel_tried, {"owner"}
+    ),
+    "be told by another channel over the API": (
+        api_channel("post", "", kind="chat", address="ntfy://deputy-topic"), {}, own_channel,
+        PEOPLE | {"owner's voice", "decider's token", "operator's token", "robot"},
+    ),
+    "switch one's own channel off over the API": (
+        api_channel("patch", enabled=False), {}, channel_off, THE_PERSON
+    ),
+    "remove one's own channel over the API": (api_channel("delete"), {}, channel_gone, THE_PERSON),
+    "try one's own channel over the API": (
+        api_channel("post", "{}/test/"), {}, channel_tried, THE_PERSON
     ),
     "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider", "decider, long ago"}),
     "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
@@ -1165,7 +1273,8 @@ DECIDED_HERE = {
     "api-run-fail.post", "api-run-calls.post", "api-call-resolve.post", "api-approval-approve.post",
     "api-approval-reject.post", "api-grant-list.post", "api-grant-revoke.post",
     "api-schedule-list.post", "api-schedule-detail.patch", "api-schedule-detail.delete",
-    "api-schedule-pause.post", "api-schedule-resume.post",
+    "api-schedule-pause.post", "api-schedule-resume.post", "api-agui.post",
+    "api-channel-list.post", "api-channel-detail.patch", "api-channel-detail.delete", "api-channel-test.post",
 }  # fmt: skip
 ASK_ONLY = {"api-policy-evaluate.post", "api-schedule-times.post", "api-group-route.post"}
 
@@ -1210,6 +1319,16 @@ def test_an_mcp_client_can_start_complete_look_and_take_back_and_nothing_else():
         "tasks/get", "tasks/update", "tasks/cancel"
     }  # fmt: skip
     assert set(offer.OWN) == {"deputy_start_run", "deputy_call_result", "deputy_complete_run"}
+
+
+def test_an_a2a_client_can_do_what_the_table_tries_and_otherwise_looks():
+    tried = {"SendMessage", "SendStreamingMessage", "CancelTask", "CreateTaskPushNotificationConfig"}
+    looks = {"GetTask", "ListTasks", "SubscribeToTask", "GetExtendedAgentCard"}
+    of_configs = {f"{what}TaskPushNotificationConfig" for what in ("Get", "Delete")}
+    known = tried | looks | of_configs | {"ListTaskPushNotificationConfigs"}
+    assert set(METHODS) | {"SendMessage", *STREAMING} == known
+    routed = {method for methods in RESOURCES.values() for method in methods.values()}
+    assert routed == known
 
 
 def test_every_verb_says_what_it_takes():

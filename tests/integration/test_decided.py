@@ -6,6 +6,7 @@ import json
 import zipfile
 
 import pytest
+from django.urls import reverse
 
 from runs.models import Approval, ApprovalDecision
 from runs.observe import decided
@@ -19,6 +20,7 @@ from .api_client import Api
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "approvals/decisions/"
+OWN_PAGE = "/decided/"
 
 
 @pytest.fixture
@@ -55,6 +57,22 @@ def test_a_decider_finds_what_they_decided_last_month_in_three_clicks(made, ines
     assert last.context["query"].startswith("decider=ines&since=") and last.context["rows"] == []
 
 
+def test_a_key_in_a_reason_is_shown_nowhere_and_the_agent_reads_the_words(made, ines):
+    key = "sk-abcdefghijklmnopqrstuvwxyz123456"
+    reject(made.approval.pk, ines, reason=f"Use {key} instead")
+    api = Api(ines, made.organization)
+    shown = [b"".join(api.get(f"{ADDRESS}export/?as={form}").streaming_content) for form in ("csv", "jsonl")]
+    shown += [api.get(ADDRESS).content, api.get(f"approvals/{made.approval.pk}/").content]
+    shown += [
+        client_of(ines).get(page).content for page in (url("runs_decided"), f"/approvals/{made.approval.pk}/")
+    ]
+    assert all(b"instead" in one and key.encode() not in one for one in shown)
+    ended = made.approval.run.events.filter(type="wait.completed").order_by("seq")
+    assert [one.payload["payload"]["reason"] for one in ended if "reason" in one.payload["payload"]] == [
+        f"Use {key} instead"
+    ]
+
+
 def test_the_filters_narrow_and_the_files_say_the_same(made, ines):
     omar = person(made, "omar", *APPROVER, is_staff=True)
     approve(made.approval.pk, ines)
@@ -78,6 +96,26 @@ def test_the_filters_narrow_and_the_files_say_the_same(made, ines):
 
 def whole(answer):
     return b"".join(answer.streaming_content)
+
+
+def test_a_decider_who_is_not_staff_has_the_same_page_of_their_own(made):
+    nora = person(made, "nora", *APPROVER)
+    approve(made.approval.pk, nora, reason="Go")
+    colleague = person(made, "col", "runs.view_approval")
+    client = client_of(nora)
+
+    def rows(client, **query):
+        return [(row.decider, row.reason) for row, _ in client.get(OWN_PAGE, query).context["rows"]]
+
+    page = client.get(OWN_PAGE)
+    mine = dict(page.context["presets"])["What I decided"]
+    assert mine in page.content.decode().replace("&amp;", "&") and "ada@example.org" in page.content.decode()
+    assert rows(client, decider="nora") == [("nora", "Go")] and rows(client, decider="ines") == []
+    file = client.get(reverse("web:decided_export"), {"as": "jsonl", "decider": "nora"})
+    assert [json.loads(line)["reason"] for line in whole(file).decode().splitlines()] == ["Go"]
+    assert client.get(reverse("web:decided_export"), {"as": "exe"}).status_code == 404
+    assert rows(client_of(colleague)) == []  # of runs that are not theirs
+    assert rows(client_of(person(tenant("Their business", "rival"), "sam", *APPROVER))) == []
 
 
 def test_over_the_api_a_page_at_a_time_with_a_scope_of_its_own(made, ines):

@@ -1,6 +1,7 @@
 """The demo: complete, the same when made again, and safe to make at once."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 
@@ -15,7 +16,7 @@ from groups.models import Group, GroupMember, Membership, Organization, Project,
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule
 from runs.actions.decide import DecisionRefused
-from runs.demo import content, world
+from runs.demo import chinese, content, world
 from runs.models import Approval, Run
 from tests.acting import approve
 
@@ -60,6 +61,7 @@ def test_its_accounts_can_be_used_as_printed(client):
         assert (token.user.username, token.organization.slug) == (name, "demo")
     assert Project.objects.get(pk=told["project"]).slug == "atlas"
     assert {Group.objects.get(pk=pk).name for pk in told["groups"].values()} == set(told["groups"])
+    assert set(Project.objects.values_list("slug", "language")) == {("atlas", "en"), ("atlas-zh", "zh-hans")}
 
 
 def test_everybody_may_do_what_their_place_says():
@@ -142,36 +144,69 @@ def test_the_printed_text_names_every_account_once():
 
 
 def test_its_groups_are_those_of_the_specification():
-    project = Project.objects.get(pk=demo(json=True)["project"])
-    listed = {group.name: group.as_dict() for group in list_groups_with_roles(project.pk)}
+    demo()
+    projects = {one.slug: one.pk for one in Project.objects.all()}
+    listed = {group.name: group.as_dict() for group in list_groups_with_roles(projects["atlas-zh"])}
 
     market = listed["竞品分析组"]
     assert {"market research", "data analysis", "competitor analysis"} <= set(market["capabilities"])
-    assert [member["role"] for member in market["members"]] == ["researcher", "analyst", "lead"]
+    assert [member["role"] for member in market["members"]] == ["研究员", "分析师", "组长"]
     assert "负责信息搜集" in market["members"][0]["description"]
     review = listed["代码审查组"]
     assert {"code review", "refactoring", "best practices"} <= set(review["capabilities"])
-    assert [member["role"] for member in review["members"]] == ["senior_dev", "architect"]
-    assert set(listed) == {team.name for team in content.TEAMS}
+    assert [member["role"] for member in review["members"]] == ["资深开发者", "架构师"]
+    assert set(listed) == {team.name for team in chinese.TEAMS}
+    assert {one.name for one in list_groups_with_roles(projects["atlas"])} == {
+        "Competitor analysis", "Code review", "Operations"
+    }  # fmt: skip
+
+
+def test_whoever_reads_chinese_is_offered_the_project_in_chinese_first(client):
+    demo()
+    client.force_login(get_user_model().objects.get(username="member"))
+
+    def offered(language):
+        page = client.get("/", headers={"Accept-Language": language})
+        return [project.slug for project in page.context["form"].fields["project"].queryset]
+
+    assert (offered("en"), offered("zh-CN")) == (["atlas", "atlas-zh"], ["atlas-zh", "atlas"])
+    groups = client.get("/groups/", headers={"Accept-Language": "zh-CN"}).content.decode()
+    assert groups.index("竞品分析组") < groups.index("Competitor analysis")
+
+
+def test_each_project_has_experts_and_knowledge_in_its_language_alone():
+    demo()
+    chinese_letters = re.compile("[\u4e00-\u9fff]")
+    for project in Project.objects.all():
+        told = [memory.content for memory in Memory.objects.filter(type="archival", project=project)]
+        for member in GroupMember.objects.filter(group__project=project).select_related("role", "group"):
+            told += [member.group.name, member.group.description, member.role.description, member.role.name]
+        wrong = [text for text in told if bool(chinese_letters.search(text)) != (project.slug == "atlas-zh")]
+        assert len(told) > 20 and wrong == []
 
 
 @pytest.mark.parametrize(
     ("goal", "group"),
     [
         ("分析竞争对手的价格", "竞品分析组"),
-        ("What do our competitors charge?", "竞品分析组"),
-        ("Compare the market share of our rivals", "竞品分析组"),
+        ("What do our competitors charge?", "Competitor analysis"),
+        ("Compare the market share of our rivals", "Competitor analysis"),
         ("帮我审查这段代码", "代码审查组"),
-        ("Please review my pull request", "代码审查组"),
-        ("Refactor this function: def f(a, b, c, d, e): return a", "代码审查组"),
+        ("Please review my pull request", "Code review"),
+        ("Refactor this function: def f(a, b, c, d, e): return a", "Code review"),
         ("系统故障了，怎么恢复备份？", "运维支持组"),
         ("怎样备份数据库？", "运维支持组"),
-        ("How do I deploy Deputy with backups?", "运维支持组"),
-        ("The workers are down, what now?", "运维支持组"),
+        ("How do we deploy Atlas with backups?", "Operations"),
+        ("The workers are down, what now?", "Operations"),
+        ("竞品分析：他们收多少钱？", "Competitor analysis"),  # across languages, by the capabilities
+        ("代码审查：吞掉异常的代码怎么处理？", "Code review"),
+        ("怎样备份数据库？", "Operations"),
+        ("Please do a code review", "代码审查组"),
     ],
 )
 def test_goals_in_either_language_find_their_group(goal, group):
-    best = routing.rank(goal, demo(json=True)["project"])[0]
+    groups = demo(json=True)["groups"]
+    best = routing.rank(goal, Group.objects.get(pk=groups[group]).project_id)[0]
     assert (best.group.name, best.fits) == (group, True)
 
 
@@ -186,12 +221,6 @@ def test_mail_needs_an_approval_in_the_whole_organization():
     assert (rule.capability.name, rule.effect) == ("send_email", "require_approval")
     assert rule.project is rule.group is rule.role is None
     assert set(Capability.objects.values_list("name", flat=True)) == {"send_email", "read_web"}
-
-
-def test_it_knows_deputys_own_documentation():
-    demo()
-    files = {memory.metadata["file"] for memory in Memory.objects.filter(type="archival")}
-    assert {"README.md", "docs/policy.md", "docs/routing.md", "atlas.md", "atlas.zh.md"} <= files
 
 
 def test_a_first_run_waits_for_an_approval(local):
@@ -225,4 +254,4 @@ def test_two_at_once_make_one():
 
     assert made[0].groups == made[1].groups
     assert sorted(one.issued for one in made) == [False, True]
-    assert GroupMember.objects.count() == sum(len(team.seats) for team in content.TEAMS)
+    assert GroupMember.objects.count() == sum(len(team.seats) for one in world.SETS for team in one.teams)

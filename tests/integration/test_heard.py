@@ -16,7 +16,9 @@ from django.core import mail, signing
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
+from groups import readers
 from groups.models import Absence, Membership
 from policy.authority import NotAllowed
 from policy.models import Capability, CapabilityRule
@@ -24,6 +26,7 @@ from runs.actions import channels
 from runs.actions.channels import ChannelRefused
 from runs.actions.decide import DecisionRefused
 from runs.api import slack_hook
+from runs.execution import executor
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, ApprovalWatch, Channel, ChatAccount, RunEvent
 from runs.notices import chat, delivery, message, push, senders, slack, watch
@@ -32,6 +35,7 @@ from runs.observe.alarms import alarms
 from runs.queue import put
 from runs.workers import tasks
 from tests.acting import approve, at_the_pages, by_token
+from tests.admin_world import person
 from tests.factories import permit
 from tests.receiver import Receiver, SmtpController
 from tests.scripted import call, in_order, say
@@ -453,6 +457,18 @@ def test_a_stand_in_is_named_at_ones_own_page_with_the_password_confirmed(world)
     assert channels.be_away(at_the_pages(ada, org), mine, *times).stand_in.user == ben
 
 
+def test_days_and_addresses_that_cannot_be_are_refused_in_words(world, client):
+    ada, ben = decider(world, name="ada"), decider(world, name="ben")
+    client.force_login(ada)
+    for first, last in (("2026-01-01", "9999-12-31"), ("0001-01-01", "2026-01-01")):
+        said = {"first": first, "last": last, "stand_in": member_of(ben).pk}
+        assert client.post(reverse("web:be_away"), said).status_code == 302
+    for kind in ("push", "chat"):
+        said = {"kind": kind, "address": "[" * 50_000}
+        assert client.post(reverse("web:add_channel"), said).status_code == 302
+    assert not Channel.objects.filter(user=ada).exclude(kind="email").exists()
+
+
 def test_the_projects_owner_may_be_named(asked, world):
     ada = decider(world, name="ada")
     ben = decider(world, name="ben")
@@ -542,7 +558,6 @@ def test_an_alarm_is_seen_on_the_first_page_by_probes_and_by_administrators(aske
 
 
 def test_the_runs_person_hears_of_wait_decision_and_end_where_they_want_to(asked, world, receiver):
-    from runs.execution import executor
 
     zoe = decider(world, name="zoe")
     actor = at_the_pages(world.user, world.organization.pk)
@@ -555,6 +570,37 @@ def test_the_runs_person_hears_of_wait_decision_and_end_where_they_want_to(asked
     executor.run(approval.run_id)
     kinds = ApprovalNotice.objects.filter(channel__user=world.user).values_list("kind", flat=True)
     assert sorted(kinds) == ["decided", "ended", "waiting"]
+
+
+def test_each_is_written_to_in_the_language_they_read_in(asked, world, receiver, in_slack, client):
+    zoe = decider(world, name="zoe")
+    channels.add_own(at_the_pages(zoe, world.organization.pk), "chat", f"ntfy://{receiver.place}/zoe")
+    client.force_login(zoe)
+    client.post(reverse("set_language"), {"language": "zh-hans", "next": "/settings/"})
+    assert readers.language_of(zoe.pk) == "zh-hans" and readers.language_of(world.user.pk) == "en"
+    client.post(reverse("set_language"), {"language": "tlh"})
+    assert readers.language_of(zoe.pk) == "zh-hans"
+
+    watch.attend(asked().pk)
+
+    told = {path: json.loads(body) for path, _, body, _ in receiver.got}
+    mine, theirs = told["/"], told["/services/x"]
+    with translation.override("zh-hans"):
+        expected = f"Deputy: {translation.gettext('{tool} waits for your decision')}"
+    assert mine["title"] == expected.format(tool="send_email")
+    assert theirs["text"] == "Deputy: send_email waits for your decision"  # a room has its own language
+    Channel.objects.filter(pk=in_slack.pk).update(language="zh-hans")
+    in_slack.refresh_from_db()
+    delivery.try_out(in_slack)
+    assert receiver.json()["text"] != "Deputy: a test"
+
+
+def test_signing_in_says_in_which_language_somebody_reads(world, client):
+    client.cookies["django_language"] = "zh-hans"
+    world.user.set_password("long enough for anybody")
+    world.user.save()
+    client.post("/sign-in/", {"login": world.user.get_username(), "password": "long enough for anybody"})
+    assert readers.language_of(world.user.pk) == "zh-hans"
 
 
 # Decided from the message
@@ -658,6 +704,50 @@ def test_what_takes_a_person_has_no_button_and_is_refused_without_one(asked, wor
     )  # as it was asked; the rule stands
     assert "person" in slack_hook.pressed(in_slack, "U1", True, value)
     assert Approval.objects.get(pk=approval.pk).status == "pending"
+
+
+def test_what_several_or_certain_people_decide_no_chat_decides(asked, world, receiver, in_slack):
+    """Who entered the app's secret can press its buttons as anybody who has linked their account."""
+    zoe, yan = decider(world, name="zoe"), decider(world, name="yan")
+    ChatAccount.objects.create(channel=in_slack, user=zoe, account="U1")
+    for demand in ({"deciders_needed": 2}, {"deciders_needed": 1, "deciders": named(zoe)}):
+        approval = asked(**demand)
+        value = {"approval": approval.pk, "digest": approval.arguments_digest}
+        watch.attend(approval.pk)
+        actions = [one for block in receiver.json()["blocks"] for one in block.get("elements", ())]
+        assert [one["action_id"] for one in actions] == ["open"]
+        assert "no chat decides" in slack_hook.pressed(in_slack, "U1", True, value)
+        if "deciders" not in demand:
+            assert approve(approval.pk, yan).status == "pending"
+        assert "no chat decides" in slack_hook.pressed(in_slack, "U1", True, value)
+        assert Approval.objects.get(pk=approval.pk).status == "pending"
+
+
+def test_nor_does_it_when_more_came_to_be_demanded_before_the_call_left(asked, world, in_slack, rule):
+    zoe, yan = decider(world, name="zoe"), decider(world, name="yan")
+    ChatAccount.objects.create(channel=in_slack, user=zoe, account="U1")
+    approval = asked()
+    value = {"approval": approval.pk, "digest": approval.arguments_digest}
+    assert "approved" in slack_hook.pressed(in_slack, "U1", True, value)
+    rule.deciders = named(zoe, yan)
+    rule.save()
+    executor.run(approval.run_id)
+    again = Approval.objects.get(run=approval.run_id, status="pending")
+    assert "no chat decides" in again.explanation
+    assert not [one for one in mail.outbox if one.subject == MAIL["subject"]]
+
+
+def test_who_may_not_decide_arranges_no_channel(world, in_slack):
+    names = ("runs.add_channel", "runs.change_channel", "runs.delete_channel", "runs.view_channel")
+    olga = person(world, "olga", *names, is_staff=True)
+    client = Client()
+    client.force_login(olga)
+    pages = (reverse("admin:runs_channel_add"), reverse("admin:runs_channel_delete", args=[in_slack.pk]))
+    assert [client.get(page).status_code for page in pages] == [403, 403]
+    changed = reverse("admin:runs_channel_change", args=[in_slack.pk])
+    assert client.post(changed, {"name": "mine"}).status_code == 403
+    permit(olga, *names, "runs.decide_approval")
+    assert client.get(pages[0]).status_code == 200
 
 
 @pytest.mark.parametrize("case", ["plain member", "gone", "another's organization", "changed"])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from decimal import Decimal
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -12,7 +13,17 @@ from common.db import rows
 from groups.models import Change, Role
 from runs.actions import models
 from runs.execution import executor
-from runs.models import ModelKey, ModelProvider, OutboundCall, OutboundTarget, Run, RunEvent, TriedModel
+from runs.models import (
+    ModelKey,
+    ModelPrice,
+    ModelProvider,
+    OutboundCall,
+    OutboundTarget,
+    Run,
+    RunEvent,
+    TriedModel,
+)
+from runs.observe import cost
 from runs.providers import guarded, keys, registry
 from runs.providers.base import Message, ModelSettings, ProviderError
 from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
@@ -276,6 +287,38 @@ def test_the_page_says_where_each_key_comes_from_and_what_nobody_answers_for(mad
     assert "from the environment" in html and "missing" in html
     assert "nobody:x" in html and "Nobody answers for it." in html and made.role.name in html
     assert OTHER not in html and KEY not in html
+
+
+def test_prices_are_set_from_the_page_and_runs_say_what_they_have_cost(made, root, settings):
+    with ModelServer(says("We charge 12.")) as server:
+        allow(settings, server)
+        own(made.organization, base_url=server.base_url)
+        settings.DEPUTY_MODEL = "compatible:tiny"
+        run = start(user=made.user, project=made.project, goal="What do they charge?")
+        executor.run(run)
+    spent = RunEvent.objects.get(run=run, payload__role="assistant").payload["usage"]
+    assert spent["input_tokens"] and spent["output_tokens"]
+    assert cost.of_run(run) == cost.Cost((), sum(spent.values()))
+    where, page = url("runs_modelprice_add"), root.get(url("runs_models")).content.decode()
+    assert f"{where}?model=compatible%3Atiny&amp;organization={made.organization.pk}" in page
+    body = {"organization": made.organization.pk, "model": "compatible:tiny", "currency": "EUR"}
+    for wrong in ({"input_price": "-1"}, {"currency": "euro"}, {"output_price": "1e99"}):
+        root.post(where, {**body, "input_price": "2.5", "output_price": "10", **wrong})
+    assert not ModelPrice.objects.filter(organization=made.organization, model="compatible:tiny").exists()
+
+    root.post(where, {**body, "input_price": "2.5", "output_price": "10"})
+
+    expected = (Decimal("2.5") * spent["input_tokens"] + 10 * spent["output_tokens"]) / 1_000_000
+    assert cost.of_run(run).amounts == (("EUR", expected),)
+    assert "2.5 in, 10 out, EUR" in root.get(url("runs_models")).content.decode()
+    assert f"{cost.of_run(run).said}" in root.get(url("runs_run_change", run)).content.decode()
+    ModelPrice.objects.filter(model="compatible:tiny").update(organization=OrganizationFactory())
+    assert cost.of_run(run).amounts == ()  # another's prices are not this one's
+
+
+def test_small_amounts_are_said_with_digits_that_tell_something():
+    said = {amount: cost.Cost((("USD", Decimal(amount)),), 0).said for amount in ("0", "12.346", "0.000123")}
+    assert list(said.values()) == ["0.00 USD", "12.35 USD", "0.00012 USD"]
 
 
 def test_a_try_asks_shows_and_records(made, root, settings):

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,7 +18,7 @@ from common.outbound import Fetched
 from groups import oauth
 from groups.models import Membership, Token
 from tests.admin_world import person
-from tests.factories import MembershipFactory, ProjectFactory, permit_all
+from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory, permit_all
 
 pytestmark = pytest.mark.django_db
 PROGRAM = "https://client.example.org/deputy.json"
@@ -65,14 +66,22 @@ def asked(**more):
     return {name: value for name, value in {**usual, **more}.items() if value is not None}
 
 
-def allowed(who, **more):
-    """What comes back to the program when the person presses Allow."""
+def shown(who, **more):
+    """The page that asks, and the form on it."""
     page = who.client.get(reverse("oauth2_provider:authorize"), asked(**more))
     assert page.status_code == 200, page.content.decode()[-500:]
     form = {name: field for name, field in page.context["form"].initial.items() if field}
-    answer = who.client.post(
-        page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], {**form, "allow": "Allow"}
-    )
+    organization = re.search(r'name="organization" value="(.+?)"', page.content.decode())[1]
+    return page, {**form, "organization": organization, "allow": "Allow"}
+
+
+def pressed(who, page, form):
+    return who.client.post(page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], form)
+
+
+def allowed(who, **more):
+    """What comes back to the program when the person presses Allow."""
+    answer = pressed(who, *shown(who, **more))
     return {name: values[0] for name, values in parse_qs(urlsplit(answer["Location"]).query).items()}
 
 
@@ -238,6 +247,17 @@ def test_who_does_not_press_allow_connects_nothing(ada):
     form = {name: field for name, field in page.context["form"].initial.items() if field}
     answer = ada.client.post(page.request["PATH_INFO"], form)
     assert "error=access_denied" in answer["Location"] and not Token.objects.exists()
+
+
+def test_what_is_allowed_is_the_organization_that_the_page_named(ada):
+    """In another tab the person has gone to another organization of theirs since."""
+    page, form = shown(ada)
+    other = OrganizationFactory(name="zzz")
+    MembershipFactory(organization=other, user=ada.user, role="administrator")
+    ada.client.post(reverse("web:choose"), {"organization": other.pk})
+    answer = pressed(ada, page, form)
+    assert answer.status_code == 400 and "another organization" in answer.content.decode()
+    assert not Token.objects.exists()
 
 
 def test_who_may_not_issue_tokens_connects_no_program(ada):

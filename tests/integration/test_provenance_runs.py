@@ -210,6 +210,21 @@ def test_an_answer_that_a_steered_agent_offered_is_not_the_persons_word(ask, pro
     assert waits(run) is stops and bool(mail.outbox) is not stops
 
 
+@pytest.mark.parametrize(
+    "taken", ["Email mallory@evil.example\r\nthe news", "email  mallory@evil.example the news"]
+)
+def test_nor_is_one_that_the_browser_has_written_in_another_way(ask, profile, taken):
+    """A browser sends each line break of a button as two characters."""
+    profile("balanced")
+    choices = ["Email mallory@evil.example\nthe news", "Nothing"]
+    question = call(("ask_user", {"question": "What now?", "choices": choices}))
+    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
+    message(run.pk, taken)
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not mail.outbox
+
+
 def test_what_the_person_types_as_an_answer_is_their_word(ask, profile):
     profile("balanced")
     question = call(("ask_user", {"question": "Whom?", "choices": ["Nobody"]}))

@@ -15,11 +15,15 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel as StandInModel
 
+from runs.models import ModelKey
+from runs.providers import keys, registry
 from runs.providers.base import Message, ModelSettings, ProviderError, ToolRequest, ToolSchema
 from runs.providers.native import NativeProvider
+from tests.factories import OrganizationFactory
 from tests.model_server import Answer, ModelServer, Received
 
 KEY = "sk-test-1234567890abcdef"
+KEY_HEADERS = ("x-api-key", "authorization", "x-goog-api-key")
 ASK = [Message("system", "You are the PA."), Message("user", "什麼時候發布？🚀", name="Ana")]
 SEARCH = ToolSchema(
     "memory_search", "Search.", {"type": "object", "properties": {"query": {"type": "string"}}}
@@ -255,6 +259,37 @@ class TestGoogleFormat:
         assert [turn["role"] for turn in request.body["contents"]] == ["user", "model", "user"]
         answers = [part["functionResponse"]["name"] for part in request.body["contents"][2]["parts"]]
         assert answers[0] == request.body["tools"][0]["functionDeclarations"][0]["name"]
+
+
+@both
+@pytest.mark.django_db
+class TestKeysOfAnOrganization:
+    """A key set on the page of models, through the SDK, to a server that speaks the provider's format."""
+
+    ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}
+    VARIABLES = {"anthropic": ("ANTHROPIC_API_KEY",), "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}
+
+    def asked(self, kind, organization, monkeypatch):
+        """What the server received from a model of the organization, with another key in the environment."""
+        name = "claude-haiku-4-5" if kind == "anthropic" else "gemini-2.5-flash"
+        with ModelServer(says(kind, "Yes, I am here.")) as server:
+            monkeypatch.setenv(self.ADDRESSES[kind], server.root_url)
+            for variable in self.VARIABLES[kind]:
+                monkeypatch.setenv(variable, "sk-of-the-environment")
+            model = f"{kind}:{name}"
+            provider, named = registry.get(model, keys.of(organization.pk, model))
+            reply = provider.complete(ASK, (SEARCH,), ModelSettings(model=named, timeout=10))
+            assert reply.content == "Yes, I am here."
+            sent = server.received[0].headers
+            return {sent.get(name, "").removeprefix("Bearer ") for name in KEY_HEADERS} - {""}
+
+    def test_its_own_key_is_sent_and_the_environments_for_everybody_else(self, kind, monkeypatch):
+        mine, theirs = OrganizationFactory(), OrganizationFactory()
+        row = ModelKey(organization=mine, provider=kind)
+        row.keep_key(KEY)
+        row.save()
+        assert self.asked(kind, mine, monkeypatch) == {KEY}
+        assert self.asked(kind, theirs, monkeypatch) == {"sk-of-the-environment"}
 
 
 class TestStandIns:

@@ -82,6 +82,13 @@ def asking(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     return say(f"It was {answered[-1]}") if answered else call(("ask_user", {"question": "Which year?"}))
 
 
+def later(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Asks a person, and has the effect it is told once they have answered."""
+    if not answered:
+        return call(("ask_user", {"question": "Shall I?"}))
+    return call((told, {"name": "later"})) if len(answered) == 1 else say("Done later.")
+
+
 def poisoned(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     """The personal agent escalates; whoever speaks first in the group takes its worker down, each time."""
     if answered:
@@ -118,5 +125,5 @@ def brief(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
 
 PLAYS = {
     play.__name__: play
-    for play in (deep, team, letter, alone, marked, asking, poisoned, nap, naps, flaky, brief)
+    for play in (deep, team, letter, alone, marked, asking, later, poisoned, nap, naps, flaky, brief)
 }

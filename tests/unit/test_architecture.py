@@ -22,7 +22,7 @@ ROOMS = (
     ("actions",),
     ("deciding", "execution"),
     ("workers", "api", "demo"),
-    ("admin", "mcp", "terminal"),
+    ("admin", "mcp", "a2a", "agui", "terminal"),
     ("web", "management"),
 )
 MOST_FLOORS = 12  # more than these nobody keeps in mind

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.workers import carriers
+from runs.workers import carriers, line
 
 
 class Command(BaseCommand):
@@ -14,6 +14,7 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they take a second, and web has made them
 
     def handle(self, *args: Any, **options: Any) -> None:
+        line.guard()
         carriers.run(carriers.new_name())
         logging.shutdown()
         os._exit(0)  # without waiting for threads of tools: what they are at is nobody's by now

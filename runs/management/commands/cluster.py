@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 
 from common import connections
 from common.db import own_connection
-from runs.workers import watchdog
+from runs.workers import line, watchdog
 
 
 class Command(BaseCommand):
@@ -18,6 +18,7 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they take a second, and web has made them
 
     def handle(self, *args: Any, **options: Any) -> None:
+        line.guard()
         check_connections()
         watchdog.run()
 

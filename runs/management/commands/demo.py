@@ -7,12 +7,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memory.knowledge import UnreadableFile
 from runs.demo import content
-from runs.demo.world import World, load
+from runs.demo.world import SETS, World, load
 
 
 class Command(BaseCommand):
     help = (
-        "Make the demo: organization demo, project atlas, four accounts, three groups. Safe to run again: "
+        "Make the demo: organization demo, four accounts, and a project with groups and knowledge in English "
+        "(atlas) and in Chinese (atlas-zh). Safe to run again: "
         "what is there stays as it is."
     )
 
@@ -41,8 +42,8 @@ def as_json(world: World) -> str:
 
 def as_text(world: World) -> str:
     lines = [
-        f"Demo: organization {world.organization.slug}, project {world.project.slug}, "
-        f"{len(world.groups)} groups ({', '.join(world.groups)}), {world.knowledge} pieces of knowledge.",
+        f"Demo: organization {world.organization.slug}, projects {_named()}, {len(world.groups)} groups "
+        f"({', '.join(world.groups)}), {world.knowledge} pieces of knowledge.",
     ]
     if world.issued:
         lines += ["", "Accounts, shown this once:", "", *_accounts(world)]
@@ -52,6 +53,11 @@ def as_text(world: World) -> str:
         lines += ["", f"A first run waits for an approval: “{content.FIRST_GOAL}”."]
         lines.append("Sign in as approver to decide it, under “Waiting for me”.")
     return "\n".join(lines)
+
+
+def _named() -> str:
+    """The projects by their short names, with their languages."""
+    return ", ".join(f"{one.project[0]} ({one.language})" for one in SETS)
 
 
 def _accounts(world: World) -> list[str]:

@@ -4,11 +4,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.workers import sweep
+from runs.workers import line, sweep
 
 
 class Command(BaseCommand):
     help = "Bring back runs whose worker has gone, end what is overdue, queue what nobody took."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        line.look()
         self.stdout.write(str(sweep.sweep()))

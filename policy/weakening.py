@@ -1,0 +1,203 @@
+"""What makes an organization's rules, rights or oversight weaker: what its second person has to confirm.
+
+Each judge gets a row's columns before and after a change, None where there is or will be no row, and says in
+a few words what the change weakens; nothing where it does not.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from groups import changes, member_permissions
+from groups.models import CustomRole
+from policy.authority import RUN_USER
+from policy.terms import STRICTNESS
+
+Row = Mapping[str, Any] | None
+UNASKED = "allow"
+SCOPE = ("project_id", "group_id", "role_id", "capability_id", "tool", "condition")
+
+
+def register() -> None:
+    changes.judged_by(why)
+
+
+def why(model: str, before: Row, after: Row) -> str:
+    """What the change of the row weakens."""
+    judge = JUDGES.get(model)
+    return judge(before, after) if judge else ""
+
+
+def _rule(before: Row, after: Row) -> str:
+    was, will = _applied(before), _applied(after)
+    if was is None:
+        return "a rule that allows what was asked for" if will and will["effect"] == UNASKED else ""
+    if was["effect"] == UNASKED:
+        wider = will is not None and will["effect"] == UNASKED and _differs(SCOPE, was, will)
+        return "a rule allows something else unasked" if wider else ""
+    if will is None:
+        return "a rule does not hold any more"
+    if STRICTNESS[will["effect"]] < STRICTNESS[was["effect"]]:
+        return "a rule asks for less"
+    if _differs(SCOPE, was, will):
+        return "a rule speaks of something else"
+    if will["effect"] != "deny" and _fewer(was, will):
+        return "a rule asks for fewer people, or for others"
+    return ""
+
+
+def _applied(rule: Row) -> Row:
+    """The rule where it is applied: None for one that is off or in shadow."""
+    return rule if rule is not None and rule["active"] and not rule["shadow"] else None
+
+
+def _fewer(was: Mapping[str, Any], will: Mapping[str, Any]) -> bool:
+    if was["effect"] == "deny":
+        return False
+    named, wanted = set(will["deciders"]), set(was["deciders"])
+    outsiders = named - wanted if wanted else named & {RUN_USER}
+    return will["deciders_needed"] < was["deciders_needed"] or bool(outsiders) or bool(wanted and not named)
+
+
+def _binding(before: Row, after: Row) -> str:
+    return "rules about a capability speak of fewer tools" if before is not None and before != after else ""
+
+
+def _declaration(before: Row, after: Row) -> str:
+    return "what is known of a tool's arguments and results" if before != after else ""
+
+
+def _grant(before: Row, after: Row) -> str:
+    if before is None:
+        return "calls are approved in advance"
+    if after is None:
+        return ""
+    revived = before["revoked_at"] is not None and after["revoked_at"] is None
+    longer = _more(before["expires_at"], after["expires_at"]) or _more(before["max_uses"], after["max_uses"])
+    other = _differs(("project_id", "tool", "arguments", "any_arguments"), before, after)
+    return "more calls are approved in advance" if revived or longer or other else ""
+
+
+def _membership(before: Row, after: Row) -> str:
+    if after is None or not after["active"]:
+        return ""
+    was = (
+        _carried(before) if before is not None and before["active"] else member_permissions.of_role("member")
+    )
+    if _carried(after) - was:
+        return "a member may do more"
+    if before is None:
+        return ""
+    if not before["active"]:
+        return "a member is one again"
+    if _wider(before["projects"], after["projects"]) or _wider(
+        before["allowed_tools"], after["allowed_tools"]
+    ):
+        return "a member reaches further"
+    return "a member reaches further" if {*before["denied_tools"]} - {*after["denied_tools"]} else ""
+
+
+def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
+    custom = membership["custom_role_id"]
+    own = (
+        CustomRole.objects.filter(pk=custom).values_list("permissions", flat=True).first() if custom else None
+    )
+    return member_permissions.of_role(membership["role"], own)
+
+
+def _custom_role(before: Row, after: Row) -> str:
+    more = before is not None and after is not None and {*after["permissions"]} - {*before["permissions"]}
+    return "a member role carries more" if more else ""
+
+
+def _role(before: Row, after: Row) -> str:
+    """An agent's: a list of its own vouches for the tools in it."""
+    if after is None:
+        return ""
+    if before is None:
+        return "an agent's role vouches for tools" if after["allowed_tools"] else ""
+    wider = _wider(before["allowed_tools"], after["allowed_tools"])
+    wider = wider or _wider(before["delegable_tools"], after["delegable_tools"])
+    vouched = before["allowed_tools"] is None and bool(after["allowed_tools"])
+    freed = {*before["denied_tools"]} - {*after["denied_tools"]}
+    return "an agent's role may use more" if wider or vouched or freed else ""
+
+
+def _seat(before: Row, after: Row) -> str:
+    changed = before is not None and after is not None and _differs(("role_id",), before, after)
+    return "an agent gets another role" if changed else ""
+
+
+def _project(before: Row, after: Row) -> str:
+    if after is None:
+        return ""
+    was = before or {"approval_profile": "off", "allow_self_approval": False, "owner_id": None}
+    if after["approval_profile"] != was["approval_profile"] and after["approval_profile"] != "careful":
+        return "when a project's calls ask"
+    if after["allow_self_approval"] and not was["allow_self_approval"]:
+        return "people decide about their own runs"
+    if before is not None and was["owner_id"] is not None and after["owner_id"] != was["owner_id"]:
+        return "somebody else is whom rules mean by a project's owner"
+    reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
+    return "what groups learn is not reviewed any more" if reviewed else ""
+
+
+def _organization(before: Row, after: Row) -> str:
+    if before is None or after is None:
+        return ""
+    if before["second_person"] and not after["second_person"]:
+        return "no second person is asked any more"
+    return (
+        "what runs said is removed sooner" if _more(after["retention_days"], before["retention_days"]) else ""
+    )
+
+
+def _channel(before: Row, after: Row) -> str:
+    row = before or after
+    if row is None or row["user_id"] is not None:  # a person's own
+        return ""
+    if after is not None and after["kind"] == "slack" and _differs(("kind", "sealed_address"), before, after):
+        return "somebody who knows a chat's secret decides there"
+    if before is None or not before["enabled"]:
+        return ""
+    if after is None or not after["enabled"] or {*before["topics"]} - {*after["topics"]}:
+        return "a channel is told less"
+    moved = _differs(("kind", "sealed_address", "project_id"), before, after)
+    return "a channel tells somebody else" if moved else ""
+
+
+def _provider(before: Row, after: Row) -> str:
+    """Of identities: it says who is whom, and what they are here."""
+    if before is None or after is None:
+        return "who signs in, and as what" if after is not None or (before and before["only"]) else ""
+    return "who signs in, and as what" if before != after else ""
+
+
+def _differs(names: Collection[str], before: Row, after: Row) -> bool:
+    return before is None or after is None or any(before[name] != after[name] for name in names)
+
+
+def _wider(was: Collection[str] | None, will: Collection[str] | None) -> bool:
+    """Whether a list lets more pass; None is no restriction."""
+    return was is not None and (will is None or bool({*will} - {*was}))
+
+
+def _more(was: Any, will: Any) -> bool:
+    """Whether a limit has grown; None is none."""
+    return was is not None and (will is None or will > was)
+
+
+JUDGES: dict[str, Callable[[Row, Row], str]] = {
+    "policy.capabilityrule": _rule,
+    "policy.toolbinding": _binding,
+    "policy.tooldeclaration": _declaration,
+    "policy.grant": _grant,
+    "groups.membership": _membership,
+    "groups.customrole": _custom_role,
+    "groups.role": _role,
+    "groups.groupmember": _seat,
+    "groups.agentinstance": _seat,
+    "groups.project": _project,
+    "groups.organization": _organization,
+    "groups.identityprovider": _provider,
+    "runs.channel": _channel,
+}

@@ -1,0 +1,166 @@
+"""A second person confirms or rejects a change that weakens what protects the organization."""
+
+import json
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import IntegrityError, transaction
+from django.db.models import Model, ProtectedError, RestrictedError
+from django.db.models.functions import Now
+
+from groups import changes, member_permissions, members
+from groups.actors import Actor, active_membership
+from groups.models import (
+    ChangeAction,
+    CustomRole,
+    IdentityProvider,
+    Membership,
+    ProposalState,
+    ProposedChange,
+    Token,
+)
+from policy.authority import NotAllowed, Verb, may, may_act_as_person, permission_for
+
+VERBS = {ChangeAction.ADDED: "add", ChangeAction.CHANGED: "change", ChangeAction.REMOVED: "delete"}
+PERMITTED = {"runs.channel": ("runs.decide_approval",), "policy.grant": ("runs.decide_approval",)}
+
+
+class SecondRefused(Exception):
+    """It was not done, and nothing has changed. `code`: ALREADY_DECIDED, STALE, INVALID."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def confirm(actor: Actor, proposal_id: str) -> ProposedChange:
+    """Carry the change out as it was proposed. Raises NotAllowed, SecondRefused, ProposedChange.DoesNotExist.
+
+    It takes a person at Deputy's pages, lately confirmed, who may make such a change themselves and did not
+    propose it; and whoever did may make it today. What has changed since has to be proposed anew.
+    """
+    with transaction.atomic():
+        proposal = _open(actor, proposal_id)
+        _may_confirm(actor, proposal)
+        try:
+            with transaction.atomic(), changes.settled(proposal.by):
+                _carry_out(actor, proposal)
+        except ValidationError as error:
+            raise SecondRefused("INVALID", " ".join(error.messages)) from None
+        except (ProtectedError, RestrictedError, IntegrityError):
+            raise SecondRefused("INVALID", "Something else needs it, or is like it by now.") from None
+        return _decided(proposal, actor, ProposalState.CONFIRMED)
+
+
+def reject(actor: Actor, proposal_id: str) -> ProposedChange:
+    """Nothing of it happens. Whoever proposed it takes it back so. Raises as `confirm` does."""
+    with transaction.atomic():
+        proposal = _open(actor, proposal_id)
+        if proposal.user_id != actor.user_id:
+            may(actor, Verb.CONFIRM_CHANGE, proposal)
+            may_act_as_person(actor)
+        return _decided(proposal, actor, ProposalState.REJECTED)
+
+
+def _open(actor: Actor, proposal_id: str) -> ProposedChange:
+    mine = ProposedChange.objects.filter(organization_id=actor.organization_id)
+    proposal = mine.select_for_update(no_key=True).get(pk=proposal_id)
+    if proposal.state != ProposalState.OPEN:
+        raise SecondRefused("ALREADY_DECIDED", f"It has already been {proposal.state}.")
+    return proposal
+
+
+def _decided(proposal: ProposedChange, actor: Actor, state: ProposalState) -> ProposedChange:
+    ProposedChange.objects.filter(pk=proposal.pk).update(
+        state=state, decided_by_id=actor.user_id, decided_at=Now()
+    )
+    proposal.refresh_from_db()
+    return proposal
+
+
+def _may_confirm(actor: Actor, proposal: ProposedChange) -> None:
+    """Raises NotAllowed."""
+    may(actor, Verb.CONFIRM_CHANGE, proposal)
+    may_act_as_person(actor)
+    if proposal.user_id == actor.user_id:
+        raise NotAllowed("NOT_ENTITLED", "You have proposed this: somebody else has to confirm it.")
+    needed = _permissions(proposal)
+    if needed - member_permissions.of(actor.membership):
+        raise NotAllowed("NOT_ENTITLED", f"This takes the permissions {', '.join(sorted(needed))}.")
+    if not _proposer_may(proposal, needed):
+        raise NotAllowed("NOT_ENTITLED", "Whoever proposed this may not do it any more.")
+
+
+def _permissions(proposal: ProposedChange) -> set[str]:
+    verb = VERBS[ChangeAction(proposal.action)]
+    return {permission_for(verb, _model(proposal)), *PERMITTED.get(proposal.model, ())}
+
+
+def _proposer_may(proposal: ProposedChange, needed: set[str]) -> bool:
+    """Whether who proposed it is still entitled: by their membership, or as a superuser; and by the token."""
+    user = proposal.user
+    if user is None or not user.is_active:
+        return False
+    if proposal.token and not Token.objects.filter(pk=proposal.token, revoked_at=None).exists():
+        return False
+    mine = active_membership(user, proposal.organization_id)
+    return bool(user.is_superuser) or not needed - member_permissions.of(mine)
+
+
+def _model(proposal: ProposedChange) -> type[Model]:
+    return apps.get_model(proposal.model)
+
+
+def _carry_out(actor: Actor, proposal: ProposedChange) -> None:
+    """Raises ValidationError, SecondRefused, NotAllowed."""
+    model = _model(proposal)
+    if proposal.action == ChangeAction.ADDED:
+        thing = model(**_python(model, proposal.after))
+        _check_members(actor, thing)
+        thing.full_clean()
+        thing.save(force_insert=True)
+        return
+    thing = _current(model, proposal)
+    _check_members(actor, thing)
+    if proposal.action == ChangeAction.REMOVED:
+        thing.delete()
+        return
+    for name, value in _python(model, proposal.after).items():
+        setattr(thing, name, value)
+    _check_members(actor, thing)
+    same = {field.name for field in model._meta.concrete_fields if field.attname not in proposal.after}
+    thing.full_clean(exclude=same)
+    thing.save(update_fields=[field.name for field in model._meta.concrete_fields if field.name not in same])
+
+
+def _current(model: type[Model], proposal: ProposedChange) -> Any:
+    """The row, locked, as it was when the change was proposed. Raises SecondRefused."""
+    rows = model._base_manager.filter(pk=proposal.object_id)
+    try:
+        thing = rows.select_for_update(of=("self",)).get()
+    except ObjectDoesNotExist:
+        raise SecondRefused("STALE", "It is not there any more.") from None
+    now = {name: getattr(thing, name) for name in proposal.before}
+    if json.loads(json.dumps(now, cls=DjangoJSONEncoder)) != proposal.before:
+        raise SecondRefused("STALE", "It has changed since it was proposed: propose it anew.")
+    return thing
+
+
+def _python(model: type[Model], values: dict[str, Any]) -> dict[str, Any]:
+    fields = {field.attname: field for field in model._meta.concrete_fields}
+    return {name: fields[name].to_python(value) for name, value in values.items()}
+
+
+def _check_members(actor: Actor, thing: Any) -> None:
+    """Nobody confirms what is about their own place, or gives more than they have. Raises NotAllowed."""
+    refused = ""
+    if isinstance(thing, Membership):
+        refused = members.refuses_membership(actor.user, thing)
+    elif isinstance(thing, CustomRole):
+        refused = members.refuses_role(actor.user, thing)
+    elif isinstance(thing, IdentityProvider):
+        refused = members.refuses_provider(actor.user, thing.organization_id)
+    if refused:
+        raise NotAllowed("NOT_ENTITLED", refused)

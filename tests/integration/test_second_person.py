@@ -1,0 +1,334 @@
+"""What weakens an organization's rules, rights or oversight waits for a second person, at every door."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from groups import changes
+from groups.models import Change, Membership, Organization, Project, ProposedChange, Token
+from policy.models import Capability, CapabilityRule, Grant
+from policy.weakening import why
+from runs.actions import decide, second
+from runs.actions.second import SecondRefused
+from runs.models import Channel
+from tests.acting import approve, at_the_pages, by_token
+from tests.admin_world import person
+from tests.factories import UserFactory, permit
+from tests.integration.api_client import Api, problem
+from tests.scripted import call, in_order, say
+
+pytestmark = pytest.mark.django_db
+
+MAIL = {"to": ["ada@example.org"], "subject": "x", "body": "y"}
+
+
+def administrator(world, name, **fields):
+    user = UserFactory(username=name, is_staff=True)
+    Membership.objects.create(organization=world.organization, user=user, role="administrator", **fields)
+    return user
+
+
+@pytest.fixture
+def ada(world):
+    return administrator(world, "ada")
+
+
+@pytest.fixture
+def bo(world):
+    return administrator(world, "bo")
+
+
+@pytest.fixture
+def rule(world, ada, bo):
+    capability = Capability.objects.create(organization=world.organization, name="mail")
+    capability.bindings.create(organization=world.organization, pattern="send_*")
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    return CapabilityRule.objects.create(
+        organization=world.organization, capability=capability, effect="require_approval", deciders_needed=2
+    )
+
+
+def patched(user, world, rule, **fields):
+    api = Api(user, world.organization)
+    address = f"/api/policy/rules/{rule.pk}/"
+    return api.client.patch(address, fields, content_type="application/json", headers=api.headers)
+
+
+def asked(actor_of, world, rule, **fields):
+    """The one change that is proposed when the user asks for it over the API."""
+    answer = patched(actor_of, world, rule, **fields)
+    assert answer.status_code == 202, answer.content
+    return ProposedChange.objects.get(pk=answer.json()["proposed"])
+
+
+def confirmed(user, proposal):
+    return second.confirm(at_the_pages(user, proposal.organization_id), proposal.pk)
+
+
+def refused(user_or_actor, proposal, code):
+    actor = user_or_actor
+    if not hasattr(actor, "via"):
+        actor = at_the_pages(actor, proposal.organization_id)
+    with pytest.raises((second.NotAllowed, SecondRefused)) as caught:
+        second.confirm(actor, proposal.pk)
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def test_what_asks_for_less_waits_and_what_asks_for_more_does_not(world, ada, bo, rule):
+    proposal = asked(ada, world, rule, deciders_needed=1)
+    rule.refresh_from_db()
+    assert rule.deciders_needed == 2 and not Change.objects.filter(object_id=rule.pk, by="ada").exists()
+    assert (proposal.before, proposal.after) == ({"deciders_needed": 2}, {"deciders_needed": 1})
+
+    with changes.acting(bo, "admin"):
+        confirmed(bo, proposal)
+    rule.refresh_from_db()
+    change = Change.objects.filter(object_id=rule.pk).latest("id")
+    assert (rule.deciders_needed, change.by) == (1, "bo") and "proposed by ada" in change.label
+
+    assert patched(ada, world, rule, deciders_needed=3).status_code == 200
+    rule.refresh_from_db()
+    assert rule.deciders_needed == 3
+
+
+def test_without_the_setting_nothing_waits(world, ada, rule):
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=False)
+    assert patched(ada, world, rule, active=False).status_code == 200
+    assert not ProposedChange.objects.exists()
+
+
+def test_no_one_person_confirms_what_they_proposed_by_whatever_account(world, ada, bo, rule):
+    proposal = asked(ada, world, rule, effect="allow")
+    robot = administrator(world, "robot", kind="service")
+    some = administrator(world, "some", projects=[world.project.pk])
+    outsider = UserFactory(username="root", is_superuser=True, is_staff=True)
+    clerk = permit(person(world, "clerk"), "groups.view_proposedchange")
+    assert "somebody else" in refused(ada, proposal, "NOT_ENTITLED")
+    refused(by_token(bo, world.organization.pk), proposal, "HUMAN_ONLY")
+    refused(at_the_pages(bo, world.organization.pk, confirmed=False), proposal, "CONFIRM_FIRST")
+    refused(robot, proposal, "HUMAN_ONLY")
+    for user in (some, clerk):
+        refused(user, proposal, "NOT_ENTITLED")
+    with pytest.raises(ProposedChange.DoesNotExist):
+        second.confirm(at_the_pages(outsider, world.organization.pk), proposal.pk)
+    rule.refresh_from_db()
+    assert rule.effect == "require_approval"
+
+
+def test_what_was_proposed_holds_as_long_as_who_proposed_it_may_and_nothing_moved(world, ada, bo, rule):
+    proposal = asked(ada, world, rule, active=False)
+    Membership.objects.filter(user=ada).update(role="decider")
+    assert "may not" in refused(bo, proposal, "NOT_ENTITLED")
+    Membership.objects.filter(user=ada).update(role="administrator")
+    Token.objects.filter(pk=proposal.token).update(revoked_at=Now())
+    refused(bo, proposal, "NOT_ENTITLED")
+
+    stale = asked(ada, world, rule, deciders_needed=1)
+    CapabilityRule.objects.filter(pk=rule.pk).update(deciders_needed=4)
+    refused(bo, stale, "STALE")
+    with pytest.raises(SecondRefused, match="already"):
+        confirmed(bo, proposal)  # the same person's later one took its place
+
+
+def test_at_the_pages_it_is_proposed_and_confirmed_by_buttons(world, ada, bo, rule):
+    clients = {user: Client() for user in (ada, bo)}
+    for user, client in clients.items():
+        client.force_login(user)
+    page = reverse("admin:policy_capabilityrule_delete", args=[rule.pk])
+    answer = clients[ada].post(page, {"post": "yes"}, follow=True)
+    assert "Proposed, and not done yet" in answer.content.decode()
+    proposal = ProposedChange.objects.get()
+    assert proposal.action == "removed" and CapabilityRule.objects.filter(pk=rule.pk).exists()
+
+    shown = reverse("admin:groups_proposedchange_change", args=[proposal.pk])
+    assert "Nothing of this has happened yet" in clients[bo].get(shown).content.decode()
+    decide_it = reverse("admin:groups_proposedchange_decide", args=[proposal.pk])
+    clients[ada].post(decide_it, {"decision": "confirm"})
+    assert CapabilityRule.objects.filter(pk=rule.pk).exists()
+    assert clients[bo].get(decide_it).status_code == 405
+    clients[bo].post(decide_it, {"decision": "confirm"})
+    assert not CapabilityRule.objects.filter(pk=rule.pk).exists()
+    proposal.refresh_from_db()
+    assert (proposal.state, proposal.decided_by) == ("confirmed", bo)
+    assert "Nothing of this" not in clients[bo].get(shown).content.decode()
+
+
+def test_over_the_api_a_token_looks_and_a_persons_session_confirms(world, ada, bo, rule):
+    proposal = asked(ada, world, rule, active=False)
+    api = Api(bo, world.organization)
+    (found,) = api.get("audit/proposed/?state=open").json()["results"]
+    assert (found["id"], found["by"], found["after"]) == (proposal.pk, "ada", {"active": False})
+    assert problem(api.post(f"audit/proposed/{proposal.pk}/confirm/")) == (403, "HUMAN_ONLY")
+    session = Client()
+    session.force_login(bo)
+    answer = session.post(f"/api/audit/proposed/{proposal.pk}/confirm/")
+    assert (answer.status_code, answer.json()["state"]) == (200, "confirmed")
+    rule.refresh_from_db()
+    assert not rule.active
+    other = CapabilityRule.objects.create(
+        organization=world.organization, capability=rule.capability, effect="deny"
+    )
+    again = asked(ada, world, other, active=False)
+    assert (
+        Api(ada, world.organization).post(f"audit/proposed/{again.pk}/reject/").json()["state"] == "rejected"
+    )
+
+
+def test_nobody_confirms_their_own_promotion(world, ada, bo, rule):
+    carl = permit(person(world, "carl"), "groups.view_proposedchange", "groups.change_membership")
+    theirs = Membership.objects.get(user=carl)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        theirs.role, theirs.custom_role = "administrator", None
+        theirs.save()
+    proposal = held.value.proposed
+    proposal.save(force_insert=True)
+    assert "own membership" in refused(carl, proposal, "NOT_ENTITLED")
+    assert confirmed(bo, proposal).state == "confirmed"
+    assert Membership.objects.get(user=carl).role == "administrator"
+
+
+def test_a_standing_approval_waits_wherever_it_is_made(world, ada, bo, rule, ask):
+    rule.deciders_needed = 1
+    with changes.settled():
+        rule.save()
+    run = ask(in_order(call(("send_email", MAIL)), say("done")))
+    approval = run.approvals.get()
+    remember = decide.Remember(any_arguments=True, uses=5)
+    with changes.acting(ada, "page"), pytest.raises(decide.DecisionRefused, match="second person"):
+        approve(approval.pk, ada, remember=remember)
+    approval.refresh_from_db()
+    assert approval.status == "pending" and not Grant.objects.exists()
+
+    asked_for = {"project": world.project.pk, "tool": "send_email", "any_arguments": True, "max_uses": 5}
+    answer = Api(ada, world.organization).post("policy/grants/", asked_for)
+    assert answer.status_code == 202, answer.content
+    confirmed(bo, ProposedChange.objects.get(pk=answer.json()["proposed"]))
+    assert (Grant.objects.get().max_uses, Grant.objects.get().granted_by) == (5, ada)
+
+
+def test_the_setting_is_switched_off_by_two_and_on_only_where_there_are_two(world, ada, bo, rule):
+    organization = Organization.objects.get(pk=world.organization.pk)
+    organization.second_person = False
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        organization.save()
+    Organization.objects.filter(pk=organization.pk).update(second_person=False)
+    Membership.objects.filter(user=bo).update(active=False)
+    organization.second_person = True
+    with pytest.raises(ValidationError, match="two administrators"):
+        organization.full_clean()
+
+
+RULE = {
+    "active": True, "shadow": False, "effect": "require_approval", "deciders_needed": 1, "deciders": [],
+    "condition": "", "project_id": None, "group_id": None, "role_id": None, "capability_id": "c", "tool": "",
+}  # fmt: skip
+MEMBER = {
+    "role": "member", "custom_role_id": None, "active": True, "projects": ["a"], "allowed_tools": ["t"],
+    "denied_tools": ["d"],
+}  # fmt: skip
+ROLE = {"allowed_tools": ["t"], "denied_tools": ["d"], "delegable_tools": []}
+PROJECT = {"approval_profile": "off", "allow_self_approval": False, "owner_id": "m", "review_deposits": True}
+GRANT = {
+    "project_id": "p", "tool": "t", "arguments": {}, "any_arguments": True, "revoked_at": None,
+    "expires_at": None, "max_uses": 5,
+}  # fmt: skip
+CHANNEL = {
+    "user_id": None, "kind": "email", "sealed_address": "a", "enabled": True, "topics": ["approvals"],
+    "project_id": None,
+}  # fmt: skip
+HOME = {"second_person": True, "retention_days": 90}
+SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "send_*"}
+PROVIDER = {"only": True, "default_role": ""}
+
+WEAKER = {
+    "policy.capabilityrule": (
+        RULE,
+        [{"active": False}, {"shadow": True}, {"effect": "allow"}, {"condition": "1 == 2"},
+         {"project_id": "p"}, {"deciders": ["run.user"]}, None],
+        [{"effect": "deny"}, {"deciders_needed": 2}, {"deciders": ["member:x"]}, {"name": "n"}],
+    ),
+    "policy.toolbinding": (BINDING, [{"pattern": "x"}, None], []),
+    "policy.grant": (
+        GRANT,
+        [{"max_uses": 6}, {"max_uses": None}, {"tool": "u"}],
+        [{"max_uses": 1}, {"revoked_at": 1}, None],
+    ),
+    "groups.membership": (
+        MEMBER,
+        [{"role": "decider"}, {"projects": None}, {"projects": ["a", "b"]}, {"allowed_tools": None},
+         {"denied_tools": []}],
+        [{"role": "viewer"}, {"projects": []}, {"denied_tools": ["d", "e"]}, {"active": False}, None],
+    ),
+    "groups.customrole": (CUSTOM, [{"permissions": ["a", "b"]}], [{"permissions": []}, None]),
+    "groups.role": (
+        ROLE,
+        [{"allowed_tools": None}, {"allowed_tools": ["t", "u"]}, {"denied_tools": []},
+         {"delegable_tools": ["t"]}],
+        [{"allowed_tools": []}, {"denied_tools": ["d", "e"]}, None],
+    ),
+    "groups.groupmember": (SEAT, [{"role_id": "s"}], [None]),
+    "groups.project": (
+        PROJECT,
+        [{"approval_profile": "open"}, {"allow_self_approval": True}, {"owner_id": "n"},
+         {"review_deposits": False}],
+        [{"approval_profile": "careful"}],
+    ),
+    "groups.organization": (
+        HOME, [{"second_person": False}, {"retention_days": 1}], [{"retention_days": 400}]
+    ),
+    "groups.identityprovider": (PROVIDER, [{"default_role": "administrator"}, None], []),
+    "runs.channel": (
+        CHANNEL,
+        [{"enabled": False}, {"topics": []}, {"sealed_address": "b"}, None,
+         {"kind": "slack", "sealed_address": "b"}],
+        [{"topics": ["approvals", "alarms"]}, {"name": "n"}],
+    ),
+}  # fmt: skip
+ADDED = [
+    ("policy.capabilityrule", {**RULE, "effect": "allow"}, True),
+    ("policy.capabilityrule", RULE, False),
+    ("policy.grant", GRANT, True),
+    ("policy.tooldeclaration", {}, True),
+    ("groups.membership", {**MEMBER, "role": "decider"}, True),
+    ("groups.membership", MEMBER, False),
+    ("groups.role", ROLE, True),
+    ("groups.project", {**PROJECT, "approval_profile": "open"}, True),
+    ("groups.project", PROJECT, False),
+    ("runs.channel", {**CHANNEL, "kind": "slack"}, True),
+    ("runs.channel", CHANNEL, False),
+    ("runs.channel", {**CHANNEL, "kind": "slack", "user_id": 1}, False),
+]
+
+
+def test_what_weakens_and_what_does_not(db):
+    for model, (row, weaker, stronger) in WEAKER.items():
+        for changed, weakens in [*((one, True) for one in weaker), *((one, False) for one in stronger)]:
+            after = None if changed is None else {**row, **changed}
+            assert bool(why(model, row, after)) is weakens, (model, changed)
+    for model, row, weakens in ADDED:
+        assert bool(why(model, None, row)) is weakens, (model, row)
+    later = timezone.now() + timedelta(days=1)
+    ends = {**GRANT, "expires_at": timezone.now(), "max_uses": None}
+    assert why("policy.grant", ends, {**ends, "expires_at": later})
+
+
+def test_every_judged_model_is_one_whose_changes_are_recorded():
+    from policy.weakening import JUDGES
+
+    assert {name.lower() for name in changes.AUDITED} >= JUDGES.keys()
+
+
+def test_what_deputy_does_itself_waits_for_nobody(world, ada, rule):
+    channel = Channel.objects.create(organization=world.organization, kind="email", name="x")
+    channel.enabled = False
+    channel.save()  # no request: a command, a worker
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="open")
+    with changes.acting(ada):
+        rule.delete()
+    assert not ProposedChange.objects.exists()
