@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runs.log.payloads import FORMS, SHARED, schema
+from runs.log.payloads import SHARED, form, schema
 from runs.models.choices import EventType
 
 EVENT = "Event"
@@ -42,7 +42,7 @@ def of_type(type: EventType, plain: dict[str, Any]) -> dict[str, Any]:
         "payload": {**payload, "properties": fields},
     }
     properties = {name: own.get(name, about) for name, about in plain["properties"].items()}
-    return {**plain, "description": FORMS[type].when, "properties": properties}
+    return {**plain, "description": form(type).when, "properties": properties}
 
 
 def _shared(about: dict[str, Any]) -> dict[str, Any]:

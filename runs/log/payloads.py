@@ -151,6 +151,7 @@ FORMS = {
     EventType.RUN_COMPLETED: Form("The run ended well.", ENDING),
     EventType.RUN_FAILED: Form("The run failed.", ENDING),
     EventType.RUN_CANCELLED: Form("Somebody cancelled the run.", ENDING),
+    EventType.RUN_RESTORED: Form("The database is a backup: what the run did after it is not in its log."),
     EventType.MESSAGE_CREATED: Form(
         "A person or an agent said something.",
         {
@@ -316,11 +317,16 @@ ALWAYS = {
 }
 
 
+def form(type: EventType) -> Form:
+    """Of the type; an empty one where the table has none, so that nothing fails for a missing description."""
+    return FORMS.get(type, Form(type.label))
+
+
 def schema(type: EventType) -> Schema:
     """The payload of such an event, as OpenAPI has it."""
     return {
         "type": "object",
         "description": "What it says. A pruned event has only `v` and `pruned`.",
-        "properties": {**ALWAYS, **FORMS[type].fields},
+        "properties": {**ALWAYS, **form(type).fields},
         "additionalProperties": True,
     }
