@@ -238,6 +238,8 @@ CORS_ALLOW_HEADERS = (
     *("idempotency-key", "if-match", "last-event-id", "x-organization"),
 )
 CORS_EXPOSE_HEADERS = ("Location", "Retry-After", "Idempotency-Replayed", "ETag")
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
 if BEHIND_HTTPS and not DEBUG:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -246,6 +248,7 @@ if BEHIND_HTTPS and not DEBUG:
     SECURE_HSTS_SECONDS = 31_536_000
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+    LANGUAGE_COOKIE_SECURE = True
     # a name that browsers take from this host over HTTPS alone, for the whole site
     SESSION_COOKIE_NAME = "__Host-sessionid"
     CSRF_COOKIE_NAME = "__Host-csrftoken"
