@@ -126,7 +126,8 @@ def language(request: HttpRequest) -> HttpResponse:
 
 
 def _keep(response: HttpResponse, name: str, value: str) -> None:
-    response.set_cookie(name, value, max_age=A_YEAR, samesite="Lax", httponly=True)
+    secure = django_settings.SESSION_COOKIE_SECURE
+    response.set_cookie(name, value, max_age=A_YEAR, samesite="Lax", httponly=True, secure=secure)
 
 
 def _back(request: MemberRequest) -> str:

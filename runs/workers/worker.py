@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import Error, OperationalError, connection
 from django_q.cluster import Cluster
 from django_q.signals import post_execute_in_worker, post_spawn, pre_execute
+from oauth2_provider.models import clear_expired
 
 from common.api import idempotency, throttles
 from common.db import is_locked
@@ -34,6 +35,7 @@ STARTING_SECONDS = 1.0  # the same until the first worker is there
 FORWARD_SECONDS = 1.0  # between two looks at what PostgreSQL keeps for Redis
 LOOK_SECONDS = 0.2
 UPKEEP_SECONDS = 60  # between two rounds of clearing away what is over
+OAUTH_SECONDS = 3600  # the same for programs' tokens, which takes a dozen statements
 SILENT_SECONDS = 30.0  # the most that one duty may take; after that the watchdog replaces the group
 UPKEEP_TAKES_SECONDS = 900.0  # the same for upkeep, which reads large tables
 
@@ -103,7 +105,7 @@ class Duties:
 
     def __init__(self, page: WorkerStatus, name: str, gone: list[str]) -> None:
         self.page, self.name, self.gone = page, name, gone
-        self.sweep_at = self.upkeep_at = 0.0
+        self.sweep_at = self.upkeep_at = self.oauth_at = 0.0
         self.forward_at = 0.0 if put.on_redis() else math.inf
 
     def attend(self) -> None:
@@ -163,6 +165,9 @@ class Duties:
         sending.forget()
         lost.forget()
         schedules.forget()
+        if (now := time.monotonic()) >= self.oauth_at:
+            self.oauth_at = now + OAUTH_SECONDS
+            clear_expired()
         if settings.EMBEDDING_MODEL and not put.has_backlog(ErrandKind.OTHER):
             put.enqueue_task("embed_memories")
 

@@ -264,6 +264,27 @@ def test_a_call_runs_through_the_one_door_with_its_idempotency_key(world, crm, s
     assert asked["meta"]["deputy/idempotency-key"] == done.idempotency_key
 
 
+@pytest.mark.parametrize("name", ["Ada", "艾达\r\nX-Other: 1", "=?base64?QWRh?="])
+def test_arguments_that_the_schema_marks_are_mirrored_into_headers_for_the_server(world, site, ask, name):
+    marked = {"type": "string", "x-mcp-header": "Customer"}
+    site.behave({**FIND, "inputSchema": {"type": "object", "properties": {"name": marked}}})
+    crm = McpServer.objects.create(organization=world.organization, name="crm", url=site.url)
+    accepted(crm, world.user)
+
+    run = ask(in_order(call(("crm.find_customer", {"name": name})), say("Found.")))
+
+    done = ToolCall.objects.get(run=run)  # the SDK's server refuses a call whose headers say something else
+    assert (done.status, done.error) == ("succeeded", None)
+    assert site.calls[0]["arguments"] == {"name": name}
+
+
+def test_a_mark_that_breaks_the_rules_makes_no_header():
+    both = {"a": {"type": "string", "x-mcp-header": "X"}, "b": {"type": "string", "x-mcp-header": "x"}}
+    assert client.param_headers({"properties": both}, {"a": "1", "b": "2"}) == {}
+    injected = {"a": {"type": "string", "x-mcp-header": "X\r\nAuthorization: 1"}}
+    assert client.param_headers({"properties": injected}, {"a": "1"}) == {}
+
+
 def test_a_destructive_tool_waits_for_an_approval_and_then_runs_once(world, crm, site, settings):
     accepted(crm, world.user)
     outside = Outside(world)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from datetime import timedelta
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,12 +12,15 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
-from oauth2_provider.models import AccessToken, Application, RefreshToken
+from django.utils import timezone
+from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 
 from common import csp
 from common.outbound import Fetched
 from groups import oauth
 from groups.models import Membership, Token
+from runs.queue.worker_status import WorkerStatus
+from runs.workers import worker
 from tests.admin_world import person
 from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory, permit_all
 
@@ -208,6 +212,30 @@ def test_a_refresh_token_is_exchanged_and_one_used_twice_ends_them_all(ada):
     assert refreshed(first["refresh_token"]).status_code == 400
     assert refreshed(second["refresh_token"]).status_code == 400
     assert api(second["access_token"]).status_code == 401
+
+
+def kept_up():
+    worker.Duties(WorkerStatus(), "tested", [])._keep_up()
+
+
+def test_upkeep_removes_what_has_expired_and_keeps_what_a_program_still_uses(ada):
+    allowed(ada, **API)
+    Grant.objects.update(expires=timezone.now())
+    kept_up()
+    assert not Grant.objects.exists()
+
+    first = connected(ada, **API)
+    second = refreshed(first["refresh_token"]).json()
+    AccessToken.objects.update(expires=timezone.now() - timedelta(days=29))
+    kept_up()
+    third = refreshed(second["refresh_token"]).json()
+    assert api(third["access_token"]).status_code == 200
+    assert refreshed(first["refresh_token"]).status_code == 400  # still known as one that was used
+
+    AccessToken.objects.update(expires=timezone.now() - timedelta(days=31))
+    RefreshToken.objects.exclude(revoked=None).update(revoked=timezone.now() - timedelta(days=31))
+    kept_up()
+    assert not AccessToken.objects.exists() and not RefreshToken.objects.exists()
 
 
 def test_a_refreshed_token_reaches_no_further(ada):

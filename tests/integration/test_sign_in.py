@@ -1,6 +1,10 @@
 """Signing in: passwords, links and codes by mail, second factors, and confirming that it is you."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -18,10 +22,13 @@ from common import sealed
 from groups import accounts
 from groups.actors import CONFIRMED_AT, Actor
 from groups.models import Change
+from groups.sign_in import pace
 from groups.sign_in.sessions import BEGAN_AT, SEEN_AT
+from launch.home import PROJECT
 from policy.authority import NotAllowed, may_act_as_person
 from tests.admin_world import PASSWORD, superuser
 from tests.factories import MembershipFactory
+from tests.unit.test_deploy_check import PRODUCTION
 
 pytestmark = pytest.mark.django_db
 
@@ -399,3 +406,42 @@ def test_10000_guesses_from_everywhere_let_nobody_in_and_lock_nobody_out(ada):
     with_password(client=mine)
     assert signed_in(mine)
     assert signed_in(with_password("bo").client)
+
+
+# Cookies
+
+TOLD = """
+import django, json
+django.setup()
+from django.conf import settings
+from groups.sign_in import pace
+print(json.dumps({n: getattr(settings, n) for n in dir(settings) if "_COOKIE_" in n} | {"known": pace.KNOWN}))
+"""
+
+
+def test_behind_https_every_cookie_is_secure_and_what_signs_in_is_this_hosts_alone(
+    ada, settings, monkeypatch, tmp_path
+):
+    environment = {"PATH": os.environ["PATH"], "DEPUTY_HOME": str(tmp_path), **PRODUCTION}
+    made = subprocess.run(
+        [sys.executable, "-c", TOLD], cwd=PROJECT, env=environment, capture_output=True, text=True, check=True
+    )
+    told = json.loads(made.stdout)
+    monkeypatch.setattr(pace, "KNOWN", told.pop("known"))
+    for name, value in told.items():
+        setattr(settings, name, value)
+
+    client = Client()
+    client.get(reverse("account_login"), secure=True)
+    client.post(reverse("account_login"), {"login": "ada", "password": PASSWORD}, secure=True)
+    client.post(reverse("web:choose"), {"theme": "dark", "time_zone": "Asia/Shanghai"}, secure=True)
+    client.post(reverse("set_language"), {"language": "zh-hans"}, secure=True)
+
+    cookies = client.cookies
+    hosts_own = {name for name in cookies if name.startswith("__Host-")}
+    assert hosts_own == {"__Host-sessionid", "__Host-csrftoken", "__Host-deputy_known"}
+    assert {"theme", "time_zone", "django_language"} < set(cookies)
+    for name, cookie in cookies.items():
+        assert cookie["secure"] and cookie["samesite"] == "Lax", name
+        assert cookie["httponly"] or name == "__Host-csrftoken", name
+        assert (cookie["path"], cookie["domain"]) == ("/", ""), name

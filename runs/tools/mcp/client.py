@@ -60,11 +60,11 @@ def list_tools(server: McpServer) -> list[dict[str, Any]]:
 
 
 def call_tool(
-    server: McpServer, name: str, arguments: dict[str, Any], idempotency_key: str
+    server: McpServer, name: str, arguments: dict[str, Any], idempotency_key: str, schema: dict[str, Any]
 ) -> dict[str, Any]:
     """What the tool answered: {text, structured?, others?, truncated?}. Raises McpError.
 
-    `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
+    `schema` is the accepted one of its arguments. `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
     """
 
     async def ask(client: "Client") -> Any:
@@ -77,11 +77,27 @@ def call_tool(
         expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
         return await client.session.send_request(types.CallToolRequest(params=params), expected)
 
-    return answer_of(server, connected(server, ask))
+    return answer_of(server, connected(server, ask, param_headers(schema, arguments)))
 
 
-def connected(server: McpServer, ask: Callable[["Client"], Awaitable[T]]) -> T:
-    """The result of `ask` with a client that speaks to the server. Raises McpError."""
+def param_headers(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
+    """The `Mcp-Param-*` headers for the arguments that the schema marks with `x-mcp-header`.
+
+    None where a mark breaks MCP's rules (2026-07-28, transports): its server then says what it misses.
+    """
+    from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
+
+    if find_invalid_x_mcp_header(schema):
+        return {}
+    return mcp_param_headers(x_mcp_header_map(schema), arguments)
+
+
+def connected(
+    server: McpServer, ask: Callable[["Client"], Awaitable[T]], of_call: dict[str, str] | None = None
+) -> T:
+    """The result of `ask` with a client that speaks to the server; calls of tools have the headers `of_call`,
+    too. Raises McpError.
+    """
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
@@ -92,7 +108,7 @@ def connected(server: McpServer, ask: Callable[["Client"], Awaitable[T]]) -> T:
         headers = server.headers
     except Unreadable as error:
         raise McpError("MCP_SECRETS", str(error)) from None
-    transport = Guarded(server.timeout_seconds, frozenset(settings.MCP_ALLOW))
+    transport = Guarded(server.timeout_seconds, frozenset(settings.MCP_ALLOW), of_call or {})
 
     async def speak() -> T:
         async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=None) as http:

@@ -67,7 +67,8 @@ def function(server_id: str, name: str) -> Callable[..., Any]:
         if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
             raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
         try:
-            return call_tool(server, name, arguments, run.idempotency_key)
+            schema = tool.offered()["input_schema"]
+            return call_tool(server, name, arguments, run.idempotency_key, schema)
         except McpError as error:
             raise ToolError(error.message, error.code) from None
 

@@ -1,6 +1,6 @@
 """HTTP for the MCP SDK, through the guard that every outbound request of Deputy's takes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import anyio
 import httpx2
@@ -15,17 +15,21 @@ class Guarded(httpx2.AsyncBaseTransport):
     """One request to public addresses, or those in `allow`, within `timeout` seconds; no redirects.
 
     The SDK decides about redirects, and each comes through here. `failure` is why there was no answer,
-    `status` the last one: the SDK's own errors do not say.
+    `status` the last one: the SDK's own errors do not say. `of_call` are headers of `tools/call` alone, which
+    the SDK would make only after listing all tools. Connections older than 2026-07-28 name no method in a
+    header, and have none of these.
     """
 
-    def __init__(self, timeout: float, allow: Collection[str]) -> None:
-        self.timeout, self.allow = timeout, allow
+    def __init__(self, timeout: float, allow: Collection[str], of_call: Mapping[str, str]) -> None:
+        self.timeout, self.allow, self.of_call = timeout, allow, of_call
         self.failure: OutboundError | None = None
         self.status = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
             return httpx2.Response(405, request=request)
+        if request.headers.get("mcp-method") == "tools/call":
+            request.headers.update(self.of_call)
         content = await request.aread()
         try:
             answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
