@@ -102,7 +102,7 @@ class Visitor:
 
 
 def converse(browser: Any, address: str, password: str) -> None:
-    """A member's own page, with the answer of a group; the first to ask, as what it found answers the next."""
+    """A member's own page, with the answer of a group; asked first: what it found answers the next."""
     member = Visitor(browser, address, "member", password)
     member.go("/")
     member.page.fill("#id_goal", "What do our competitors charge?")
