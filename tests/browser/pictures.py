@@ -26,7 +26,6 @@ IMAGES = PROJECT / "docs" / "images"
 MOST_BYTES = 150_000
 SIZE = (1280, 860)
 QUESTIONS = (
-    ("member", "What do our competitors charge?", "atlas"),
     ("member", "How do we restore a backup?", "atlas"),
     ("approver", "代码审查：吞掉异常的代码怎么处理？", "atlas-zh"),
     ("member", "Email ann@example.com that the release moves to Friday and that we are sorry", "atlas"),
@@ -103,7 +102,7 @@ class Visitor:
 
 
 def converse(browser: Any, address: str, password: str) -> None:
-    """A member's own page, with the answer of a group."""
+    """A member's own page, with the answer of a group; asked first: what it found answers the next."""
     member = Visitor(browser, address, "member", password)
     member.go("/")
     member.page.fill("#id_goal", "What do our competitors charge?")
@@ -114,7 +113,6 @@ def converse(browser: Any, address: str, password: str) -> None:
 
 
 def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
-    converse(browser, address, passwords["member"])
     approver = Visitor(browser, address, "approver", passwords["approver"])
     approver.go("/admin/runs/approval/next/")
     approver.page.click("button[data-key=a]")  # something to compare the others with
@@ -146,8 +144,9 @@ def photograph(browser: Any, address: str, passwords: dict[str, str]) -> None:
 
 def main() -> None:
     with deputy() as (address, environment, passwords), sync_playwright() as driver:
-        ask(environment)
         browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        converse(browser, address, passwords["member"])
+        ask(environment)
         photograph(browser, address, passwords)
         browser.close()
 
