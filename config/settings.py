@@ -237,7 +237,14 @@ CORS_ALLOW_HEADERS = (
     *("accept", "authorization", "content-type"),
     *("idempotency-key", "if-match", "last-event-id", "x-organization"),
 )
-CORS_EXPOSE_HEADERS = ("Location", "Retry-After", "Idempotency-Replayed", "ETag")
+CORS_EXPOSE_HEADERS = (
+    "Location",
+    "Retry-After",
+    "Idempotency-Replayed",
+    "ETag",
+    "RateLimit",
+    "RateLimit-Policy",
+)
 BEHIND_HTTPS = env.flag("BEHIND_HTTPS", False)
 if BEHIND_HTTPS and not DEBUG:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -303,7 +310,10 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/", "description": "The Deputy that serves this document."}],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.openapi.operations.named",
         "common.api.document.tidied",
+        "config.openapi.events.typed",
+        "config.openapi.words.described",
     ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells nothing of anybody's data

@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import module_has_submodule
 
 from common.api import errors
-from config import health, metrics
+from config import health, metrics, problems
 from groups.sign_in import openid_views
 from runs.api import slack_hook
 from runs.web import settings_views
@@ -44,6 +44,7 @@ urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
+    path("problems/", include(problems.urlpatterns)),
     path("i18n/setlang/", settings_views.language, name="set_language"),
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),

@@ -74,13 +74,18 @@ def body(
 ) -> dict[str, Any]:
     """The problem as JSON. `errors` is there only where fields are to blame."""
     problem: dict[str, Any] = {
-        "type": "about:blank",
+        "type": f"/problems/{slug(code)}/",
         "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": detail,
     }
     return {**problem, **({"errors": errors} if errors else {}), **more}
+
+
+def slug(code: str) -> str:
+    """The code as the address of its page has it: `run-ended` (config/problems.py)."""
+    return code.lower().replace("_", "-")
 
 
 def invalid(pointer: str, code: str, detail: str) -> Problem:
@@ -134,6 +139,7 @@ def headers_of(exc: exceptions.APIException) -> dict[str, str]:
         headers["WWW-Authenticate"] = exc.auth_header
     if getattr(exc, "wait", None) is not None:
         headers["Retry-After"] = str(max(1, exc.wait))
+        headers |= getattr(exc, "rate_limit", {})
     return headers
 
 

@@ -8,8 +8,10 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
+from common.api import rate_limits
 from common.api.errors import CONTENT_TYPE, body
 from common.api.permissions import needed_scope
+from common.api.views import StrictSerializer
 
 
 class FieldErrorSerializer(serializers.Serializer):
@@ -84,6 +86,7 @@ SAYS = {
     503: "The database cannot be reached; try again after as many seconds as Retry-After says.",
 }
 RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+HEADERS = {429: RETRY_AFTER | rate_limits.DESCRIBED, 503: RETRY_AFTER}
 
 
 class Schema(AutoSchema):
@@ -95,6 +98,13 @@ class Schema(AutoSchema):
             self._add_scope(operation)
             self._add_problems(operation)
         return operation
+
+    def _map_basic_serializer(self, serializer: Any, direction: str) -> Any:
+        """A body whose unknown fields are refused says so."""
+        schema = super()._map_basic_serializer(serializer, direction)
+        if isinstance(serializer, StrictSerializer) and direction == "request":
+            schema["additionalProperties"] = False
+        return schema
 
     def _add_scope(self, operation: dict[str, Any]) -> None:
         scope = needed_scope(self.view, self.method)
@@ -115,8 +125,8 @@ class Schema(AutoSchema):
             responses[str(status)] = self._get_response_for_code(
                 problem(status, **dict.fromkeys(codes, SAYS[status]) | own), str(status), [CONTENT_TYPE]
             )
-            if status in (429, 503):
-                responses[str(status)]["headers"] = RETRY_AFTER
+            if status in HEADERS:
+                responses[str(status)]["headers"] = HEADERS[status]
         operation["responses"] = dict(sorted(responses.items()))
 
 

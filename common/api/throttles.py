@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 from rest_framework.throttling import BaseThrottle
 
+from common.api import rate_limits
 from common.db import execute, row
 
 # full_at: when the allowance will be whole again. A request moves it by one interval, up to a minute ahead.
@@ -57,6 +58,10 @@ class Allowance(BaseThrottle):
         if request.user and request.user.is_authenticated:
             return f"user {request.user.pk}", settings.API_PER_MINUTE
         return f"address {network_of(self.get_ident(request))}", settings.API_PER_MINUTE_UNKNOWN
+
+    def headers(self, request: Any, wait: float) -> dict[str, str]:
+        """What a refusal tells: the allowance, and when one of it is left."""
+        return rate_limits.refused(self.caller(request)[1], MINUTE, wait)
 
     def wait(self) -> float:
         return max(self.seconds, 0.0)

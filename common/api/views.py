@@ -1,6 +1,6 @@
 """What all views share."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from rest_framework import generics, serializers, viewsets
 from rest_framework.exceptions import APIException, Throttled
@@ -28,6 +28,13 @@ class ApiView(viewsets.GenericViewSet):
         except APIException:  # whoever is turned away at the door has used their allowance all the same
             self.check_throttles(request)
             raise
+
+    def throttled(self, request: Any, wait: float | None) -> NoReturn:
+        """Raises Throttled, with what it tells of the allowance."""
+        refusal = Throttled(wait)
+        for allowance in self.get_throttles():
+            refusal.rate_limit = allowance.headers(request, wait or 0.0)
+        raise refusal
 
     def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
         """One row of what the asker sees; whatever else there is does not exist for them."""

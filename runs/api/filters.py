@@ -20,7 +20,14 @@ class RunFilter(filters.FilterSet):
     status = filters.MultipleChoiceFilter(choices=RunStatus.choices, help_text="Repeat it for several.")
     kind = filters.ChoiceFilter(choices=RunKind.choices)
     project = filters.CharFilter(method="by_project", help_text="Id or slug.")
-    session_key = filters.CharFilter()
+    user = filters.CharFilter(field_name="user__username", help_text="The name of whom the run works for.")
+    session_key = filters.CharFilter(help_text="Runs of one conversation.")
+    created_after = filters.IsoDateTimeFilter(
+        field_name="created_at", lookup_expr="gte", help_text="Made then or later."
+    )
+    created_before = filters.IsoDateTimeFilter(
+        field_name="created_at", lookup_expr="lt", help_text="Made earlier."
+    )
     parent = filters.CharFilter(field_name="parent_run_id", help_text="The children of this run.")
     root = filters.CharFilter(field_name="root_id", help_text="The whole tree of this run.")
 
@@ -38,6 +45,15 @@ class ApprovalFilter(filters.FilterSet):
     root = filters.CharFilter(field_name="run__root_id", help_text="Of a run and all below it.")
     project = filters.CharFilter(method="by_project", help_text="Id or slug.")
     tool = filters.CharFilter(field_name="tool_call__tool")
+    user = filters.CharFilter(
+        field_name="run__user__username", help_text="The name of whom the run works for."
+    )
+    requested_after = filters.IsoDateTimeFilter(
+        field_name="requested_at", lookup_expr="gte", help_text="Asked for then or later."
+    )
+    requested_before = filters.IsoDateTimeFilter(
+        field_name="requested_at", lookup_expr="lt", help_text="Asked for earlier."
+    )
 
     class Meta:
         model = Approval

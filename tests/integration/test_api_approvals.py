@@ -250,6 +250,9 @@ def test_approvals_can_be_narrowed_down(decider, asked, world):
     assert found(run=asked.run_id) == found(root=asked.run_id) == found(tool="send_email") == [asked.pk]
     assert found(project=world.project.slug) == found(status=["pending", "approved"]) == [asked.pk]
     assert found(status="approved") == found(tool="http_get") == found(project="none") == []
+    asked_at = asked.requested_at.isoformat()
+    assert found(user="mia") == found(requested_after=asked_at) == [asked.pk]
+    assert found(user="other") == found(requested_before=asked_at) == []
 
 
 def test_a_plain_signal_is_kept_and_the_same_again_is_answered_alike(owner, ask):

@@ -15,6 +15,7 @@ import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
+from django.test import Client
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -209,3 +210,26 @@ def test_what_a_stream_sends_is_as_described(operations, headers, known):
         asked = {"path_parameters": {"id": known["runs"][0]}, "query": {"last_event_id": "run_unknown:1"}}
         answer = operation.Case(**asked, headers=headers["member"]).call_and_validate(checks=CHECKS)
         assert b"event: resync" in answer.content
+
+
+def test_every_body_says_that_it_takes_no_other_fields_and_takes_none(operations, headers, known):
+    schemas = operations[0].schema.raw_schema["components"]["schemas"]
+    with_body = [each for each in operations if "requestBody" in each.definition.raw]
+    first = {name: found[0] for name, found in known.items() if isinstance(found, list)}
+    weekly = {"project": known["fields"]["project"][0], "goal": "x", "cron": "0 9 * * 1", "time_zone": "UTC"}
+    made = Client().post("/api/schedules/", weekly, "application/json", headers=headers["member"])
+    assert made.status_code == 201, made.content
+    first |= {"tool-calls": "4.0", "jobs": known["runs"][0], "schedules": made.json()["id"]}
+    loose, taken = [], []
+    for each in with_body:
+        body = each.definition.raw["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        if schemas[body.rpartition("/")[2]]["additionalProperties"] is not False:
+            loose.append(each.label)
+        parts = each.path.strip("/").split("/")
+        path = "/".join(first[parts[at - 1]] if part[0] == "{" else part for at, part in enumerate(parts))
+        sent = {"data": '{"no_such_field": 1}', "content_type": "application/json"}
+        answer = Client().generic(each.method.upper(), f"/{path}/", **sent, headers=headers["admin"])
+        if answer.status_code != 422 or b"/no_such_field" not in answer.content:
+            taken.append((each.label, answer.status_code, answer.content[:200]))
+    assert (loose, taken) == ([], [])
+    assert len(with_body) > 35

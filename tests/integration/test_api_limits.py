@@ -41,6 +41,8 @@ def test_a_token_has_an_allowance_that_refills_steadily(api):
     refused = api.get("projects/")
     assert problem(refused) == (429, "TOO_MANY_REQUESTS")
     assert 1 <= retry_after(refused) <= 20
+    assert refused.headers["RateLimit-Policy"] == '"default";q=3;w=60'
+    assert refused.headers["RateLimit"] == f'"default";r=0;t={retry_after(refused)}'
 
     later(20)
     assert api.get("projects/").status_code == 200

@@ -7,7 +7,9 @@ from django.db import connection
 
 from common.api import idempotency
 from runs.execution import executor
+from runs.log.payloads import ALWAYS, FORMS
 from runs.models import IdempotencyRecord, Run, RunEvent, Wait
+from runs.models.choices import EventType
 from runs.queue.worker_status import WorkerStatus
 from runs.workers.worker import Duties
 from tests.factories import MembershipFactory, ProjectFactory
@@ -211,6 +213,18 @@ def test_runs_can_be_narrowed_down(api, ask, world):
     assert found(session_key="s1") == {keyed}
     assert found(project=world.project.slug) == found(project=world.project.id) == {top.pk, child.pk, keyed}
     assert found(project="none") == set()
+    assert found(user="mia") == {top.pk, child.pk, keyed} and found(user="other") == set()
+    made = Run.objects.get(pk=keyed).created_at.isoformat()
+    assert found(created_after=made) == {keyed}
+    assert found(created_before=made) == {top.pk, child.pk}
+    assert problem(api.get("runs/", created_after="yesterday"))[0] == 400
+
+
+def test_events_say_what_the_table_of_their_types_says(api, ask, world):
+    tree_of(ask)
+    assert set(FORMS) == set(EventType)
+    for event in RunEvent.objects.all():
+        assert event.payload.keys() - ALWAYS.keys() <= FORMS[EventType(event.type)].fields.keys(), event.type
 
 
 def test_a_tree_holds_all_below_a_run(api, ask, world):

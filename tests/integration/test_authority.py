@@ -1357,7 +1357,7 @@ def test_an_a2a_client_can_do_what_the_table_tries_and_otherwise_looks():
     looks = {"GetTask", "ListTasks", "SubscribeToTask", "GetExtendedAgentCard"}
     of_configs = {f"{what}TaskPushNotificationConfig" for what in ("Get", "Delete")}
     known = tried | looks | of_configs | {"ListTaskPushNotificationConfigs"}
-    assert set(METHODS) | {"SendMessage", *STREAMING} == known
+    assert {*METHODS, *STREAMING, "SendMessage"} == known
     routed = {method for methods in RESOURCES.values() for method in methods.values()}
     assert routed == known
 

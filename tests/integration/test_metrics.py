@@ -153,7 +153,7 @@ class TestReadiness:
         assert answer.status_code == 503
         assert answer["Content-Type"] == "application/problem+json"
         assert answer.json() == {
-            "type": "about:blank",
+            "type": "/problems/not-ready/",
             "title": "Service Unavailable",
             "status": 503,
             "code": "NOT_READY",
