@@ -37,6 +37,7 @@ REFUSALS = {
 class ProposalSerializer(serializers.ModelSerializer):
     before = serializers.SerializerMethodField(help_text="The columns that would differ; secrets masked.")
     after = serializers.SerializerMethodField(help_text="The same, as they would be.")
+    token = serializers.CharField(help_text="The token's id; empty where a session proposed it.")
     decided_by = serializers.CharField(allow_null=True, help_text="Who confirmed or rejected it.")
 
     class Meta:

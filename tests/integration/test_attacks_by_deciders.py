@@ -12,9 +12,11 @@ from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from runs.gate.admission import gate_of
+from runs.gate.deciders import decidable
 from runs.gate.provenance import of_run
-from runs.models import Run
+from runs.models import Approval, Run
 from tests.acting import approve, at_the_pages
+from tests.factories import permit
 from tests.integration.api_client import Api
 from tests.integration.test_authority_holes import ada, bo, change, driven, pending, waiting  # noqa: F401
 from tests.scripted import call, in_order, say
@@ -105,3 +107,11 @@ def test_and_that_one_was_read_stays_once_it_was_deleted(reminded, world):
     own.forget_all(at_the_pages(world.user, world.organization.pk))
     assert not Memory.objects.filter(pk=memory.pk).exists()
     assert facts_of(run).read_outside
+
+
+@pytest.mark.parametrize(("demand", "listed"), [({"deciders_needed": 2}, False), ({}, True)])
+def test_ones_own_run_that_several_decide_is_not_said_to_wait_for_one(waiting, world, demand, listed):
+    permit(world.user, "runs.decide_approval", "runs.start_run", "runs.view_run")
+    _run, approval = waiting(**demand)
+    actor = at_the_pages(world.user, world.organization.pk)
+    assert decidable(actor, Approval.objects.filter(pk=approval.pk)).exists() is listed

@@ -331,6 +331,15 @@ def test_every_judged_model_is_one_whose_changes_are_recorded():
     assert {name.lower() for name in changes.AUDITED} >= JUDGES.keys()
 
 
+def test_who_sees_some_projects_changes_no_rule_of_them_all_in_the_admin(world, ada, rule):
+    some = administrator(world, "some", projects=[world.project.pk])
+    client = Client()
+    client.force_login(some)
+    pages = [reverse(f"admin:policy_capabilityrule_{what}", args=[rule.pk]) for what in ("delete", "change")]
+    assert [client.post(page, {"post": "yes"}).status_code for page in pages] in ([403, 403], [404, 404])
+    assert CapabilityRule.objects.filter(pk=rule.pk).exists()
+
+
 def test_what_deputy_does_itself_waits_for_nobody(world, ada, rule):
     channel = Channel.objects.create(organization=world.organization, kind="email", name="x")
     channel.enabled = False
