@@ -98,6 +98,7 @@ CODES = {
     "UNKNOWN_GROUP": ("No such group is in this project.", "List the project's groups."),
     "UNKNOWN_TOOL": ("There is no such tool.", "List the tools."),
     "UNSUPPORTED_MEDIA_TYPE": ("The body is not application/json.", "Send JSON, and say so."),
+    "VERSION_NOT_SUPPORTED": ("Deputy does not speak this version.", "Use the one that `detail` names."),
     "invalid_operation": ("The page tree would not be a tree any more.", "Choose another place."),
     "not_found": ("There is no such page in the working memory.", "Read the view again."),
     "not_project_knowledge": ("Only a project's knowledge is promoted.", "See the memory's `type`."),
