@@ -4,6 +4,7 @@ Said at start, in one line: a process that gets fewer than it needs works until 
 renews its leases, or says that it lives.
 """
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from common.env import BadSetting
@@ -53,6 +54,20 @@ def of_one_machine(workers: int, carriers: int, errands: int, threads: int, web_
     """
     needed = of_group(workers) + of_cluster(workers, carriers, errands) + web_processes * of_web(threads)
     return max(LEAST, needed + SPARE)
+
+
+def check_sessions(one: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]") -> None:
+    """Raises BadSetting where what one connection sets is set for the other: a pooler in transaction mode has
+    lent both the same session. Leases, locks and notifications would be anybody's.
+    """
+    token = secrets.token_hex(8)
+    one.execute("SELECT set_config('deputy.session', %s, false)", [token])
+    (seen,) = other.execute("SELECT current_setting('deputy.session', true)").fetchone() or ("",)
+    if seen == token:
+        raise BadSetting(
+            "DATABASE_URL leads to a pooler that gives a session to several connections: it has to be in "
+            "session mode (pgbouncer: pool_mode = session), or name the server itself."
+        )
 
 
 def check(connection: "psycopg.Connection[Any]", needed: int, what: str, embedded: bool) -> None:

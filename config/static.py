@@ -1,7 +1,7 @@
 """Static files, served by whitenoise, without a thread for the requests that are for something else.
 
-Text goes out compressed, to whoever takes gzip: each file is compressed once a process. Pages themselves are not:
-they hold what somebody else may have chosen beside what is secret (BREACH).
+Text goes out compressed, to whoever takes gzip: each file is compressed once a process. Pages themselves are
+not: they hold what somebody else may have chosen beside what is secret (BREACH).
 """
 
 import gzip
@@ -11,7 +11,6 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpResponse
 from django.utils.cache import patch_vary_headers
 from whitenoise.middleware import WhiteNoiseMiddleware
-
 
 TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
 LEAST = 500  # bytes; less is not worth it
@@ -74,5 +73,5 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc,unused-ignore]
             while len(self.compressed) >= MOST_KEPT:
                 self.compressed.pop(next(iter(self.compressed)))
             self.compressed[version] = gzip.compress(b"".join(answer.streaming_content), 6, mtime=0)
-        answer.close()
+        answer.file_to_stream.close()  # not the answer: that would tell Django that the request is over
         return self.compressed[version]

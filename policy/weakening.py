@@ -7,9 +7,13 @@ a few words what the change weakens; nothing where it does not.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from groups import changes, member_permissions
 from groups.models import CustomRole
 from policy.authority import RUN_USER
+from policy.loosening import loosened
+from policy.models import CapabilityRule
 from policy.terms import STRICTNESS
 
 Row = Mapping[str, Any] | None
@@ -30,19 +34,28 @@ def why(model: str, before: Row, after: Row) -> str:
 def _rule(before: Row, after: Row) -> str:
     was, will = _applied(before), _applied(after)
     if was is None:
-        return "a rule that allows what was asked for" if will and will["effect"] == UNASKED else ""
+        return _new_rule(will)
     if was["effect"] == UNASKED:
         wider = will is not None and will["effect"] == UNASKED and _differs(SCOPE, was, will)
-        return "a rule allows something else unasked" if wider else ""
+        return gettext_noop("a rule allows something else unasked") if wider else ""
     if will is None:
-        return "a rule does not hold any more"
+        return gettext_noop("a rule does not hold any more")
     if STRICTNESS[will["effect"]] < STRICTNESS[was["effect"]]:
-        return "a rule asks for less"
+        return gettext_noop("a rule asks for less")
     if _differs(SCOPE, was, will):
-        return "a rule speaks of something else"
+        return gettext_noop("a rule speaks of something else")
     if will["effect"] != "deny" and _fewer(was, will):
-        return "a rule asks for fewer people, or for others"
+        return gettext_noop("a rule asks for fewer people, or for others")
     return ""
+
+
+def _new_rule(will: Row) -> str:
+    """The most specific rule decides, so that one for a project may ask for less than one for all of them."""
+    if will is None:
+        return ""
+    if will["effect"] == UNASKED:
+        return gettext_noop("a rule that allows what was asked for")
+    return gettext_noop("a rule asks for less than another") if loosened(CapabilityRule(**will)) else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -59,22 +72,26 @@ def _fewer(was: Mapping[str, Any], will: Mapping[str, Any]) -> bool:
 
 
 def _binding(before: Row, after: Row) -> str:
-    return "rules about a capability speak of fewer tools" if before is not None and before != after else ""
+    return (
+        gettext_noop("rules about a capability speak of fewer tools")
+        if before is not None and before != after
+        else ""
+    )
 
 
 def _declaration(before: Row, after: Row) -> str:
-    return "what is known of a tool's arguments and results" if before != after else ""
+    return gettext_noop("what is known of a tool's arguments and results") if before != after else ""
 
 
 def _grant(before: Row, after: Row) -> str:
     if before is None:
-        return "calls are approved in advance"
+        return gettext_noop("calls are approved in advance")
     if after is None:
         return ""
     revived = before["revoked_at"] is not None and after["revoked_at"] is None
     longer = _more(before["expires_at"], after["expires_at"]) or _more(before["max_uses"], after["max_uses"])
     other = _differs(("project_id", "tool", "arguments", "any_arguments"), before, after)
-    return "more calls are approved in advance" if revived or longer or other else ""
+    return gettext_noop("more calls are approved in advance") if revived or longer or other else ""
 
 
 def _membership(before: Row, after: Row) -> str:
@@ -84,16 +101,20 @@ def _membership(before: Row, after: Row) -> str:
         _carried(before) if before is not None and before["active"] else member_permissions.of_role("member")
     )
     if _carried(after) - was:
-        return "a member may do more"
+        return gettext_noop("a member may do more")
     if before is None:
         return ""
     if not before["active"]:
-        return "a member is one again"
+        return gettext_noop("a member is one again")
     if _wider(before["projects"], after["projects"]) or _wider(
         before["allowed_tools"], after["allowed_tools"]
     ):
-        return "a member reaches further"
-    return "a member reaches further" if {*before["denied_tools"]} - {*after["denied_tools"]} else ""
+        return gettext_noop("a member reaches further")
+    return (
+        gettext_noop("a member reaches further")
+        if {*before["denied_tools"]} - {*after["denied_tools"]}
+        else ""
+    )
 
 
 def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
@@ -106,7 +127,7 @@ def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
 
 def _custom_role(before: Row, after: Row) -> str:
     more = before is not None and after is not None and {*after["permissions"]} - {*before["permissions"]}
-    return "a member role carries more" if more else ""
+    return gettext_noop("a member role carries more") if more else ""
 
 
 def _role(before: Row, after: Row) -> str:
@@ -114,17 +135,17 @@ def _role(before: Row, after: Row) -> str:
     if after is None:
         return ""
     if before is None:
-        return "an agent's role vouches for tools" if after["allowed_tools"] else ""
+        return gettext_noop("an agent's role vouches for tools") if after["allowed_tools"] else ""
     wider = _wider(before["allowed_tools"], after["allowed_tools"])
     wider = wider or _wider(before["delegable_tools"], after["delegable_tools"])
     vouched = before["allowed_tools"] is None and bool(after["allowed_tools"])
     freed = {*before["denied_tools"]} - {*after["denied_tools"]}
-    return "an agent's role may use more" if wider or vouched or freed else ""
+    return gettext_noop("an agent's role may use more") if wider or vouched or freed else ""
 
 
 def _seat(before: Row, after: Row) -> str:
     changed = before is not None and after is not None and _differs(("role_id",), before, after)
-    return "an agent gets another role" if changed else ""
+    return gettext_noop("an agent gets another role") if changed else ""
 
 
 def _project(before: Row, after: Row) -> str:
@@ -132,22 +153,24 @@ def _project(before: Row, after: Row) -> str:
         return ""
     was = before or {"approval_profile": "off", "allow_self_approval": False, "owner_id": None}
     if after["approval_profile"] != was["approval_profile"] and after["approval_profile"] != "careful":
-        return "when a project's calls ask"
+        return gettext_noop("when a project's calls ask")
     if after["allow_self_approval"] and not was["allow_self_approval"]:
-        return "people decide about their own runs"
+        return gettext_noop("people decide about their own runs")
     if before is not None and was["owner_id"] is not None and after["owner_id"] != was["owner_id"]:
-        return "somebody else is whom rules mean by a project's owner"
+        return gettext_noop("somebody else is whom rules mean by a project's owner")
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
-    return "what groups learn is not reviewed any more" if reviewed else ""
+    return gettext_noop("what groups learn is not reviewed any more") if reviewed else ""
 
 
 def _organization(before: Row, after: Row) -> str:
     if before is None or after is None:
         return ""
     if before["second_person"] and not after["second_person"]:
-        return "no second person is asked any more"
+        return gettext_noop("no second person is asked any more")
     return (
-        "what runs said is removed sooner" if _more(after["retention_days"], before["retention_days"]) else ""
+        gettext_noop("what runs said is removed sooner")
+        if _more(after["retention_days"], before["retention_days"])
+        else ""
     )
 
 
@@ -156,20 +179,24 @@ def _channel(before: Row, after: Row) -> str:
     if row is None or row["user_id"] is not None:  # a person's own
         return ""
     if after is not None and after["kind"] == "slack" and _differs(("kind", "sealed_address"), before, after):
-        return "somebody who knows a chat's secret decides there"
+        return gettext_noop("somebody who knows a chat's secret decides there")
     if before is None or not before["enabled"]:
         return ""
     if after is None or not after["enabled"] or {*before["topics"]} - {*after["topics"]}:
-        return "a channel is told less"
+        return gettext_noop("a channel is told less")
     moved = _differs(("kind", "sealed_address", "project_id"), before, after)
-    return "a channel tells somebody else" if moved else ""
+    return gettext_noop("a channel tells somebody else") if moved else ""
 
 
 def _provider(before: Row, after: Row) -> str:
     """Of identities: it says who is whom, and what they are here."""
     if before is None or after is None:
-        return "who signs in, and as what" if after is not None or (before and before["only"]) else ""
-    return "who signs in, and as what" if before != after else ""
+        return (
+            gettext_noop("who signs in, and as what")
+            if after is not None or (before and before["only"])
+            else ""
+        )
+    return gettext_noop("who signs in, and as what") if before != after else ""
 
 
 def _differs(names: Collection[str], before: Row, after: Row) -> bool:

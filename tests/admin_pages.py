@@ -35,6 +35,7 @@ OTHERS = {
     "runs_decisions_export": ("get", "", "runs.view_runevent"),
     "runs_decided": ("get", "", "runs.view_approval"),
     "runs_decided_export": ("get", "", "runs.view_approval"),
+    "groups_proposedchange_decide": ("post", "groups_proposedchange", "groups.view_proposedchange"),
     "groups_group_where": ("get", "", "groups.view_group"),
     "groups_group_learn": ("post", "", "groups.add_routingexample"),
     "memory_depositedknowledge_import": ("get", "", "memory.curate_memory"),

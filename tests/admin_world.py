@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from groups import routing
-from groups.models import AgentInstance, Change, CustomRole, IdentityProvider, Role, Token
+from groups.models import AgentInstance, Change, CustomRole, IdentityProvider, ProposedChange, Role, Token
 from groups.models.groups import RoutingExample
 from policy.models import (
     Capability,
@@ -191,6 +191,19 @@ def _tenant(text: str, name: str) -> SimpleNamespace:
         reason=text[:500],
     )
     made.event = RunEvent.objects.filter(run=made.run, type="run.created").get()
+    made.proposal = ProposedChange.objects.create(
+        organization=organization,
+        user=made.user,
+        by=str(made.user),
+        via="admin",
+        action="changed",
+        model="groups.project",
+        object_id=made.project.pk,
+        label=str(made.project),
+        why="what groups learn is not reviewed any more",
+        before={"review_deposits": made.project.review_deposits},
+        after={"review_deposits": not made.project.review_deposits},
+    )
     made.change = Change.objects.create(
         organization=organization,
         via="system",
@@ -259,7 +272,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
-        made.channel, made.provider, made.price,
+        made.channel, made.provider, made.proposal, made.price,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -2,12 +2,7 @@
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
-
-from django.conf import settings
-from django.contrib.staticfiles import finders
 
 IMPORTED = re.compile(r"""@import\s+(?:url\()?['"]?([^'")]+)|src:\s*url\(['"]?([^'")]+)""")
 

@@ -75,7 +75,7 @@ def same_system(noted: str, system: str) -> bool:
 
 def note(made: Any, system: str, timeline: str) -> None:
     """Keep that the database is this one."""
-    with psycopg.Cursor(made) as cursor:
+    with made.transaction(), psycopg.Cursor(made) as cursor:
         cursor.execute(NOTE, [system, timeline])
 
 

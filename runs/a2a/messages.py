@@ -1,11 +1,14 @@
 """What a client sends, read: messages and their configuration. Unknown fields are ignored, as A2A wants."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from runs.a2a.errors import A2AError, invalid
 
+UNDERSCORE = re.compile(r"_([a-z])")
+OWN = ("data", "metadata")
 CONTENTS = ("text", "raw", "url", "data")
 LONGEST_ID = 200
 MOST_PARTS = 100
@@ -23,6 +26,21 @@ class Sent:
     at_once: bool = False
     history: int | None = None
     push: dict[str, Any] | None = None
+
+
+def camel(value: Any) -> Any:
+    """The value with names as `taskId`, also where a client sends `task_id`: readers of ProtoJSON take both.
+
+    What is a client's own, `data` and `metadata`, stays as it is.
+    """
+    if isinstance(value, list):
+        return [camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        UNDERSCORE.sub(lambda found: found[1].upper(), name): one if name in OWN else camel(one)
+        for name, one in value.items()
+    }
 
 
 def read(params: dict[str, Any]) -> Sent:

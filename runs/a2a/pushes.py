@@ -5,17 +5,18 @@ import re
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from common.outbound import OutboundError, check_headers
 from common.sealed import seal
 from policy.authority import Verb, may
 from runs.a2a.agents import Client
 from runs.a2a.errors import invalid, no_task
-from runs.a2a.messages import an_object
+from runs.a2a.messages import an_id, an_object
 from runs.actions.webhooks import give_secret
 from runs.api.refusals import as_problems
 from runs.models import A2ATask, WebhookEndpoint
+from runs.models.choices import TERMINAL
 from runs.models.webhooks import TASK_UPDATED
 
 JSON = dict[str, Any]
@@ -27,9 +28,11 @@ TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - the header's name
 
 
 def create(client: Client, task: A2ATask, asked: JSON) -> JSON:
-    """Have this task's updates sent. Raises A2AError, Problem."""
+    """Have this task's updates sent; a config of the same id is replaced. Raises A2AError, Problem."""
     with as_problems():
         may(client.actor, Verb.STEER, task.run)
+    if named := an_id(asked, "id"):
+        configs(client, task).filter(description=named).delete()
     if configs(client, task).count() >= MOST:
         raise invalid(f"A task has at most {MOST} push notification configs; delete one.")
     endpoint = WebhookEndpoint(
@@ -38,9 +41,10 @@ def create(client: Client, task: A2ATask, asked: JSON) -> JSON:
         run=task.run,
         token_id=client.actor.token_id,
         url=_text(asked, "url"),
-        description=f"A2A: {task.pk}",
+        description=named,
         events=[TASK_UPDATED],
         sealed_headers=seal(json.dumps(_headers(asked))),
+        enabled=task.run.status not in TERMINAL,
     )
     give_secret(endpoint)
     try:
@@ -86,8 +90,14 @@ def configs(client: Client, task: A2ATask) -> QuerySet[WebhookEndpoint]:
     return mine.order_by("id")
 
 
+def _named(client: Client, task: A2ATask, id: Any) -> QuerySet[WebhookEndpoint]:
+    """The config of this id, the client's own or Deputy's."""
+    name = id if isinstance(id, str) and id.isprintable() else ""
+    return configs(client, task).filter(Q(pk=name) | Q(description=name, description__gt=""))
+
+
 def find(client: Client, task: A2ATask, id: Any) -> WebhookEndpoint:
-    found = configs(client, task).filter(pk=id).first() if isinstance(id, str) and "\x00" not in id else None
+    found = _named(client, task, id).first()
     if found is None:
         raise no_task()
     return found
@@ -97,10 +107,10 @@ def delete(client: Client, task: A2ATask, id: Any) -> None:
     """Does nothing where there is none: it is gone, as was asked. Raises Problem."""
     with as_problems():
         may(client.actor, Verb.STEER, task.run)
-    for endpoint in configs(client, task).filter(pk=str(id).replace("\x00", "")):
+    for endpoint in _named(client, task, id):
         endpoint.delete()
 
 
 def shown(endpoint: WebhookEndpoint) -> JSON:
     """A TaskPushNotificationConfig. The token and the credentials are not told again."""
-    return {"id": endpoint.pk, "taskId": endpoint.run_id, "url": endpoint.url}
+    return {"id": endpoint.description or endpoint.pk, "taskId": endpoint.run_id, "url": endpoint.url}

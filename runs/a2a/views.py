@@ -29,7 +29,7 @@ from runs.a2a import agents, operations, pushes, tasks
 from runs.a2a.agents import Client
 from runs.a2a.errors import A2AError, invalid
 from runs.a2a.live import Settling, Stream
-from runs.a2a.messages import Sent, history_length, read
+from runs.a2a.messages import Sent, camel, history_length, read
 from runs.api.readers import Reader
 from runs.models import A2ATask, Run
 from runs.models.choices import TERMINAL
@@ -41,7 +41,6 @@ CONTENT_TYPE = "application/a2a+json"
 JSON_TYPES = ("application/json", CONTENT_TYPE)
 VERSION = re.compile(r"1\.0(\.\d+)?")
 CARD_SECONDS = 300  # that a client may keep a card without asking
-STREAMING = ("SendStreamingMessage", "SubscribeToTask")
 
 
 @require_safe
@@ -101,15 +100,18 @@ class A2AView(ApiView):
 
     def rest(self, request: Any, kind: str, agent_id: str, task_id: str = "", config_id: str = "") -> Any:
         client = self._client(kind, agent_id)
+        method = self.methods[request.method.lower()]
         named = {"taskId": task_id, "id": config_id or task_id}
+        if method == "CreateTaskPushNotificationConfig":
+            del named["id"]  # which the body says
         try:
             check_version(request)
             params = _query(request) if request.method in ("GET", "DELETE") else _body(request, empty={})
             if not isinstance(params, dict):
                 raise invalid("The body is an object.")
-            return self._act(client, self.methods[request.method.lower()], {**params, **named}, None)
+            return self._act(client, method, {**params, **named}, None)
         except A2AError as error:
-            return JsonResponse(error.http(), status=error.kind.http, content_type=CONTENT_TYPE)
+            return JsonResponse(error.http(), status=error.kind.http, content_type=_kind(request))
 
     def _client(self, kind: str, agent_id: str) -> Client:
         """Raises Problem 404 for what is not published, and for what the token's user does not see."""
@@ -121,28 +123,22 @@ class A2AView(ApiView):
             request, agent, Actor.of_token(request.auth, request.membership, Via.A2A), request.membership
         )
 
-    def _act(self, client: Client, method: str, params: JSON, call: JSON | None) -> Any:
+    def _act(self, client: Client, method: str, asked: JSON, call: JSON | None) -> Any:
+        params: JSON = camel(asked)
         if method == "SendMessage":
             return self._send(client, read(params), call)
-        if method == "SendStreamingMessage":
-            sent = read(params)
-            task = operations.send(client, sent)
-            return self._stream(client, task, call, words.TERMINAL | words.INTERRUPTED, sent.history)
-        if method == "SubscribeToTask":
-            task = tasks.find(client, params.get("id"))
-            if task.run.status in TERMINAL:
-                raise A2AError("UNSUPPORTED_OPERATION", f"The task has already {task.run.status}.")
-            return self._stream(client, task, call, words.TERMINAL)
+        if method in STREAMING:
+            return self._stream(client, method, params, call)
         if method not in METHODS:
             raise A2AError("METHOD_NOT_FOUND", "A2A 1.0 has no such method.")
-        return _answer(METHODS[method](client, params), call)
+        return _answer(client, METHODS[method](client, params), call)
 
     def _send(self, client: Client, sent: Sent, call: JSON | None) -> Any:
         task = operations.send(client, sent)
 
         def answer() -> HttpResponse:
             now = tasks.find(client, task.pk)
-            return _answer({"task": tasks.shown(client, now, sent.history)}, call)
+            return _answer(client, {"task": tasks.shown(client, now, sent.history)}, call)
 
         found = answer()
         slot = None if sent.at_once or not settings.A2A_HOLD_SECONDS else _slot(client)
@@ -150,24 +146,17 @@ class A2AView(ApiView):
             found.settling = Settling(task, settings.A2A_HOLD_SECONDS, slot, answer)  # type: ignore[attr-defined]
         return found
 
-    def _stream(
-        self,
-        client: Client,
-        task: A2ATask,
-        call: JSON | None,
-        until: frozenset[str],
-        history: int | None = None,
-    ) -> Any:
+    def _stream(self, client: Client, method: str, params: JSON, call: JSON | None) -> Any:
+        """Nothing is sent where there is no room for one more stream. Raises A2AError, Problem."""
         slot = slots.take(client.actor.user, self.request.auth)
-        return Stream(
-            client,
-            task,
-            Reader.of_api(self.request, task.run),
-            slot,
-            tasks.shown(client, task, history),
-            lambda told: _result(told, call),
-            until,
-        ).response()
+        try:
+            task, history, until = STREAMING[method](client, params)
+            first = tasks.shown(client, task, history)
+        except BaseException:
+            slot.give_back()
+            raise
+        reader = Reader.of_api(self.request, task.run)
+        return Stream(client, task, reader, slot, first, lambda told: _result(told, call), until).response()
 
 
 def _slot(client: Client) -> slots.Slot | None:
@@ -237,8 +226,13 @@ def _result(told: JSON, call: JSON | None) -> JSON:
     return told if call is None else {"jsonrpc": "2.0", "id": call.get("id"), "result": told}
 
 
-def _answer(told: JSON, call: JSON | None) -> HttpResponse:
-    kind = CONTENT_TYPE if call is None else "application/json"
+def _kind(request: Any) -> str:
+    """A2A's text wants application/json, its examples show a type of their own: for who asks for that."""
+    return CONTENT_TYPE if CONTENT_TYPE in request.headers.get("Accept", "") else "application/json"
+
+
+def _answer(client: Client, told: JSON, call: JSON | None) -> HttpResponse:
+    kind = _kind(client.request) if call is None else "application/json"
     return JsonResponse(_result(told, call), content_type=kind, json_dumps_params={"ensure_ascii": False})
 
 
@@ -275,6 +269,20 @@ def _extended(client: Client, params: JSON) -> JSON:
     raise A2AError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", "There is one card for everybody.")
 
 
+def _sent(client: Client, params: JSON) -> tuple[A2ATask, int | None, frozenset[str]]:
+    sent = read(params)
+    return operations.send(client, sent), sent.history, words.TERMINAL | words.INTERRUPTED
+
+
+def _subscribed(client: Client, params: JSON) -> tuple[A2ATask, int | None, frozenset[str]]:
+    task = tasks.find(client, params.get("id"))
+    if task.run.status in TERMINAL:
+        raise A2AError("UNSUPPORTED_OPERATION", f"The task has already {task.run.status}.")
+    return task, None, words.TERMINAL
+
+
+# each with the states after which its stream ends
+STREAMING = {"SendStreamingMessage": _sent, "SubscribeToTask": _subscribed}
 METHODS: dict[str, Callable[[Client, JSON], JSON]] = {
     "GetTask": _get,
     "ListTasks": _list,

@@ -27,14 +27,14 @@ class ProposedChangeAdmin(History, TenantAdmin):
     """Looked at, confirmed and rejected, one by one."""
 
     fixed = ()
-    list_display = ("created_at", "label", "action", "why", "by", "state")
+    list_display = ("created_at", "label", "action", "weakens", "by", "state")
     list_display_links = ("label",)
     list_filter = ("state", ("organization", Related))
     list_select_related = ("organization",)
     search_fields = ("label", "by", "object_id__exact", "model")
     ordering = ("-id",)
     fields = readonly_fields = (
-        *("created_at", "label", "model", "object_id", "action", "why", "by", "via", "was", "now"),
+        *("created_at", "label", "model", "object_id", "action", "weakens", "by", "via", "was", "now"),
         *("state", "decided_by", "decided_at", "organization"),
     )
     change_form_outer_before_template = "admin/groups/proposedchange/decide.html"
@@ -74,6 +74,10 @@ class ProposedChangeAdmin(History, TenantAdmin):
         except SecondRefused as refused:
             self.message_user(request, _(refused.message), messages.ERROR)
         return redirect("admin:groups_proposedchange_change", proposal.pk)
+
+    @admin.display(description=gettext_lazy("What it weakens"), ordering="why")
+    def weakens(self, proposal: ProposedChange) -> str:
+        return _(proposal.why)
 
     @admin.display(description=gettext_lazy("Before"))
     def was(self, proposal: ProposedChange) -> SafeString:

@@ -7,6 +7,7 @@ here. Whether they may, of which arguments, and in a confirmed session or not, t
 from dataclasses import dataclass
 from typing import Any
 
+from common import redact
 from common.api.errors import Problem
 from common.links import link
 from groups.actors import Actor, Via
@@ -64,8 +65,8 @@ def of(actor: Actor, run: Run) -> list[Open]:
 
 def _approval(run: Run, wait: Wait, approval: Approval | None) -> Open:
     if approval is None:
-        told = {"id": wait.pk, "reason": "deputy:waits", "message": "Somebody else has to decide."}
-        return Open(_placed(run, wait, told))
+        elsewhere = {"id": wait.pk, "reason": "deputy:waits", "message": "Somebody else has to decide."}
+        return Open(_placed(run, wait, elsewhere))
     digest = approval.arguments_digest
     schema = {
         "type": "object",
@@ -77,10 +78,10 @@ def _approval(run: Run, wait: Wait, approval: Approval | None) -> Open:
         },
         "required": ["approved", "argumentsDigest"],
     }
-    told = {
+    told: JSON = {
         "id": approval.pk,
         "reason": "tool_call",
-        "message": approval.explanation or f"{approval.tool_call.tool} waits for a decision.",
+        "message": redact.shown(approval.explanation) or f"{approval.tool_call.tool} waits for a decision.",
         "responseSchema": schema,
         "expiresAt": approval.expires_at.isoformat() if approval.expires_at else None,
         "metadata": {
@@ -100,10 +101,10 @@ def _question(run: Run, wait: Wait) -> Open:
     answer: JSON = {"type": "string"}
     if choices := offered(wait.run_id, wait.correlation_key):
         answer["examples"] = choices
-    told = {
+    told: JSON = {
         "id": wait.pk,
         "reason": "input_required",
-        "message": asked.values_list("payload__question", flat=True).last() or "",
+        "message": redact.shown(asked.values_list("payload__question", flat=True).last() or ""),
         "responseSchema": {"type": "object", "properties": {"answer": answer}, "required": ["answer"]},
         "expiresAt": wait.expires_at.isoformat() if wait.expires_at else None,
     }

@@ -10,22 +10,29 @@ from typing import Any
 
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from common import sealed
 from common.db import row
+from groups import readers
 from groups.actors import Actor, Via, active_membership
 from runs.actions import decide
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval, Channel, ChatAccount
 from runs.notices import slack
+from runs.notices.delivery import language_of
 from runs.queue import put
 
 MOST_BYTES = 100_000
 CODE_SECONDS = 600
 SALT = "deputy.chat.link"
-NOT_LINKED = "Link your account first: open “How I am told” in Deputy and type the command it shows here."
+NOT_LINKED = gettext_lazy(
+    "Link your account first: open “How I am told” in Deputy and type the command it shows here."
+)
 
 
 def code(channel: Channel, user: Any) -> str:
@@ -58,18 +65,23 @@ def slack_hook(request: HttpRequest, channel_id: str) -> HttpResponse:
 
 def link(channel: Channel, account: str, text: str) -> str:
     """Link the chat's account to the person whose code this is; returns what to say."""
+    with translation.override(language_of(channel)):
+        return _linked(channel, account, text)
+
+
+def _linked(channel: Channel, account: str, text: str) -> str:
     try:
         channel_id, user_id = signing.loads(text.strip().removeprefix("link").strip(), salt=SALT,
                                             max_age=CODE_SECONDS)  # fmt: skip
     except signing.BadSignature:
-        return "This code is not valid, or too old. Take a new one from “How I am told” in Deputy."
+        return _("This code is not valid, or too old. Take a new one from “How I am told” in Deputy.")
     if channel_id != channel.pk or not account:
-        return "This code is for another channel."
+        return _("This code is for another channel.")
     ChatAccount.objects.filter(channel=channel, account=account).exclude(user_id=user_id).delete()
     ChatAccount.objects.update_or_create(
         channel=channel, user_id=user_id, defaults={"account": account[:100]}
     )
-    return "Your account is linked: what you press here is decided in your name."
+    return _("Your account is linked: what you press here is decided in your name.")
 
 
 def _pressed(channel: Channel, payload: str) -> None:
@@ -89,16 +101,22 @@ def _pressed(channel: Channel, payload: str) -> None:
 
 
 def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]) -> str:
-    """Take the decision; returns what came of it, in words."""
+    """Take the decision; returns what came of it, in the language of whoever pressed."""
     linked = ChatAccount.objects.filter(channel=channel, account=account).select_related("user").first()
     if linked is None:
-        return NOT_LINKED
+        with translation.override(language_of(channel)):
+            return str(NOT_LINKED)
+    with translation.override(readers.language_of(linked.user_id)):
+        return _decided(channel, linked, approve, value)
+
+
+def _decided(channel: Channel, linked: ChatAccount, approve: bool, value: dict[str, Any]) -> str:
     approval = Approval.objects.filter(
         pk=str(value.get("approval", "")), organization_id=channel.organization_id
     ).select_related("run")
     found = approval.first()
     if found is None or channel.project_id not in (None, found.run.project_id):
-        return "There is no such approval."
+        return _("There is no such approval.")
     actor = Actor(
         linked.user,
         active_membership(linked.user, channel.organization_id),
@@ -112,7 +130,8 @@ def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]
         else:
             decided = decide.reject(found.pk, actor, digest, "Rejected in Slack.")
     except DecisionRefused as refused:
-        return refused.message
+        return _(refused.message)
     except Approval.DoesNotExist:
-        return "There is no such approval."
-    return f"Decided: {decided.status} by {linked.user}."
+        return _("There is no such approval.")
+    status = decided.get_status_display()
+    return _("Decided: {status} by {who}.").format(status=status, who=linked.user)

@@ -10,6 +10,8 @@ class Migration(migrations.Migration):
         ('runs', '0028_a2a'),
     ]
 
+    side_by_side = {"ban-drop-constraint": "the one that takes its place allows all that it allowed"}
+
     operations = [
         migrations.CreateModel(
             name='DatabaseLine',

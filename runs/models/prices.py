@@ -1,12 +1,19 @@
 """What models cost, as an organization has entered it."""
 
+from typing import Any
+
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
 from common.models import Created
 
-PRICE = {"max_digits": 12, "decimal_places": 6, "validators": [MinValueValidator(0)]}
+
+def price(help_text: str) -> "models.DecimalField[Any, Any]":
+    """An amount of money, to a millionth."""
+    return models.DecimalField(
+        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)], help_text=help_text
+    )
 
 
 class ModelPrice(Created):
@@ -16,8 +23,8 @@ class ModelPrice(Created):
         "groups.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
     )
     model = models.CharField(max_length=200, help_text="As roles name it, such as openai:gpt-5.")
-    input_price = models.DecimalField(help_text="For a million tokens that it is given.", **PRICE)
-    output_price = models.DecimalField(help_text="For a million tokens that it writes.", **PRICE)
+    input_price = price("For a million tokens that it is given.")
+    output_price = price("For a million tokens that it writes.")
     currency = models.CharField(
         max_length=3,
         default="USD",

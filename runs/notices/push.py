@@ -4,6 +4,7 @@ and signed with a key that the installation made for itself (VAPID, RFC 8292).
 
 import base64
 import json
+from email.utils import parseaddr
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -70,6 +71,7 @@ def _bytes(text: str) -> bytes:
 
 
 def send(address: str, message: Message, channel: str) -> None:
+    from py_vapid import VapidException
     from pywebpush import WebPusher
 
     try:
@@ -77,9 +79,9 @@ def send(address: str, message: Message, channel: str) -> None:
         parts = urlsplit(subscription["endpoint"])
         told = {"title": message.subject, "body": message.text[:MOST_BODY], "url": _where(message)}
         body = WebPusher(subscription).encode(json.dumps(told).encode(), "aes128gcm")["body"]
-        claims = {"aud": f"{parts.scheme}://{parts.netloc}", "sub": settings.PUBLIC_URL}
+        claims = {"aud": f"{parts.scheme}://{parts.netloc}", "sub": contact()}
         signed = key().sign(claims)
-    except (BadAddress, sealed.Unreadable, ValueError) as error:
+    except (BadAddress, sealed.Unreadable, VapidException, ValueError) as error:
         raise NotSent(f"The subscription cannot be used: {type(error).__name__}", lasting=True) from None
     try:
         answer = fetch(
@@ -98,6 +100,16 @@ def send(address: str, message: Message, channel: str) -> None:
     if answer.status in (404, 410):
         raise NotSent("The browser has ended its subscription.", lasting=True, gone=True)
     judge(answer)
+
+
+def contact() -> str:
+    """Whom a push service may turn to about us: an https address or a mailbox, nothing else (RFC 8292, 2.1);
+    the library takes no port, and no name without a dot.
+    """
+    parts = urlsplit(settings.PUBLIC_URL)
+    if parts.scheme == "https" and "." in (parts.hostname or ""):
+        return f"https://{parts.hostname}"
+    return f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"
 
 
 def _where(message: Message) -> str:

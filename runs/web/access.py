@@ -68,7 +68,6 @@ def member(view: View) -> View:
 def enter(request: Any, membership: Membership) -> None:
     """From here on the request is in this organization."""
     request.membership = membership
-    current.stand(request.user, membership)  # what the role there permits, and no other
     request.actor = Actor.of_session(request, request.user, membership)
 
 

@@ -1,6 +1,5 @@
 """What waits for decisions: those to decide, and those of one's own runs to follow."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -16,27 +15,15 @@ from common.api import slots
 from common.api.errors import Problem
 from runs.api import queue_stream
 from runs.api.readers import Reader
-from runs.deciding import edit, queue, view, words
+from runs.deciding import edit, queue, view
 from runs.deciding.view import arguments_of, fate
-from runs.gate import demands
-from runs.gate.deciders import who_may_decide
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
+from runs.web.following import followed
 
-SHOWN_NAMES = 3
 DECIDED = 20  # of the latest that are listed
-
-
-@dataclass(frozen=True)
-class Followed:
-    """An approval of one's own run: with whom it is, and how often they were written to."""
-
-    approval: Approval
-    lines: list[words.Line]
-    deciders: str
-    notices: int
 
 
 @require_safe
@@ -131,18 +118,6 @@ def _questions(request: MemberRequest) -> list[dict[str, Any]]:
         payload = asked.values_list("payload", flat=True).first() or {}
         found.append({"wait": wait, "root": wait.run.root, "text": payload.get("question", "")})
     return found
-
-
-def followed(approval: Approval) -> Followed:
-    run = approval.run
-    demand = demands.of_approval(approval, run.project.allow_self_approval)
-    people = who_may_decide(run.project, run.user_id, demand)
-    names = ", ".join(str(person) for person in people[:SHOWN_NAMES])
-    more = len(people) - SHOWN_NAMES
-    if more > 0:
-        names = _("{names} and {count} more").format(names=names, count=more)
-    notices = approval.notices.exclude(sent_at=None).count()
-    return Followed(approval, words.readable(arguments_of(approval))[:4], names, notices)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -16,6 +16,7 @@ from runs.models import Approval, Rating, Run, RunEvent, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, WaitKind
 from runs.web import access, sources
 from runs.web.access import MemberRequest
+from runs.web.following import Followed, followed, reminded
 from runs.web.sources import Source
 from runs.web.story import Line, doing, line_of
 
@@ -93,10 +94,15 @@ class Turn:
         return found if found and (found.of_model or found.setting) else None
 
     @property
+    def followed(self) -> list[Followed]:
+        """Its pending approvals, with whom they are."""
+        return [followed(one) for one in self.approvals if one.status == ApprovalStatus.PENDING]
+
+    @property
     def versions(self) -> dict[str, str]:
         """What each part of the turn shows, as a digest: a page swaps a part only when it has changed."""
         asked = [question.key for question in self.questions]
-        pending = [[a.pk, a.status, a.arguments_digest] for a in self.approvals]
+        pending = [[a.pk, a.status, a.arguments_digest, reminded(a)] for a in self.approvals]
         ended = [self.run.status, self.run.output, self.rating and self.rating.good]
         return {
             "words": digest([[w.person, w.text, w.by] for w in self.words])[:16],
@@ -151,7 +157,8 @@ def _open_waits(every: Iterable[str]) -> dict[str, list[Wait]]:
 
 def _approvals(request: MemberRequest, every: Iterable[str]) -> dict[str, list[Approval]]:
     found: dict[str, list[Approval]] = defaultdict(list)
-    for approval in access.approvals(request).filter(run_id__in=list(every)).order_by("id"):
+    theirs = access.approvals(request).select_related("watch").filter(run_id__in=list(every))
+    for approval in theirs.order_by("id"):
         found[approval.run_id].append(approval)
     return found
 

@@ -21,6 +21,7 @@ from runs.webhooks import task_words as words
 CONTENT_TYPE = "application/a2a+json"
 SCOPE = "runs:read"
 NO_LONGER = "The token that arranged it no longer sees the task."
+ENDED = "The task has ended."
 
 
 def body(delivery: WebhookDelivery) -> dict[str, Any]:
@@ -54,8 +55,13 @@ def still_reaches(endpoint: WebhookEndpoint) -> bool:
     return Membership.objects.seeing(token.user, endpoint.run.project) is not None
 
 
-def switch_off(endpoint: WebhookEndpoint) -> None:
-    endpoint.enabled, endpoint.disabled_because = False, NO_LONGER
+def is_last(update: dict[str, Any]) -> bool:
+    """Whether nothing comes after it: the task has ended."""
+    return update.get("statusUpdate", {}).get("status", {}).get("state") in words.TERMINAL
+
+
+def switch_off(endpoint: WebhookEndpoint, why: str) -> None:
+    endpoint.enabled, endpoint.disabled_because = False, why
     endpoint.save(update_fields=["enabled", "disabled_because"])
 
 

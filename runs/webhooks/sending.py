@@ -76,6 +76,12 @@ FORGET = """
 DELETE FROM runs_webhookdelivery WHERE id = ANY(ARRAY(
     SELECT id FROM runs_webhookdelivery WHERE created_at < now() - %s AND status <> 'pending' LIMIT %s))
 """
+FORGET_PUSHES = """
+DELETE FROM runs_webhookendpoint WHERE id = ANY(ARRAY(
+    SELECT id FROM runs_webhookendpoint e WHERE e.run_id IS NOT NULL AND NOT e.enabled
+        AND e.created_at < now() - %s
+        AND NOT EXISTS (SELECT FROM runs_webhookdelivery d WHERE d.endpoint_id = e.id) LIMIT %s))
+"""
 AGAIN = """
 UPDATE runs_webhookdelivery SET status = 'pending', next_attempt_at = clock_timestamp()
 WHERE id = %s AND status <> 'pending' RETURNING id
@@ -145,7 +151,7 @@ def send_one(delivery_id: str, attempt: int, now: datetime) -> None:
     """Send a message that was claimed, and see to what follows."""
     delivery = WebhookDelivery.objects.select_related("endpoint").get(pk=delivery_id)
     if delivery.endpoint.run_id and not push.still_reaches(delivery.endpoint):
-        push.switch_off(delivery.endpoint)
+        push.switch_off(delivery.endpoint, push.NO_LONGER)
     if not delivery.endpoint.enabled:
         conclude(delivery_id, attempt, Outcome(problem="The webhook is switched off."), now)
         return
@@ -220,6 +226,9 @@ def conclude(delivery_id: str, attempt: int, outcome: Outcome, now: datetime) ->
         else:
             _failed(endpoint, delivery, outcome, now)
         delivery.save()
+        over = delivery.status != DeliveryStatus.PENDING and endpoint.run_id is not None
+        if over and endpoint.enabled and push.is_last(delivery.payload):
+            push.switch_off(endpoint, push.ENDED)
 
 
 def _works(endpoint: WebhookEndpoint) -> None:
@@ -291,7 +300,10 @@ def send_due() -> int:
 
 
 def forget() -> int:
-    """Drop up to so many deliveries whose time in the log is over; how many."""
+    """Drop up to so many deliveries whose time in the log is over; how many. So are the configs of push
+    notifications that have ended.
+    """
+    execute(FORGET_PUSHES, [KEPT, BATCH])
     return execute(FORGET, [KEPT, BATCH])
 
 

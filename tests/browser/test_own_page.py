@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 DESK = (1440, 900)
+ARRANGES = ("groups.add_groupmember", "groups.add_agentinstance", "groups.add_role")
 
 
 def somebody(made: Any, name: str, *rights: str) -> Any:
@@ -216,25 +217,38 @@ def a_page_of_each_kind(made: Any, user: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme"), [pytest.param(DESK, "light", marks=pytest.mark.slow), (PHONE, "dark")]
-)
-def test_no_page_keeps_anybody_out(open_page: Any, size: Any, scheme: Any) -> None:
-    made = acme()
-    user = somebody(made, "ines", "runs.decide_approval", "groups.add_token")
-    page = open_page(user, size, color_scheme=scheme)
-    found = []
+MORE_PAGES = ("/decided/", "/schedules/", "/schedules/new/", "/groups/", "/groups/new/", "/settings/notices/")
+LONG = pytest.mark.slow
 
-    for address in a_page_of_each_kind(made, user):
+
+@pytest.mark.parametrize(
+    ("size", "scheme", "language", "more"),
+    [
+        (PHONE, "dark", "en", ()),
+        pytest.param(DESK, "light", "en", MORE_PAGES, marks=LONG),
+        pytest.param(DESK, "dark", "zh-CN", MORE_PAGES, marks=LONG),
+        pytest.param(PHONE, "light", "zh-CN", MORE_PAGES, marks=LONG),
+        pytest.param(PHONE, "dark", "en", MORE_PAGES, marks=LONG),
+    ],
+)
+def test_no_page_keeps_anybody_out(open_page: Any, size: Any, scheme: Any, language: str, more: Any) -> None:
+    made = acme()
+    user = somebody(made, "ines", "runs.decide_approval", "groups.add_token", "groups.add_group", *ARRANGES)
+    page = open_page(user, size, color_scheme=scheme, locale=language)
+    found, wide = [], []
+
+    for address in (*a_page_of_each_kind(made, user), *more):
         page.goto(address)
         page.evaluate(AXE)
         page.evaluate(
             "document.querySelectorAll('details').forEach((one) => (one.open = !one.matches('.pop')))"
         )
         found += findings(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0], address
+        if page.evaluate("document.documentElement.scrollWidth") > size[0]:
+            wide.append(address)
+        assert page.locator("html").get_attribute("lang") == ("en" if language == "en" else "zh-hans")
 
-    assert found == []
+    assert (found, wide) == ([], [])
 
 
 def test_the_door_keeps_nobody_out_and_speaks_chinese(open_page: Any) -> None:

@@ -99,7 +99,9 @@ def test_a_message_starts_a_run_and_the_task_shows_how_it_stands(peer):
     ]  # fmt: skip
     assert "history" not in peer.rpc("GetTask", {"id": task["id"], "historyLength": 0})
     rest = peer.get(f"/tasks/{task['id']}", historyLength=1)
-    assert rest["Content-Type"] == "application/a2a+json"
+    assert rest["Content-Type"] == "application/json"
+    asked = {**peer.headers, "Accept": "application/a2a+json"}
+    assert peer.client.get(peer.path + "/tasks", headers=asked)["Content-Type"] == asked["Accept"]
     assert [said["role"] for said in fits("Task", rest.json())["history"]] == ["ROLE_AGENT"]
 
 
@@ -360,6 +362,12 @@ def test_configs_are_made_looked_at_and_deleted_and_their_secrets_told_to_nobody
     secret = {"token": "t0ken", "authentication": {"scheme": "Bearer", "credentials": "cr3dential"}}
     made = push(peer, task, **secret)
     assert made.keys() == {"id", "taskId", "url"}
+    named = {"id": "of mine", "url": "https://93.184.216.34/"}
+    for _ in range(2):  # the same id is the same config
+        posted = peer.post(f"/tasks/{task['id']}/pushNotificationConfigs", named).json()
+        assert fits("TaskPushNotificationConfig", posted)["id"] == "of mine"
+    assert peer.get(f"/tasks/{task['id']}/pushNotificationConfigs/of mine").json() == posted
+    assert peer.rpc("DeleteTaskPushNotificationConfig", {"task_id": task["id"], "id": "of mine"}) == {}
     about = {"taskId": task["id"], "id": made["id"]}
     assert peer.rpc("GetTaskPushNotificationConfig", about) == made
     assert peer.get(f"/tasks/{task['id']}/pushNotificationConfigs").json()["configs"] == [made]
@@ -424,6 +432,13 @@ def test_the_end_is_told_with_the_output_before_it(peer, receiver):  # noqa: F81
     assert told[1]["artifactUpdate"]["artifact"]["parts"][0]["text"] == "6 euros."
     assert told[2]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
     assert other["id"] not in str(told)
+    endpoint = WebhookEndpoint.objects.get()  # nothing more is to come
+    assert (endpoint.enabled, endpoint.disabled_because) == (False, "The task has ended.")
+    push(peer, task, receiver.url)
+    assert not WebhookEndpoint.objects.filter(enabled=True).exists()
+    WebhookEndpoint.objects.update(created_at=timezone.now() - timedelta(days=31))
+    sending.forget()  # the other's messages are still in the log
+    assert list(WebhookEndpoint.objects.values_list("pk", flat=True)) == [endpoint.pk]
 
 
 @pytest.mark.parametrize("lost", ["token", "membership", "scope"])

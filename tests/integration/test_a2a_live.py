@@ -107,5 +107,13 @@ def test_a_stream_tells_what_moves_the_task_until_somebody_is_needed(peer, rule,
     assert rest[1]["artifactUpdate"]["artifact"]["parts"][0]["text"] == "Sent."
 
 
+def test_a_huge_body_is_not_read(peer, settings):
+    settings.BODY_BYTES = 10_000
+    words = json.dumps(call_of("SendMessage", {"message": message("x" * 20_000)}))
+    answer = httpx.post(peer.url, content=words, headers={**peer.headers, "Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "BODY_TOO_LARGE")
+    assert not Run.objects.exists()
+
+
 def run_approval(run):
     return Run.objects.get(pk=run).approvals.get().pk

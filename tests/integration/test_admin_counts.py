@@ -78,6 +78,13 @@ def more(stem, made, start, count):
             who.Change(organization=o, user=u, via="admin", action="added", model="groups.role", label="R")
             for u in users(start, count)
         )
+    elif stem == "groups_proposedchange":
+        who.ProposedChange.objects.bulk_create(
+            who.ProposedChange(
+                organization=o, user=u, by="x", via="admin", action="added", label="R", why="w"
+            )
+            for u in users(start, count)
+        )
     elif stem == "groups_role":
         who.Role.objects.bulk_create(who.Role(organization=o, name=f"r{n}") for n in numbers)
     elif stem == "groups_agentinstance":

@@ -20,7 +20,7 @@ HAPPENED = (
     "runs_approvalnotice", "runs_idempotencyrecord", "runs_queuemessage", "runs_workergroup",
     "policy_grantuse", "policy_policyversion", "memory_depositedknowledge", "runs_webhookdelivery",
     "runs_schedule", "runs_scheduledrun",
-    "groups_change",
+    "groups_change", "groups_proposedchange",
 )  # fmt: skip
 NOBODY = {f"{stem}_{verb}" for stem in HAPPENED for verb in ("add", "delete")}
 NOBODY |= {"groups_token_delete", "policy_grant_delete", "runs_mcptool_add", "memory_remembered_add"}

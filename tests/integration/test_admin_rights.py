@@ -29,7 +29,7 @@ HISTORY = {
         "scheduledrun",
     )
 }
-UNADDABLE = {*HISTORY, "groups_change", "policy_grantuse", "policy_policyversion"}
+UNADDABLE = {*HISTORY, "groups_change", "groups_proposedchange", "policy_grantuse", "policy_policyversion"}
 APPROVER_SEES = {"runs_run", "runs_approval"}
 POSTED = ("runs_run_say", "runs_run_resolve", "groups_group_learn")
 

@@ -27,7 +27,7 @@ import memory.own
 import runs.actions
 import runs.context.agent_view
 from groups.actors import CONFIRMED_AT, Actor, Via
-from groups.models import Absence, Group, Membership, Role, Token
+from groups.models import Absence, Group, Membership, Project, ProposedChange, Role, Token
 from groups.scopes import SCOPES
 from memory.models import Memory
 from memory.scope import Scope
@@ -68,7 +68,8 @@ pytestmark = pytest.mark.django_db
 DECIDER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
 CLERK = ("runs.view_run", "runs.view_approval")
 OPERATOR = (*CLERK, "runs.start_run", "runs.cancel_run", "runs.resolve_review", "memory.view_memory",
-            "memory.curate_memory", "runs.try_modelkey", "runs.add_modelkey")  # fmt: skip
+            "memory.curate_memory", "runs.try_modelkey", "runs.add_modelkey", "groups.change_project",
+            "groups.view_proposedchange")  # fmt: skip
 
 
 ARRANGER = ("groups.add_group", "groups.add_groupmember", "groups.add_agentinstance", "groups.add_role",
@@ -152,6 +153,7 @@ def everybody(made):
         at_the_pages("arranger", person(made, "arne", *ARRANGER)),
         at_the_pages("arranger of one project", permit(some, *ARRANGER)),
     ]
+    ProposedChange.objects.filter(pk=made.proposal.pk).update(user=superuser(None, "boss"))
     made.own_channel = Channel(organization=made.organization, user=owner, kind="chat")
     made.own_channel.keep_address("ntfy://127.0.0.1:9/topic", "ntfy")  # which nobody has allowed
     made.own_channel.save()
@@ -565,6 +567,20 @@ def page_key(who, made):
         who.client.post(url("runs_modelkey_add"), body)
 
 
+def api_confirm(who, made):
+    who.post(made, f"audit/proposed/{made.proposal.pk}/confirm/")
+
+
+def page_confirm(who, made):
+    if who.client:
+        page = url("groups_proposedchange_decide", made.proposal.pk)
+        who.client.post(page, {"decision": "confirm"})
+
+
+def api_take_back(who, made):
+    who.post(made, f"audit/proposed/{made.proposal.pk}/reject/")
+
+
 def api_channel(method, path="{}/", **said):
     """One's own channels over the API; `path` is below `channels/`."""
 
@@ -799,6 +815,15 @@ def tried(made):
 
 def key_set(made):
     return ModelKey.objects.filter(organization=made.organization, provider="google").exists()
+
+
+def confirmed(made):
+    project = Project.objects.get(pk=made.project.pk)
+    return project.review_deposits is made.proposal.after["review_deposits"]
+
+
+def taken_back(made):
+    return ProposedChange.objects.get(pk=made.proposal.pk).state == "rejected"
 
 
 def rated(made):
@@ -1049,6 +1074,9 @@ ROWS = {
     "forget all of it": (own("forget_all", {"sure": "yes"}), {}, forgotten, {"owner"}),
     "make a group at one's own page": (own_group, {}, grouped, {"arranger", "arranger of one project"}),
     "make a role at one's own page": (own_role, {}, new_role, {"arranger"}),
+    "confirm as a second person over the API": (api_confirm, {}, confirmed, {"operator"}),
+    "confirm as a second person on the page": (page_confirm, {}, confirmed, {"operator"}),
+    "reject as a second person": (api_take_back, {}, taken_back, {"operator"}),
     "issue a token at one's own page": (
         own("issue", {"name": "made at one's page", "scopes": ["runs:read"], "days": "9"}), {}, issued,
         {"arranger", "arranger of one project"},
@@ -1227,6 +1255,8 @@ KNOWN_ACTIONS = {
     *(f"memory.own.{name}" for name in ("correct", "forget", "forget_all")),
     *(f"runs.actions.make.{name}" for name in ("make_group", "may_make", "may_make_roles")),
     "runs.actions.resolve.resolve",
+    "runs.actions.second.confirm",
+    "runs.actions.second.reject",
     *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
     "runs.actions.start.start",
@@ -1275,6 +1305,7 @@ DECIDED_HERE = {
     "api-schedule-list.post", "api-schedule-detail.patch", "api-schedule-detail.delete",
     "api-schedule-pause.post", "api-schedule-resume.post", "api-agui.post",
     "api-channel-list.post", "api-channel-detail.patch", "api-channel-detail.delete", "api-channel-test.post",
+    "api-proposal-confirm.post", "api-proposal-reject.post",
 }  # fmt: skip
 ASK_ONLY = {"api-policy-evaluate.post", "api-schedule-times.post", "api-group-route.post"}
 
@@ -1326,7 +1357,7 @@ def test_an_a2a_client_can_do_what_the_table_tries_and_otherwise_looks():
     looks = {"GetTask", "ListTasks", "SubscribeToTask", "GetExtendedAgentCard"}
     of_configs = {f"{what}TaskPushNotificationConfig" for what in ("Get", "Delete")}
     known = tried | looks | of_configs | {"ListTaskPushNotificationConfigs"}
-    assert set(METHODS) | {"SendMessage", *STREAMING} == known
+    assert {*METHODS, *STREAMING, "SendMessage"} == known
     routed = {method for methods in RESOURCES.values() for method in methods.values()}
     assert routed == known
 

@@ -11,12 +11,15 @@ from django.core.management import call_command
 from django.db import connection
 
 from groups import routing
+from groups.actors import Actor
 from groups.catalog import list_groups_with_roles
 from groups.models import Group, GroupMember, Membership, Organization, Project, Role, Token
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule
+from runs.actions import start
 from runs.actions.decide import DecisionRefused
 from runs.demo import chinese, content, world
+from runs.execution import inline
 from runs.models import Approval, Run
 from tests.acting import approve
 
@@ -150,7 +153,7 @@ def test_its_groups_are_those_of_the_specification():
 
     market = listed["竞品分析组"]
     assert {"market research", "data analysis", "competitor analysis"} <= set(market["capabilities"])
-    assert [member["role"] for member in market["members"]] == ["研究员", "分析师", "组长"]
+    assert [member["role"] for member in market["members"]] == ["研究员", "分析师", "主持人"]
     assert "负责信息搜集" in market["members"][0]["description"]
     review = listed["代码审查组"]
     assert {"code review", "refactoring", "best practices"} <= set(review["capabilities"])
@@ -213,6 +216,21 @@ def test_goals_in_either_language_find_their_group(goal, group):
 @pytest.mark.parametrize("goal", ["Wie wird das Wetter morgen?", "Tell me a joke", "今天天气怎么样"])
 def test_other_goals_fit_no_group(goal):
     assert not routing.rank(goal, demo(json=True)["project"])[0].fits
+
+
+@pytest.mark.parametrize(("language", "expected"), [("en", "12 euros"), ("zh-hans", "45 元")])
+def test_the_first_question_that_is_offered_has_an_answer(local, client, language, expected):
+    demo()
+    member = get_user_model().objects.get(username="member")
+    client.force_login(member)
+    page = client.get("/", headers={"Accept-Language": language})
+    project = page.context["form"].fields["project"].queryset[0]
+    goal = page.context["suggestions"][0].goal
+
+    run_id = start.start(actor=Actor.terminal(member, project.organization), project=project, goal=goal)
+    inline.drive(run_id)
+
+    assert expected in Run.objects.get(pk=run_id).output
 
 
 def test_mail_needs_an_approval_in_the_whole_organization():

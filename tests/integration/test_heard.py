@@ -313,6 +313,21 @@ def test_web_push_is_encrypted_for_the_browser_and_signed_by_the_installation(re
     assert int(headers["ttl"]) > 0 and headers["content-encoding"] == "aes128gcm"
 
 
+@pytest.mark.parametrize(
+    ("place", "sub"),
+    [
+        ("http://127.0.0.1:8000", "mailto:deputy@localhost"),  # as `make run` has it
+        ("https://intranet", "mailto:deputy@localhost"),
+        ("https://deputy.example:8443", "https://deputy.example"),
+    ],
+)
+def test_a_push_service_is_told_whom_to_turn_to(place, sub, settings):
+    settings.PUBLIC_URL = place
+    assert push.contact() == sub
+    signed = push.key().sign({"aud": "https://push.example", "sub": push.contact()})
+    assert signed["Authorization"].startswith("vapid t=")
+
+
 def test_a_browser_that_has_gone_is_told_nothing_more(world, asked, receiver):
     zoe = decider(world, name="zoe")
     point = ec.generate_private_key(ec.SECP256R1()).public_key()
@@ -678,6 +693,11 @@ def test_a_linked_account_decides_by_a_button(asked, world, receiver, in_slack):
     approval.refresh_from_db()
     assert (approval.status, approval.decided_by) == ("approved", zoe)
     assert approval.decisions.get().via == "chat"
+    readers.note(zoe, "zh-hans")
+    again = slack_hook.pressed(in_slack, "U1", True, {"approval": approval.pk, "digest": "other"})
+    with translation.override("zh-hans"):  # in the language of whoever pressed
+        assert again == translation.gettext("It has changed since you saw it: look again.")
+    assert again != "It has changed since you saw it: look again."
 
 
 @pytest.mark.parametrize("how", [{"secret": "f" * 32}, {"at": 1_000_000}])

@@ -97,6 +97,13 @@ def test_what_asks_for_less_waits_and_what_asks_for_more_does_not(world, ada, bo
     assert rule.deciders_needed == 3
 
 
+def test_a_new_rule_of_a_project_that_asks_for_less_waits(world, ada, rule):
+    said = {"project": world.project.pk, "tool": "send_email", "effect": "require_approval"}
+    api = Api(ada, world.organization)
+    assert api.post("policy/rules/", {**said, "deciders_needed": 3}).status_code == 201
+    assert api.post("policy/rules/", said).status_code == 202
+
+
 def test_without_the_setting_nothing_waits(world, ada, rule):
     Organization.objects.filter(pk=world.organization.pk).update(second_person=False)
     assert patched(ada, world, rule, active=False).status_code == 200
@@ -292,7 +299,7 @@ WEAKER = {
 }  # fmt: skip
 ADDED = [
     ("policy.capabilityrule", {**RULE, "effect": "allow"}, True),
-    ("policy.capabilityrule", RULE, False),
+    ("policy.capabilityrule", {**RULE, "capability_id": None, "tool": "t"}, False),
     ("policy.grant", GRANT, True),
     ("policy.tooldeclaration", {}, True),
     ("groups.membership", {**MEMBER, "role": "decider"}, True),

@@ -18,7 +18,7 @@ from memory.write import memory_write
 from policy.models import CapabilityRule
 from runs.execution import executor
 from runs.gate import provenance
-from runs.models import Approval, Conversation, Rating, Run, RunEvent
+from runs.models import Approval, ApprovalWatch, Conversation, Rating, Run, RunEvent
 from runs.web import files, tags
 from tests.acting import by_token, start
 from tests.admin_world import PASSWORD, person
@@ -486,7 +486,10 @@ def test_a_decider_who_is_not_staff_decides_what_they_were_shown(acme):
     _, mia = member(acme, "mia")
     ines, decider = member(acme, "ines", "runs.decide_approval")
     run, approval = waiting_mail(acme, mia)
-    assert "With ines" in page(mia, "waiting") and "Look and decide" not in page(mia, "waiting")
+    for followed in (page(mia, "waiting"), page(mia, "conversation", run.pk)):
+        assert "With ines" in followed and "Look and decide" not in followed and "reminded" not in followed
+    ApprovalWatch.objects.filter(approval=approval).update(reminded=1)
+    assert "reminded once" in page(mia, "waiting") and "reminded once" in page(mia, "conversation", run.pk)
     assert "Look and decide" in page(decider, "waiting")
     address = reverse("web:approval", args=[approval.pk])
     html = page(decider, "approval", approval.pk)

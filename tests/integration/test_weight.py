@@ -29,5 +29,3 @@ def test_every_page_is_light_on_the_wire():
 
     heavy = {address: had for address, (had, most) in found.items() if sum(had.values()) > most}
     assert heavy == {}
-    for address, (had, _) in found.items():
-        print(sum(had.values()), had[address], address)

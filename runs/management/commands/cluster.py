@@ -27,7 +27,8 @@ def check_connections() -> None:
     """Raises BadSetting where the server allows fewer than the cluster needs; one that is away may come."""
     needed = connections.of_cluster(settings.WORKERS, settings.CARRIERS, settings.CARRIER_ERRANDS)
     try:
-        with own_connection() as own:
+        with own_connection() as own, own_connection() as other:
+            connections.check_sessions(own, other)
             what = f"a cluster with WORKERS={settings.WORKERS}"
             connections.check(own, needed, what, embedded="DATABASE_URL" not in os.environ)
     except psycopg.OperationalError as error:
