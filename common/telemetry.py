@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from common import conventions as names
 from common import ids
 from common.current import Work
 from common.trace_ids import span_id, trace_id
@@ -52,7 +53,7 @@ class Recorded(Span):
         self.recorded.set_attributes(said(attributes))
 
     def fail(self, kind: str) -> None:
-        self.recorded.set_attribute("error.type", kind)
+        self.recorded.set_attribute(names.ERROR, kind)
         self.recorded.set_status(Status(StatusCode.ERROR))
 
 
@@ -64,7 +65,12 @@ def tracer() -> trace.Tracer:
     global _provider
     if _provider is None or _provider[0] != os.getpid():
         _provider = (os.getpid(), export_to(OTLPSpanExporter()))
-    return _provider[1].get_tracer("deputy")
+    return tracer_of(_provider[1])
+
+
+def tracer_of(provider: TracerProvider) -> trace.Tracer:
+    """A tracer that says whose names its spans have."""
+    return provider.get_tracer("deputy", schema_url=names.SCHEMA_URL)
 
 
 def export_to(exporter: SpanExporter) -> TracerProvider:
@@ -85,8 +91,8 @@ def span(work: Work, operation: str, subject: str, attributes: Attributes) -> It
     with tracer().start_as_current_span(
         name,
         context,
-        SpanKind.CLIENT if operation == "chat" else SpanKind.INTERNAL,
-        said({"gen_ai.operation.name": operation, **_whose(work), **attributes}),
+        SpanKind.CLIENT if operation == names.CHAT else SpanKind.INTERNAL,
+        said({names.OPERATION: operation, **_whose(work), **attributes}),
         record_exception=False,
         set_status_on_exception=False,
     ) as recorded:
@@ -105,10 +111,10 @@ def run_ended(work: Work, parent_run_id: str | None, name: str, attributes: Attr
     token = _wanted.set((trace_id(work.root_id), span_id(work.run_id)))
     try:
         recorded = tracer().start_span(
-            f"invoke_agent {name}".strip(),
+            f"{names.INVOKE_AGENT} {name}".strip(),
             context,
             SpanKind.INTERNAL,
-            said({"gen_ai.operation.name": "invoke_agent", **_whose(work), **attributes}),
+            said({names.OPERATION: names.INVOKE_AGENT, **_whose(work), **attributes}),
             start_time=int(ids.made_at(work.run_id) * NANOSECONDS),
         )
     finally:
@@ -127,5 +133,5 @@ def _whose(work: Work) -> Attributes:
     return {"deputy.run.id": work.run_id, "deputy.organization.id": work.organization_id}
 
 
-def said(attributes: Attributes) -> dict[str, str | int | float | bool]:
+def said(attributes: Attributes) -> dict[str, str | int | float | bool | tuple[str, ...]]:
     return {name: value for name, value in attributes.items() if value is not None}

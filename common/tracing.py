@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from common import current
 
-Attributes = Mapping[str, str | int | float | bool | None]  # None: not said
+Attributes = Mapping[str, str | int | float | bool | tuple[str, ...] | None]  # None: not said
 
 exporting = bool(os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip())
 

@@ -9,6 +9,7 @@ RESOURCES = {
     "audit": ("audit_entry", "audit_entries"),
     "audit/changes": ("change", "changes"),
     "audit/proposed": ("proposed_change", "proposed_changes"),
+    "channels": ("channel", "channels"),
     "groups": ("group", "groups"),
     "groups/examples": ("routing_example", "routing_examples"),
     "groups/members": ("group_member", "group_members"),

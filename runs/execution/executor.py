@@ -424,7 +424,7 @@ def speak(claimed: ClaimedRun) -> Reply | ProviderError:
         except ProviderError as error:
             span.fail(error.code)
             return error
-        span.tell(tracing.usage(reply.model, reply.usage.input_tokens, reply.usage.output_tokens))
+        span.tell(tracing.said(reply))
     prefetch.of_calls(reply.tool_calls)
     return reply
 

@@ -5,45 +5,50 @@ from typing import Any
 
 from django.db import transaction
 
+from common import conventions as names
 from common import tracing
 from common.current import Work
 from common.tracing import Attributes, Span
+from runs.providers.base import Reply
 
 
 def of_model(model: str, agent_id: str, agent: str, conversation: str) -> AbstractContextManager[Span]:
     """While a model is asked."""
     attributes: Attributes = {
-        "gen_ai.provider.name": model.partition(":")[0],
-        "gen_ai.request.model": model,
-        "gen_ai.agent.id": agent_id,
-        "gen_ai.agent.name": agent,
-        "gen_ai.conversation.id": conversation,
+        names.PROVIDER: names.provider(model),
+        names.REQUEST_MODEL: names.bare(model),
+        names.AGENT_ID: agent_id,
+        names.AGENT_NAME: agent,
+        names.CONVERSATION: conversation,
     }
-    return tracing.span("chat", model, attributes)
+    return tracing.span(names.CHAT, names.bare(model), attributes)
 
 
-def usage(model: str, input_tokens: int, output_tokens: int) -> Attributes:
+def said(reply: Reply) -> Attributes:
+    """What a reply adds to its span."""
+    reason = "length" if reply.truncated else "tool_calls" if reply.tool_calls else "stop"
     return {
-        "gen_ai.response.model": model or None,
-        "gen_ai.usage.input_tokens": input_tokens,
-        "gen_ai.usage.output_tokens": output_tokens,
+        names.RESPONSE_MODEL: reply.model or None,
+        names.FINISH_REASONS: (reason,),
+        names.INPUT_TOKENS: reply.usage.input_tokens,
+        names.OUTPUT_TOKENS: reply.usage.output_tokens,
     }
 
 
 def of_tool(name: str, call_id: str, agent_id: str) -> AbstractContextManager[Span]:
     """While a tool runs."""
-    return tracing.span("execute_tool", name, _of_call(name, call_id, agent_id))
+    return tracing.span(names.EXECUTE_TOOL, name, _of_call(name, call_id, agent_id))
 
 
 def refused(tool: str, call_id: str, agent_id: str, code: str, effect: str) -> None:
     """A call that does not run leaves a span too: that is what people look for."""
     attributes = {**_of_call(tool, call_id, agent_id), "deputy.policy.effect": effect or None}
-    with tracing.span("execute_tool", tool, attributes) as span:
+    with tracing.span(names.EXECUTE_TOOL, tool, attributes) as span:
         span.fail(code)
 
 
 def _of_call(tool: str, call_id: str, agent_id: str) -> Attributes:
-    return {"gen_ai.tool.name": tool, "gen_ai.tool.call.id": call_id, "gen_ai.agent.id": agent_id}
+    return {names.TOOL_NAME: tool, names.TOOL_CALL: call_id, names.AGENT_ID: agent_id}
 
 
 def run_ended(

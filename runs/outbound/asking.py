@@ -64,7 +64,7 @@ async def of_model(call: Taken, pool: Executor, words: Words | None) -> dict[str
         except ProviderError as error:
             span.fail(error.code)
             return packing.reply(error)
-        span.tell(tracing.usage(reply.model, reply.usage.input_tokens, reply.usage.output_tokens))
+        span.tell(tracing.said(reply))
     return packing.reply(reply)
 
 

@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from common import telemetry, tracing
+from common import conventions, telemetry, tracing
 from common.trace_ids import span_id, trace_id
 from launch.home import PROJECT
 from runs.models import Run
@@ -74,6 +74,11 @@ def test_models_tools_and_searches_are_spans_inside_their_run(escalated, spans):
     assert [span.parent.span_id for span in chats].count(span_id(run.pk)) == 2
     assert [span.parent.span_id for span in chats].count(span_id(child.pk)) == 4
     assert chats[0].attributes["gen_ai.provider.name"] == "scripted"
+    assert [span.attributes["gen_ai.response.finish_reasons"] for span in chats].count(("tool_calls",)) == 2
+    assert {span.attributes["gen_ai.response.finish_reasons"] for span in chats} == {
+        ("stop",),
+        ("tool_calls",),
+    }
     assert chats[0].attributes["gen_ai.usage.input_tokens"] == 10
     assert chats[0].attributes["gen_ai.agent.name"] == "Personal agent"
     assert escalating.parent.span_id == span_id(run.pk)
@@ -120,7 +125,7 @@ def test_spans_reach_a_collector_by_http(ask, monkeypatch, django_capture_on_com
     threading.Thread(target=server.serve_forever, daemon=True).start()
     exporter = telemetry.OTLPSpanExporter(f"http://127.0.0.1:{server.server_port}/v1/traces")
     provider = telemetry.export_to(exporter)
-    monkeypatch.setattr(telemetry, "tracer", lambda: provider.get_tracer("test"))
+    monkeypatch.setattr(telemetry, "tracer", lambda: telemetry.tracer_of(provider))
     monkeypatch.setattr(tracing, "exporting", True)
 
     with django_capture_on_commit_callbacks(execute=True):
@@ -133,6 +138,7 @@ def test_spans_reach_a_collector_by_http(ask, monkeypatch, django_capture_on_com
         for path, request in got
         for resource in request.resource_spans
         for scope in resource.scope_spans
+        if scope.schema_url == conventions.SCHEMA_URL
         for span in scope.spans
         if path == "/v1/traces"
     ]
@@ -140,6 +146,17 @@ def test_spans_reach_a_collector_by_http(ask, monkeypatch, django_capture_on_com
     assert {span.trace_id.hex() for _, span in sent} == {f"{trace_id(run.pk):032x}"}
     names = {attribute.key: attribute.value.string_value for attribute in sent[0][0].resource.attributes}
     assert names["service.name"] == "deputy"
+
+
+def test_models_and_providers_are_named_as_the_conventions_name_them():
+    named = {model: (conventions.provider(model), conventions.bare(model))
+             for model in ("openai:gpt-5", "google:gemini-3", "ollama:qwen3:8b", "local")}  # fmt: skip
+    assert named == {
+        "openai:gpt-5": ("openai", "gpt-5"),
+        "google:gemini-3": ("gcp.gemini", "gemini-3"),
+        "ollama:qwen3:8b": ("ollama", "qwen3:8b"),
+        "local": ("local", "local"),
+    }
 
 
 def test_nothing_is_imported_where_no_span_is_wanted():
