@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from django.db import connection
 from django.test import override_settings
+from psycopg.conninfo import make_conninfo
 
 from runs.models import QueueMessage
 from runs.tools import registry
@@ -14,13 +15,17 @@ from tests.acceptance.house import MODEL, House, status, until
 from tests.acting import start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.integration.conftest import no_notifications_left  # noqa: F401  (these tests commit too)
+from tests.upgrades import dump
 
 ENDED = ("completed", "failed", "cancelled")
 
 
 @pytest.fixture(scope="session")
-def whole_house() -> Iterator[House]:
-    house = House()
+def whole_house(django_db_setup: None) -> Iterator[House]:
+    migrated = connection.get_connection_params()
+    names = ("host", "port", "user", "password", "dbname")
+    server = make_conninfo(**{name: migrated[name] for name in names if migrated.get(name)})
+    house = House(dumped=dump(server))
     yield house
     house.close()
 

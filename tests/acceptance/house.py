@@ -39,8 +39,8 @@ def until(what: Callable[[], Any], seconds: float = PATIENCE, said: Callable[[],
 class House:
     """The database, the witness and the mail server; starts clusters and ends them."""
 
-    def __init__(self, *options: str) -> None:
-        """`options` of the server: `name=value`."""
+    def __init__(self, *options: str, dumped: str = "") -> None:
+        """`options` of the server: `name=value`; `dumped`: a migrated database as SQL, which saves migrating."""
         self.home = postgres.temporary_home()
         self.server = postgres.Server(self.home, durable=False, temporary=True)
         self.server.options += options
@@ -50,8 +50,11 @@ class House:
         self.clusters: list[Cluster] = []
         self.common: Cluster | None = None
         self.logs = Path(tempfile.mkdtemp(prefix="deputy-logs-"))
-        self.manage("migrate", "--verbosity", "0")
-        with psycopg.connect(self.url) as own:  # a killed server keeps what it acknowledged, as with fsync
+        if not dumped:
+            self.manage("migrate", "--verbosity", "0")
+        with psycopg.connect(self.url) as own:
+            own.execute(dumped)
+            # a killed server keeps what it acknowledged, as with fsync
             own.execute("ALTER DATABASE deputy SET synchronous_commit = on")
 
     def environment(self, **more: str) -> dict[str, str]:

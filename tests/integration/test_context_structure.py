@@ -301,7 +301,7 @@ class WorkingMemory(TestCase):
         run_state_machine_as_test(
             Rolled,
             settings=settings(
-                max_examples=25,
+                max_examples=12,
                 stateful_step_count=25,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
