@@ -84,7 +84,6 @@ CODES = {
     "RESOURCE_NOT_FOUND": ("No such project or group is visible to you.", "Check its id."),
     "RUN_ENDED": ("The run has ended.", "Start another."),
     "SCOPE_MISSING": ("The token lacks a scope.", "Issue one with the scope that `detail` names."),
-    "STALE": ("What was proposed is about something that has changed since.", "Propose it anew."),
     "SIGNAL_DIFFERS": ("The key was resolved with another payload.", "A signal is final: use another key."),
     "STALE": ("What the proposal is about has changed since.", "Propose it anew."),
     "SUBJECT_NOT_FOUND": ("No such user, agent or role here.", "Check `subject`."),

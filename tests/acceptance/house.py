@@ -40,7 +40,7 @@ class House:
     """The database, the witness and the mail server; starts clusters and ends them."""
 
     def __init__(self, *options: str, dumped: str = "") -> None:
-        """`options` of the server: `name=value`; `dumped`: a migrated database as SQL, which saves migrating."""
+        """`options` of the server: `name=value`; `dumped`: a migrated database as SQL, to start with."""
         self.home = postgres.temporary_home()
         self.server = postgres.Server(self.home, durable=False, temporary=True)
         self.server.options += options
