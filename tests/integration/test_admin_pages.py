@@ -5,10 +5,12 @@ from django.apps import apps
 
 from groups.models import Absence, Connection, Reader
 from runs.models import (
+    A2ATask,
     ApprovalWatch,
     Carrier,
     ChatAccount,
     Conversation,
+    DatabaseLine,
     EventCount,
     EventCountCursor,
     Follower,
@@ -53,7 +55,7 @@ def test_every_model_is_registered():
         Reader,
     )  # on their own pages
     # calls on their way hold prompts: the queue's page counts them
-    # the page of models shows what was tried, the run that it came by A2A
+    # the page of models shows what was tried; a task of A2A is shown as its run
     for model in (*installation, *persons, OutboundCall, TriedModel, A2ATask):
         own.remove(model)
 
