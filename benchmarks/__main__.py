@@ -29,7 +29,7 @@ COMMANDS: dict[str, list[str]] = {
     "pages": ["-m", "benchmarks.pages"],
     "idle": ["-m", "benchmarks.idle"],
     "start": ["-m", "benchmarks.start"],
-    "capacity": ["-m", "benchmarks.capacity", "--kind", "single"],
+    "capacity": ["-m", "benchmarks.capacity"],
     "requests": ["-m", "benchmarks.requests", "--requests", "60", "--instant", "100"],
     "fairness": ["-m", "benchmarks.fairness", "--calls", "500", "--times", "5"],
     "sizing": ["-m", "benchmarks.sizing", "--minutes", "0.5"],
