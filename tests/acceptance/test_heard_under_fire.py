@@ -107,6 +107,11 @@ class Fire(threading.Thread):
                     continue
 
 
+def said_in(body: bytes) -> str:
+    """A chat's message: JSON writes line ends and dots otherwise."""
+    return body.decode().replace("\\n", "\n").replace("\\u2026", "…")
+
+
 def told_in(text: str) -> Counter:
     return Counter(LINK.findall(text + "\n"))
 
@@ -139,7 +144,7 @@ def test_every_approval_is_heard_of_or_raises_an_alarm(house, world, deciders, m
     for event in RunEvent.objects.filter(type="approval.followed_up", payload__what="alarm"):
         alarms.setdefault(event.payload["approval"], []).append(event.created_at)
     waited = sorted(latency(approval, alarms) for approval in asked)
-    texts = mail.got + [body.decode().replace("\\n", "\n") for *_, body, status in chat.got if status == 200]
+    texts = mail.got + [said_in(body) for *_, body, status in chat.got if status == 200]
     middle, late = waited[len(waited) // 2], waited[int(len(waited) * 0.95)]
     print(
         f"first word: median {middle:.1f} s, 95 % {late:.1f} s, longest {waited[-1]:.1f} s; "
