@@ -163,7 +163,8 @@ FORMS = {
             "chosen": truth("Whether the person took an answer that the agent had offered."),
             "tool_calls": several(REQUEST, "The calls that the model asks for."),
             "usage": USAGE,
-            "model": text("The model that answered."),
+            "model": text("The model that answered, by its own name."),
+            "asked": text("The model that was asked, by the name in the settings that prices go by."),
             "round": whole("The round of the group."),
             "saw": whole("The `seq` of the latest event that the model had seen."),
             "memories": several(

@@ -6,7 +6,16 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from common.sealed import seal
-from groups.models import Change, Group, GroupMember, Project, Role, RoutingExample, Token
+from groups.models import (
+    Change,
+    Group,
+    GroupMember,
+    Project,
+    ProposedChange,
+    Role,
+    RoutingExample,
+    Token,
+)
 from groups.routing import learn
 from groups.scopes import SCOPES
 from memory.models import Memory
@@ -39,6 +48,7 @@ THINGS = {
     "api-webhook": WebhookEndpoint,
     "api-delivery": WebhookDelivery,
     "api-change": Change,
+    "api-proposal": ProposedChange,
     "api-schedule": Schedule,
     "api-channel": Channel,
 }
@@ -77,6 +87,8 @@ BODIES = {
     "api-schedule-resume": {},
     "api-channel-detail": {"enabled": False},
     "api-channel-test": {},
+    "api-proposal-confirm": {},
+    "api-proposal-reject": {},
     "api-memory-detail": {"content": "x"},
     "api-memory-approve": {},
     "api-memory-retract": {},
@@ -99,7 +111,8 @@ OF_THE_ORGANIZATION = (
     "api-binding",
 )  # seen whatever one's projects, and arranged by members of the whole
 ONES_OWN = ("api-token", "api-schedule", "api-channel")
-# What a memory that is active, and alone, refuses; and roles and capabilities that are in use.
+# What a memory that is active, and alone, refuses; roles and capabilities that are in use; and proposals, of
+# whoever comes with a token.
 REFUSED = {
     ("api-memory-approve", "post"): (409, "wrong_state"),
     ("api-memory-restore", "post"): (409, "wrong_state"),
@@ -107,13 +120,15 @@ REFUSED = {
     ("api-delivery-redeliver", "post"): (409, "ON_ITS_WAY"),
     ("api-role-detail", "delete"): (409, "IN_USE"),
     ("api-capability-detail", "delete"): (409, "IN_USE"),
+    ("api-proposal-confirm", "post"): (403, "HUMAN_ONLY"),
+    ("api-proposal-reject", "post"): (403, "HUMAN_ONLY"),
 }
 ARRANGED = (
     *("group", "groupmember", "role", "project", "routingexample", "token"),
     *("capabilityrule", "capability", "toolbinding", "grant", "webhookendpoint"),
 )
 PERMISSIONS = [f"{verb}_{model}" for verb in ("add", "change", "delete") for model in ARRANGED]
-PERMISSIONS += ["view_webhookendpoint", "view_change"]
+PERMISSIONS += ["view_webhookendpoint", "view_change", "view_proposedchange"]
 
 
 def addresses(resolver=None, prefix=""):
@@ -165,6 +180,8 @@ def things(ask, world):
         **mine, project=world.project, user=world.user, title="x", goal="x", cron="0 9 * * *"
     )
     Channel.objects.create(**mine, user=world.user, kind="email")
+    proposed = {"user": world.user, "by": "mia", "via": "web", "action": "added", "model": "policy.grant"}
+    ProposedChange.objects.create(**mine, **proposed, object_id="x", label="a grant", why="It asks nobody.")
     learn(world.organization.pk, world.group.pk, "Prices", by=world.user)
     found = {name: model.objects.filter(**mine).order_by("pk").first() for name, model in THINGS.items()}
     return found | {"api-role": Role.objects.get(name="analyst")}
@@ -205,7 +222,7 @@ def test_things_of_a_project_one_is_not_in_do_not_exist(things, world, name, met
     answer = asked(powerful(member.user, world.organization), name, method, things)
     if name.startswith(OF_THE_ORGANIZATION) and method == "get":
         assert answer.status_code == 200
-    elif name.startswith((*OF_THE_ORGANIZATION, "api-change")):
+    elif name.startswith((*OF_THE_ORGANIZATION, "api-change", "api-proposal")):
         assert problem(answer) == (403, "NOT_ENTITLED")
     else:
         assert problem(answer) == (404, "NOT_FOUND")

@@ -748,7 +748,7 @@ def test_nor_does_it_when_more_came_to_be_demanded_before_the_call_left(asked, w
     ChatAccount.objects.create(channel=in_slack, user=zoe, account="U1")
     approval = asked()
     value = {"approval": approval.pk, "digest": approval.arguments_digest}
-    assert "approved" in slack_hook.pressed(in_slack, "U1", True, value)
+    assert "Approved by zoe" in slack_hook.pressed(in_slack, "U1", True, value)
     rule.deciders = named(zoe, yan)
     rule.save()
     executor.run(approval.run_id)
