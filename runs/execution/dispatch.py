@@ -10,7 +10,7 @@ from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext
 from runs.actions import escalate
 from runs.context import working_memory
-from runs.gate import approvals, lineage
+from runs.gate import approvals, lineage, repeats
 from runs.gate.opening import open_gate
 from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
@@ -249,9 +249,11 @@ def fail(
 
 
 def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
-    """Park the call until a message or a signal brings its answer."""
+    """Park the call until a message or a signal brings its answer, or what it needs is there."""
     log = _log(claimed)
     key = answer.key or f"{answer.kind}-{call.call_id}"
+    if answer.repeats:
+        key = repeats.key(answer.key, call.call_id, log.last_seq)
     if any(other.correlation_key == key for other in claimed.state.unfinished("waiting")):
         fail(claimed, call, Failed("KEY_TAKEN", f"Another call of this run waits for '{key}' already."))
         return
@@ -266,10 +268,15 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
             "correlation_key": key,
             "question": answer.question,
             **({"choices": list(answer.choices)} if answer.choices else {}),
+            **({"repeats": True, "link": answer.link} if answer.repeats else {}),
         },
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
+    if answer.repeats and repeats.met(
+        claimed.organization_id, claimed.user_id, answer.key
+    ):  # it came meanwhile
+        waits.resolve(log, key, WaitOutcome.COMPLETED.value)
     claimed.absorb()
 
 
@@ -292,6 +299,9 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     if call.wait_kind == WaitKind.APPROVAL:
         approvals.record_decision(claimed, call)
         return None
+    if call.repeats and call.outcome == WaitOutcome.REJECTED:
+        fail(claimed, call, Failed("DECLINED", f"{call.payload['by']} declined what '{call.tool}' needs."))
+        return None
     if call.outcome == WaitOutcome.CANCELLED:
         withdrawn = Failed("WITHDRAWN", f"'{call.tool}' was withdrawn before it had an answer.")
         fail(claimed, call, withdrawn, EventType.TOOL_FAILED, CallStatus.CANCELLED)
@@ -305,6 +315,8 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
             CallStatus.EXPIRED,
         )
         return None
+    if call.repeats:
+        return repeat(claimed, gate, call)
     if call.wait_kind == WaitKind.SIGNAL:
         succeed(claimed, call, Done({"key": call.correlation_key, "payload": call.payload}))
         return None
@@ -312,6 +324,21 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
         return reviewed(claimed, gate, call)
     succeed(claimed, call, Done(call.payload))
     return None
+
+
+def repeat(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
+    """What the call needs is there: it stands before the gate once more, by the decisions that let it begin,
+    and is made again. It has had no effect so far, in this installation.
+    """
+    tool = gate().tools.get(call.tool)
+    if tool is not None and perhaps_done(claimed.state, call, tool):
+        outcome_unknown(claimed, call, restored=True)
+        return None
+    ready = asked_anew(claimed, gate, call)
+    if ready is None:
+        return None
+    claimed.append(EventType.TOOL_CALLED, called(call, ready.admitted, gate()), agent=call.agent)
+    return (ready,)
 
 
 def reviewed(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:

@@ -74,13 +74,19 @@ class Failed:
 
 @dataclass(frozen=True)
 class WaitFor:
-    """The answer will come from outside, as a message or a signal."""
+    """The answer will come from outside, as a message or a signal.
+
+    `repeats`: no answer comes, but what the call needs (`key` names it, runs/gate/repeats.py); then the call
+    is made again. Only a call that has had no effect may say so.
+    """
 
     kind: str
     question: str = ""
     expires_in: timedelta | None = None
     choices: tuple[str, ...] = ()  # answers to offer; a person may say something else
     key: str = ""  # the correlation key, where the caller chose one
+    repeats: bool = False
+    link: str = ""  # the page on which a person gives what is needed
 
 
 @dataclass(frozen=True)

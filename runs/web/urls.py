@@ -26,6 +26,7 @@ urlpatterns = [
     path("talk/<str:run_id>/turn/", talk_views.turn, name="turn"),
     path("talk/<str:run_id>/stream/", talk_views.follow, name="stream"),
     path("talk/<str:run_id>/answer/", talk_views.answer, name="answer"),
+    path("talk/<str:run_id>/decline/", talk_views.decline, name="decline"),
     path("talk/<str:run_id>/stop/", talk_views.stop, name="stop"),
     path("talk/<str:run_id>/again/", talk_views.again, name="again"),
     path("talk/<str:run_id>/go-on/", talk_views.go_on, name="go_on"),
