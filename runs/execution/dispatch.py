@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
@@ -139,7 +140,7 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     running = CallStatus.RUNNING
     row_id = tool_calls.open_call(log, call, said.arguments, said.idempotency_key, running, passed.row_id)
     approvals.consume(log, passed.approval_id)
-    claimed.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
+    claimed.append(EventType.TOOL_CALLED, called(call, said, gate(), claimed.user_id), agent=call.agent)
     ready = Ready(call.call_id, said, context_of(claimed, call, said))
     if not said.tool.transactional:
         return ready
@@ -157,14 +158,23 @@ def perhaps_done(state: State, call: Call, tool: Tool) -> bool:
     return state.restored > call.reviewed and tool.mutating and not tool.transactional
 
 
-def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
-    return {
+def called(call: Call, said: Admitted, gate: Gate, user_id: int) -> dict[str, Any]:
+    told = {
         "call_id": call.call_id,
         "tool": call.tool,
         "arguments": said.arguments,
         "idempotency_key": said.idempotency_key,
         "decision": gate.record(said.decision),
     }
+    if said.tool.as_person:
+        told["as_person"] = {"user": person(user_id), "server": said.tool.as_person}
+    return told
+
+
+def person(user_id: int) -> str:
+    """The name of the account."""
+    found: str = get_user_model().objects.values_list("username", flat=True).get(pk=user_id)
+    return found
 
 
 def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused) -> None:
@@ -273,9 +283,8 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
-    if answer.repeats and repeats.met(
-        claimed.organization_id, claimed.user_id, answer.key
-    ):  # it came meanwhile
+    theirs = (claimed.organization_id, claimed.user_id)
+    if answer.repeats and repeats.met(*theirs, answer.key):  # it has come meanwhile
         waits.resolve(log, key, WaitOutcome.COMPLETED.value)
     claimed.absorb()
 
@@ -337,7 +346,8 @@ def repeat(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     ready = asked_anew(claimed, gate, call)
     if ready is None:
         return None
-    claimed.append(EventType.TOOL_CALLED, called(call, ready.admitted, gate()), agent=call.agent)
+    told = called(call, ready.admitted, gate(), claimed.user_id)
+    claimed.append(EventType.TOOL_CALLED, told, agent=call.agent)
     return (ready,)
 
 

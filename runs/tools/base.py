@@ -123,6 +123,7 @@ class Tool:
     ('inside') or somebody else's ('outside'). A `suspended` tool can be named in rules and not be
     called; the text says why. `declared`: what its results are
     worth and what steers it; without, that is inferred. `preview`: what a call looks like to its decider.
+    `as_person`: the server that it is called at with its person's own authorization; empty where none goes.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Tool:
 
     declared: Declaration | None = None
     preview: Preview | None = None
+    as_person: str = ""
 
     @cached_property
     def stated(self) -> Declaration:

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from runs.web import (
+    account_views,
     approval_views,
     confirm,
     decided_views,
@@ -67,6 +68,12 @@ urlpatterns = [
     path("settings/notices/<str:channel_id>/test/", notice_views.try_channel, name="try_channel"),
     path("settings/notices/<str:channel_id>/remove/", notice_views.remove_channel, name="remove_channel"),
     path("decide/<str:token>/", notice_views.prepared, name="prepared"),
+    path("settings/accounts/<str:server_id>/", account_views.account, name="account"),
+    path("settings/accounts/<str:server_id>/connect/", account_views.connect, name="connect_account"),
+    path("settings/accounts/<str:server_id>/callback/", account_views.callback, name="account_callback"),
+    path(
+        "settings/accounts/<str:server_id>/disconnect/", account_views.disconnect, name="disconnect_account"
+    ),
     path("settings/tokens/", settings_views.issue, name="issue"),
     path("settings/tokens/<str:token_id>/revoke/", settings_views.revoke, name="revoke"),
 ]

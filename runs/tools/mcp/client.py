@@ -40,8 +40,17 @@ class McpError(Exception):
         self.code, self.message = code, message
 
 
-def list_tools(server: McpServer) -> list[dict[str, Any]]:
-    """The server's tools as JSON, in its order. Raises McpError."""
+class Unauthorized(McpError):
+    """The server answered 401 before anything was done: it wants a person's authorization, or another one."""
+
+    def __init__(self, server: McpServer) -> None:
+        super().__init__(
+            "MCP_UNAUTHORIZED", f"The MCP server '{server}' wants a person's authorization (401)."
+        )
+
+
+def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
+    """The server's tools as JSON, in its order; to whom the `token` belongs. Raises McpError."""
 
     async def ask(client: "Client") -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -56,15 +65,21 @@ def list_tools(server: McpServer) -> list[dict[str, Any]]:
             raise McpError("TOO_LARGE", f"The MCP server '{server}' lists more than {MAX_TOOLS} tools.")
         return found
 
-    return connected(server, ask)
+    return connected(server, ask, token=token)
 
 
 def call_tool(
-    server: McpServer, name: str, arguments: dict[str, Any], idempotency_key: str, schema: dict[str, Any]
+    server: McpServer,
+    name: str,
+    arguments: dict[str, Any],
+    idempotency_key: str,
+    schema: dict[str, Any],
+    token: str = "",
 ) -> dict[str, Any]:
     """What the tool answered: {text, structured?, others?, truncated?}. Raises McpError.
 
-    `schema` is the accepted one of its arguments. `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
+    `schema` is the accepted one of its arguments, `token` a person's own. `isError` becomes MCP_TOOL_ERROR,
+    in the tool's own words.
     """
 
     async def ask(client: "Client") -> Any:
@@ -77,7 +92,7 @@ def call_tool(
         expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
         return await client.session.send_request(types.CallToolRequest(params=params), expected)
 
-    return answer_of(server, connected(server, ask, param_headers(schema, arguments)))
+    return answer_of(server, connected(server, ask, param_headers(schema, arguments), token))
 
 
 def param_headers(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
@@ -93,10 +108,13 @@ def param_headers(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str
 
 
 def connected(
-    server: McpServer, ask: Callable[["Client"], Awaitable[T]], of_call: dict[str, str] | None = None
+    server: McpServer,
+    ask: Callable[["Client"], Awaitable[T]],
+    of_call: dict[str, str] | None = None,
+    token: str = "",
 ) -> T:
     """The result of `ask` with a client that speaks to the server; calls of tools have the headers `of_call`,
-    too. Raises McpError.
+    too. With a person's `token` none of the server's own headers go. Raises McpError.
     """
     import httpx2
     from mcp import Client
@@ -105,7 +123,7 @@ def connected(
     from runs.tools.mcp.transport import Guarded
 
     try:
-        headers = server.headers
+        headers = {"Authorization": f"Bearer {token}"} if token else server.headers
     except Unreadable as error:
         raise McpError("MCP_SECRETS", str(error)) from None
     transport = Guarded(server.timeout_seconds, frozenset(settings.MCP_ALLOW), of_call or {})
@@ -134,6 +152,8 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
         return McpError(transport.failure.code, f"{said} gave no answer: {transport.failure.message}.")
     if isinstance(cause, TimeoutError):
         return McpError("TIMEOUT", f"{said} gave no answer within {server.timeout_seconds} seconds.")
+    if transport.status == 401 and server.as_person and not transport.may_have_acted:
+        return Unauthorized(server)
     if transport.status in (401, 403):
         return McpError("MCP_UNAUTHORIZED", f"{said} refuses Deputy's credentials ({transport.status}).")
     if isinstance(cause, MCPError):

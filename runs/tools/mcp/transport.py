@@ -17,13 +17,14 @@ class Guarded(httpx2.AsyncBaseTransport):
     The SDK decides about redirects, and each comes through here. `failure` is why there was no answer,
     `status` the last one: the SDK's own errors do not say. `of_call` are headers of `tools/call` alone, which
     the SDK would make only after listing all tools. Connections older than 2026-07-28 name no method in a
-    header, and have none of these.
+    header, and have none of these. `may_have_acted`: a call of a tool has left, and was not refused by 401.
     """
 
     def __init__(self, timeout: float, allow: Collection[str], of_call: Mapping[str, str]) -> None:
         self.timeout, self.allow, self.of_call = timeout, allow, of_call
         self.failure: OutboundError | None = None
         self.status = 0
+        self.may_have_acted = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
@@ -31,12 +32,16 @@ class Guarded(httpx2.AsyncBaseTransport):
         if request.headers.get("mcp-method") == "tools/call":
             request.headers.update(self.of_call)
         content = await request.aread()
+        calls = b"tools/call" in content
+        self.may_have_acted |= calls
         try:
             answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
         except OutboundError as error:
             self.failure = error
             raise httpx2.ConnectError(error.message, request=request) from None
         self.status = answer.status
+        if calls and answer.status == 401:
+            self.may_have_acted = False
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )
