@@ -2,7 +2,6 @@
 
 import logging
 import secrets
-import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from common import csp
+from common.db import row
 from groups import current
 from runs.actions import accounts
 from runs.models import McpServer
@@ -72,7 +72,7 @@ def connect(request: MemberRequest, server_id: str) -> HttpResponse:
         "verifier": verifier,
         "user": request.user.pk,
         "run": _run(request, request.POST.get("run", "")),
-        "at": time.time(),
+        "at": _now(),
     }
     request.session[STATES] = flows
     return redirect(grants.authorization_address(server, state, verifier))
@@ -126,6 +126,12 @@ def _run(request: MemberRequest, run_id: str) -> str:
     return run_id if run_id and access.own_runs(request).filter(pk=run_id).exists() else ""
 
 
+def _now() -> float:
+    """Seconds, by the database's clock."""
+    found: float = row("SELECT EXTRACT(epoch FROM clock_timestamp())::float8")[0]
+    return found
+
+
 def _flows(request: HttpRequest) -> dict[str, Any]:
     found = request.session.get(STATES)
     return dict(found) if isinstance(found, dict) else {}
@@ -140,7 +146,7 @@ def _flow(request: HttpRequest) -> dict[str, Any]:
         raise Refused("unknown or used state")
     if flow["user"] != request.user.pk:
         raise Refused("begun by somebody else")
-    if time.time() - flow["at"] > STATE_SECONDS:
+    if _now() - flow["at"] > STATE_SECONDS:
         raise Refused("expired state")
     return dict(flow)
 

@@ -4,16 +4,20 @@ import dataclasses
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 
 from policy.models import CapabilityRule, Grant
+from runs.a2a.tasks import state_of
 from runs.actions import repeat
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused, signal
+from runs.agui import interrupts
 from runs.execution import executor
 from runs.gate import repeats
 from runs.models import Approval, Run, ToolCall, Wait
 from runs.outbound import packing
 from runs.tools.base import WaitFor
+from runs.webhooks import task_words
 from runs.workers import restored, sweep
 from tests.acting import approve, at_the_pages, cancel
 from tests.factories import MembershipFactory
@@ -94,6 +98,25 @@ def test_no_word_and_no_signal_stands_for_it(world, vault, ask):
         with pytest.raises(SignalRefused):
             answer()
     assert Wait.objects.get(run=run).resolved_at is None and vault.opened == []
+
+
+def test_no_door_offers_to_answer_it(world, vault, ask):
+    """AG-UI and A2A say where it is given; people's pages show the way there, and the way without."""
+    run = ask(opening())
+    (wait,) = Wait.objects.filter(run=run)
+    mia = at_the_pages(world.user, world.organization.pk)
+    (told,) = interrupts.of(mia, run)
+    assert told.shown["reason"] == "deputy:needs" and told.shown["metadata"] == {"page": "/keys/"}
+    assert told.wait is None and "responseSchema" not in told.shown
+    assert state_of(run, [wait]) == task_words.AUTH_REQUIRED
+    browser = Client()
+    browser.force_login(world.user)
+    page = browser.get(f"/talk/{run.pk}/").content.decode()
+    assert 'href="/keys/"' in page and f'action="/talk/{run.pk}/decline/"' in page
+    assert f'action="/talk/{run.pk}/answer/"' not in page
+    browser.post(f"/talk/{run.pk}/decline/", {"run": run.pk, "key": wait.correlation_key})
+    executor.run(run.pk)
+    assert ToolCall.objects.get(run=run).error["code"] == "DECLINED"
 
 
 def test_nobody_elses_key_counts_and_only_its_person_declines(world, vault, ask):

@@ -58,7 +58,7 @@ def suspended(row: McpTool) -> str:
     return SUSPENDED.get(ToolState(row.state), "").format(name=row.call_name)
 
 
-def function(server_id: str, name: str, as_person: bool) -> Callable[..., Any]:
+def function(server_id: str, name: str, as_person: bool = False) -> Callable[..., Any]:
     """What runs a call: the server's address and headers are read anew each time, or its person's own
     authorization, without which the call waits for it.
     """
