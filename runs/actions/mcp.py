@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from groups import changes
+from runs.actions import repeat
 from runs.models import McpServer, McpTool, ToolState
 from runs.models.mcp import MAX_TOOL_NAME
 from runs.queue import put
@@ -38,6 +39,8 @@ def refresh(server: McpServer, by: Any = None) -> str:
         if listed is not None:
             _keep(server, listed)
         McpServer.objects.filter(pk=server.pk).update(checked_at=Now(), problem=problem)
+    if not server.as_person:  # what waited for an account while it still did goes on
+        repeat.met(server.organization_id, None, accounts.need(server.pk))
     return problem
 
 

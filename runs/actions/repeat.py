@@ -13,17 +13,18 @@ from runs.models.choices import WaitOutcome
 
 OPEN = """
 SELECT w.run_id, w.correlation_key FROM runs_wait w JOIN runs_run r ON r.id = w.run_id
-WHERE w.organization_id = %s AND r.user_id = %s AND w.resolved_at IS NULL
-  AND starts_with(w.correlation_key, %s) ORDER BY w.id
+WHERE w.organization_id = %s AND w.resolved_at IS NULL AND starts_with(w.correlation_key, %s)
+  AND (%s::int IS NULL OR r.user_id = %s) ORDER BY w.id
 """
 
 
-def met(organization_id: str, user_id: int, need: str) -> int:
-    """Resolve every open wait for this need in the runs that work for the user; returns how many.
+def met(organization_id: str, user_id: int | None, need: str) -> int:
+    """Resolve every open wait for this need in the runs that work for the user, or for anybody where it has
+    become nobody's; returns how many.
 
     To be called after the transaction in which the need was met, for runs are locked first.
     """
-    found = rows(OPEN, [organization_id, user_id, repeats.of_need(need)])
+    found = rows(OPEN, [organization_id, repeats.of_need(need), user_id, user_id])
     return sum(_resolve(run_id, key) for run_id, key in found)
 
 

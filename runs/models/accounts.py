@@ -108,6 +108,8 @@ def refused(address: str) -> str:
             return error.message
     except ValueError:
         return "it is none"
+    if parts.fragment:
+        return "it has a fragment"
     if parts.scheme != "https" and parts.netloc not in settings.MCP_ALLOW:
         return "it does not start with https://"
     return ""

@@ -99,19 +99,19 @@ class McpServer(AsPerson, Created):
                     self.keep_headers({})
                 self._forget_acceptance()
                 self._forget_endpoints(before)
-                if fields := kwargs.get("update_fields"):
-                    kwargs["update_fields"] = {
-                        *fields,
-                        "sealed_headers",
-                        "header_names",
-                        *FOUND,
-                        "sealed_secret",
-                    }
+                self._also(kwargs, "sealed_headers", "header_names", "sealed_secret", *FOUND)
             elif before is not None and before.issuer and _asked(before) != _asked(self):
                 self._forget_secret(before)
+                self._also(kwargs, "sealed_secret")
             super().save(*args, **kwargs)
             if before is not None and McpServer.objects.get(pk=self.pk).bound_to() != before.bound_to():
                 self.accounts.all().delete()
+
+    @staticmethod
+    def _also(kwargs: dict[str, Any], *names: str) -> None:
+        """Where only some fields are to be stored: these, too."""
+        if fields := kwargs.get("update_fields"):
+            kwargs["update_fields"] = {*fields, *names}
 
     def _forget_endpoints(self, before: "McpServer") -> None:
         """Where the server before said people authorize Deputy is not asked about this one."""

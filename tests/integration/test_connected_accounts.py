@@ -359,6 +359,19 @@ def test_a_server_that_moves_forgets_its_endpoints_and_the_client_secret(world, 
     assert (crm.issuer, crm.token_endpoint, crm.sealed_secret, crm.header_names) == ("", "", "", [])
 
 
+def test_a_call_goes_on_when_the_server_takes_the_shared_headers_again(world, crm, crm_site, ask):
+    run = ask(finding())
+    crm.as_person = False
+    crm.save()
+    crm_site.behave(FIND)
+    assert mcp.refresh(crm) == ""
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert run.status == "completed" and len(crm_site.calls) == 1
+    called = [payload for type, payload in events(run) if type == "tool.called"]
+    assert "as_person" in called[0] and "as_person" not in called[1]
+
+
 def test_it_ends_with_the_membership(world, crm, provider, mia):
     for leave in (lambda one: (setattr(one, "active", False), one.save()), lambda one: one.delete()):
         membership = Membership.objects.get(user=world.user)
@@ -460,6 +473,9 @@ def test_servers_that_say_of_themselves_what_is_not_theirs_are_not_believed(worl
         "calls itself otherwise": {"metadata": {"issuer": "https://evil.example"}},
         "without PKCE": {"metadata": {"code_challenge_methods_supported": ["plain"]}},
         "without token_endpoint": {"metadata": {"token_endpoint": None}},
+        "names an authorization server that is refused": {
+            "protected": {"authorization_servers": ["http://10.0.0.1"]}
+        },
         "is refused": {"metadata": {"authorization_endpoint": "javascript:alert(1)"}},
         "does not describe itself": {"down": True},
         "not start with https": {"metadata": {"token_endpoint": "http://93.184.216.34/token"}},

@@ -14,7 +14,7 @@ from runs.models.accounts import refused
 from runs.tools.mcp.client import McpError
 
 MAX_DOCUMENT = 200_000  # bytes
-MAX_SCOPES = 1000  # characters
+MAX_SCOPES, MAX_ISSUER, MAX_ADDRESS = 1000, 500, 2000  # characters
 JSON_RPC = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 PING = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 NAMED = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")  # the last one need not be there
@@ -27,6 +27,8 @@ def discover(server: McpServer) -> dict[str, Any]:
     issuers = protected.get("authorization_servers")
     if not isinstance(issuers, list) or not issuers or not isinstance(issuers[0], str):
         raise _unknown(server, "names no authorization server")
+    if problem := refused(issuers[0]) or ("it is too long" if len(issuers[0]) > MAX_ISSUER else ""):
+        raise _unknown(server, f"names an authorization server that is refused: {problem}")
     found = _server_of(server, issuers[0])
     wanted = server.scopes or _told(asked, "scope") or _joined(protected.get("scopes_supported"))
     return {
@@ -47,7 +49,8 @@ def _protected(server: McpServer, address: str) -> dict[str, Any]:
         if found is None:
             continue
         resource = found.get("resource")
-        if not isinstance(resource, str) or not check_resource_allowed(server.url, resource):
+        known = isinstance(resource, str) and len(resource) <= MAX_ADDRESS
+        if not known or not check_resource_allowed(server.url, resource):
             raise _unknown(server, "describes another address than its own")
         return found
     raise _unknown(server, "does not say where people authorize Deputy")
@@ -72,7 +75,7 @@ def _server_of(server: McpServer, issuer: str) -> dict[str, Any]:
 def _endpoints(server: McpServer, found: dict[str, Any]) -> dict[str, Any]:
     told = {name: found.get(name) or "" for name in NAMED}
     for name, address in told.items():
-        if not isinstance(address, str) or len(address) > 2000 or not (address or name == NAMED[-1]):
+        if not isinstance(address, str) or len(address) > MAX_ADDRESS or not (address or name == NAMED[-1]):
             raise _unknown(server, f"names an authorization server without {name}")
         if address and (problem := refused(address)):
             raise _unknown(server, f"names a {name} that is refused: {problem}")

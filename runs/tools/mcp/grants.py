@@ -16,7 +16,7 @@ from common.outbound import Fetched, OutboundError, check_headers, fetch
 from common.sealed import Unreadable
 from runs.models import McpServer
 
-SECONDS = 8.0  # of one question: a row is locked meanwhile, and a session that is idle longer is ended
+SECONDS = 8.0  # of one question, at most
 MAX_ANSWER = 100_000  # bytes
 MAX_TOKEN = 16_000  # characters
 MAX_LIFE = 10 * 365 * 24 * 3600  # seconds
@@ -158,7 +158,7 @@ def _ask(server: McpServer, address: str, told: dict[str, str]) -> Fetched:
             method="POST",
             headers=headers,
             content=urlencode(told),
-            timeout=SECONDS,
+            timeout=min(SECONDS, settings.LEASE_SECONDS * 0.8),  # idle transactions are ended: a row is held
             max_bytes=MAX_ANSWER,
             max_redirects=0,
             allow_private=frozenset(settings.MCP_ALLOW),
