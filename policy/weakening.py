@@ -7,12 +7,13 @@ a few words what the change weakens; nothing where it does not.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
-from groups.models import CustomRole
+from groups.models import CustomRole, ProposalState, ProposedChange, Role
 from policy.authority import RUN_USER
-from policy.loosening import loosened
+from policy.loosening import loosened, taken_over
 from policy.models import CapabilityRule
 from policy.terms import STRICTNESS
 
@@ -36,8 +37,11 @@ def _rule(before: Row, after: Row) -> str:
     if was is None:
         return _new_rule(will)
     if was["effect"] == UNASKED:
-        wider = will is not None and will["effect"] == UNASKED and _differs(SCOPE, was, will)
-        return gettext_noop("a rule allows something else unasked") if wider else ""
+        if will is None or not _differs(SCOPE, was, will):
+            return ""
+        if will["effect"] == UNASKED:
+            return gettext_noop("a rule allows something else unasked")
+        return _new_rule(will)  # of something else
     if will is None:
         return gettext_noop("a rule does not hold any more")
     if STRICTNESS[will["effect"]] < STRICTNESS[was["effect"]]:
@@ -55,7 +59,8 @@ def _new_rule(will: Row) -> str:
         return ""
     if will["effect"] == UNASKED:
         return gettext_noop("a rule that allows what was asked for")
-    return gettext_noop("a rule asks for less than another") if loosened(CapabilityRule(**will)) else ""
+    rule = CapabilityRule(**will)
+    return gettext_noop("a rule asks for less than another") if loosened(rule) or taken_over(rule) else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -72,11 +77,22 @@ def _fewer(was: Mapping[str, Any], will: Mapping[str, Any]) -> bool:
 
 
 def _binding(before: Row, after: Row) -> str:
-    return (
-        gettext_noop("rules about a capability speak of fewer tools")
-        if before is not None and before != after
-        else ""
+    if before is not None:
+        return gettext_noop("rules about a capability speak of fewer tools") if before != after else ""
+    allowed = after is not None and _is_allowed(after["capability_id"])
+    return gettext_noop("a rule allows more tools unasked") if allowed else ""
+
+
+def _is_allowed(capability: str) -> bool:
+    """Whether a rule allows what has the capability, or may come to: one that is off, or is proposed."""
+    about = CapabilityRule.objects.filter(capability=capability)
+    if about.filter(effect=UNASKED).exists():
+        return True
+    proposed = ProposedChange.objects.filter(
+        state=ProposalState.OPEN, model="policy.capabilityrule", after__effect=UNASKED
     )
+    these = Q(after__capability_id=capability) | Q(object_id__in=about.values("pk"))
+    return proposed.filter(these).exists()
 
 
 def _declaration(before: Row, after: Row) -> str:
@@ -146,6 +162,16 @@ def _role(before: Row, after: Row) -> str:
 def _seat(before: Row, after: Row) -> str:
     changed = before is not None and after is not None and _differs(("role_id",), before, after)
     return gettext_noop("an agent gets another role") if changed else ""
+
+
+def _agent(before: Row, after: Row) -> str:
+    """A person's own has its rights from nobody above it: what its role's list names, it may use unasked."""
+    if seated := _seat(before, after):
+        return seated
+    if after is None or after["user_id"] is None or not _differs(("user_id",), before, after):
+        return ""
+    vouched = Role.objects.filter(pk=after["role_id"]).values_list("allowed_tools", flat=True).first()
+    return gettext_noop("an agent gets a role that vouches for tools") if vouched else ""
 
 
 def _project(before: Row, after: Row) -> str:
@@ -222,7 +248,7 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "groups.customrole": _custom_role,
     "groups.role": _role,
     "groups.groupmember": _seat,
-    "groups.agentinstance": _seat,
+    "groups.agentinstance": _agent,
     "groups.project": _project,
     "groups.organization": _organization,
     "groups.identityprovider": _provider,
