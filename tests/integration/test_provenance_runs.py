@@ -100,7 +100,7 @@ def test_the_profiles_differ_in_what_they_ask(ask, profile, name, stops):
 
 
 def test_what_a_program_wrote_into_a_memory_is_nobodys_address_book(ask, world, profile):
-    """Not in its metadata either, which a search brings along: a mail left unasked to an address from there."""
+    """Nor its metadata, which a search brings along: a mail left unasked to an address from there."""
     profile("balanced")
     make_agent(world.user, world.project)
     agent = AgentInstance.objects.get(user=world.user)
