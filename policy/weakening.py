@@ -12,13 +12,14 @@ from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
 from groups.models import CustomRole, ProposalState, ProposedChange, Role
-from policy.authority import RUN_USER
+from policy.authority import OWNER, RUN_USER
 from policy.loosening import loosened, taken_over
 from policy.models import CapabilityRule
 from policy.terms import STRICTNESS
 
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
+NAMED = gettext_noop("somebody else is whom rules name as deciders")
 SCOPE = ("project_id", "group_id", "role_id", "capability_id", "tool", "condition")
 
 
@@ -113,11 +114,13 @@ def _grant(before: Row, after: Row) -> str:
 def _membership(before: Row, after: Row) -> str:
     if after is None or not after["active"]:
         return ""
-    was = (
-        _carried(before) if before is not None and before["active"] else member_permissions.of_role("member")
-    )
+    there = before if before is not None and before["active"] else None
+    was = _carried(there) if there is not None else member_permissions.of_role("member")
     if _carried(after) - was:
         return gettext_noop("a member may do more")
+    called = _called(after)
+    if (there is None or _called(there) != called) and _is_named(after, f"role:{called}"):
+        return NAMED
     if before is None:
         return ""
     if not before["active"]:
@@ -141,8 +144,25 @@ def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
     return member_permissions.of_role(membership["role"], own)
 
 
+def _called(membership: Mapping[str, Any]) -> str:
+    """The name of the member's role, as rules name it."""
+    custom = membership["custom_role_id"]
+    found = CustomRole.objects.filter(pk=custom).values_list("name", flat=True).first() if custom else None
+    return found or str(membership["role"])
+
+
+def _is_named(row: Mapping[str, Any], name: str) -> bool:
+    """Whether a rule of the row's organization names deciders so."""
+    rules = CapabilityRule.objects.filter(organization=row.get("organization_id"))
+    return rules.filter(deciders__contains=[name]).exists()
+
+
 def _custom_role(before: Row, after: Row) -> str:
-    more = before is not None and after is not None and {*after["permissions"]} - {*before["permissions"]}
+    if before is None or after is None:
+        return ""
+    if before.get("name") != after.get("name") and _is_named(after, f"role:{after['name']}"):
+        return NAMED
+    more = {*after["permissions"]} - {*before["permissions"]}
     return gettext_noop("a member role carries more") if more else ""
 
 
@@ -182,7 +202,8 @@ def _project(before: Row, after: Row) -> str:
         return gettext_noop("when a project's calls ask")
     if after["allow_self_approval"] and not was["allow_self_approval"]:
         return gettext_noop("people decide about their own runs")
-    if before is not None and was["owner_id"] is not None and after["owner_id"] != was["owner_id"]:
+    moved = before is not None and after["owner_id"] != was["owner_id"]
+    if moved and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
     return gettext_noop("what groups learn is not reviewed any more") if reviewed else ""

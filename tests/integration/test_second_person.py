@@ -13,6 +13,7 @@ from groups import changes
 from groups.models import (
     AgentInstance,
     Change,
+    CustomRole,
     Membership,
     Organization,
     Project,
@@ -213,6 +214,28 @@ def test_a_role_that_vouches_is_given_to_nobodys_own_agent_alone(world, ada, bo,
         with pytest.raises(changes.TakesSecond):
             expert.save()
         AgentInstance.objects.create(organization=world.organization, role=told, user=other)
+
+
+def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):
+    """By a role that somebody gets, by a role's new name, and by a project that gets its first owner."""
+    home = world.organization
+    board, clerks = (
+        CustomRole.objects.create(organization=home, name=name, permissions=["runs.decide_approval"])
+        for name in ("Board", "Clerks")
+    )
+    CapabilityRule.objects.filter(pk=rule.pk).update(deciders=["role:Board", "project.owner"])
+    theirs = Membership.objects.create(organization=home, user=UserFactory(username="dee"), role="decider")
+    project = Project.objects.get(pk=world.project.pk)
+    with changes.acting(ada, "admin"):
+        board.name = "Former board"
+        board.save()
+        clerks.name = "Board"
+        theirs.custom_role, project.owner = clerks, theirs
+        for row in (clerks, theirs, project):
+            with pytest.raises(changes.TakesSecond):
+                row.save()
+            with changes.settled():
+                row.save()  # what comes after it is judged by it
 
 
 def test_at_the_pages_it_is_proposed_and_confirmed_by_buttons(world, ada, bo, rule):
