@@ -2,8 +2,8 @@
 
 import os
 import re
+import shutil
 import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
@@ -22,21 +22,34 @@ from tests.model_server import Answer, ModelServer, Received, asks_for, says
 pytestmark = pytest.mark.slow
 
 PAGE = (PROJECT / "docs" / "frameworks.md").read_text("utf-8")
-SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+SECTION = re.compile(r"^##+ (.+?)\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-SECTIONS = dict(SECTION.findall(PAGE))
+OVER_MCP, OVER_REST = (
+    dict(SECTION.findall(part)) for part in re.split(r"(?=^## Over REST)", PAGE, flags=re.M)
+)
+FRAMEWORKS = ("LangGraph", "OpenAI Agents SDK", "pydantic-ai", "CrewAI", "smolagents")
 DONE = "Ines has been written to."
 MOST_TURNS = 12
 
 
-def blocks(section, kind):
-    return [text for named, text in BLOCK.findall(SECTIONS[section]) if named == kind]
+def blocks(text, kind):
+    """The text of the blocks of one language."""
+    return [block for named, block in BLOCK.findall(text) if named == kind]
 
 
-def requirements(section):
-    """What the section tells people to install."""
-    (line,) = [line for line in blocks(section, "sh") if line.startswith("pip install ")]
-    return [name.strip('"') for name in line.split()[2:]]
+def recipe_of(framework, number=-1):
+    return blocks(OVER_MCP[framework], "python")[number]
+
+
+def installed(*sections):
+    """The pinned packages that the sections tell people to install."""
+    lines = [line for text in sections for block in blocks(text, "sh") for line in block.splitlines()]
+    (packages,) = [[line.split()[2:] for line in lines if line.startswith("pip install ")]]
+    return [name.strip('"') for names in packages for name in names]
+
+
+def python_of(framework):
+    return python_with(installed(OVER_MCP[framework], OVER_REST["Over REST"]))
 
 
 # The model
@@ -66,7 +79,7 @@ class Colleague:
         return len(self.turns) > MOST_TURNS or "APPROVAL_REJECTED" in heard[-1] or sent(heard[-1])
 
     def end(self, heard):
-        return DONE if sent(heard[-1]) else f"Nobody has been written to: {heard[-1]}"
+        return DONE if sent(heard[-1]) else f"Nobody has been written to: {heard[-1][-500:]}"
 
     def next(self, heard):
         if not any("Depths" in text for text in heard):
@@ -122,12 +135,14 @@ class Recipe:
                 cwd=folder,
                 env=kept | environment(deputy, self.server.base_url),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=output,
                 stderr=output,
             )
 
     def said(self):
-        return self.log.read_text()[-4000:]
+        return (
+            f"{self.log.read_text()[-4000:]}\nThe model heard: {[turn[-300:] for turn in self.model.turns]}"
+        )
 
     def pending(self):
         """The approval that the letter waits for."""
@@ -139,12 +154,12 @@ class Recipe:
     def end(self):
         """What the program printed."""
         try:
-            output, _ = self.process.communicate(timeout=120)
+            self.process.wait(120)
         finally:
             self.process.kill()
             self.server.__exit__()
         assert self.process.returncode == 0, self.said()
-        return output.decode()
+        return self.said()
 
 
 def environment(deputy, model_url):
@@ -176,23 +191,126 @@ def check_written_once(deputy, recipe):
     check_logs(run.pk)
 
 
-PATIENT = [
-    ("LangGraph", 0),
-    ("OpenAI Agents SDK", 1),
-    ("pydantic-ai", 0),
-    ("smolagents", 0),
-]
-
-
-@pytest.mark.parametrize(("framework", "number"), PATIENT)
-def test_a_patient_recipe_is_told_the_result_once_somebody_has_decided(deputy, tmp_path, framework, number):
-    model = Colleague(f"Groups, {framework}")
-    python = python_with(requirements(framework))
-    recipe = Recipe(deputy, python, blocks(framework, "python")[number], tmp_path, model)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_over_mcp_the_model_is_told_the_result_once_somebody_has_decided(deputy, tmp_path, framework):
+    model = Colleague(f"Over MCP, {framework}")
+    recipe = Recipe(deputy, python_of(framework), recipe_of(framework), tmp_path, model)
     approval = recipe.pending()
-    time.sleep(6)  # longer than Deputy holds a call of its own accord, and than clients that are not told
+    time.sleep(6)  # more than Deputy holds a call of its own accord
     approve(approval, deputy.decider)
 
     assert DONE in recipe.end()
-    assert len(model.after_the_letter()) == 1, model.turns
+    assert len(model.after_the_letter()) == 1, recipe.said()
     check_written_once(deputy, recipe)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_over_rest_the_model_is_told_the_result_once_somebody_has_decided(deputy, tmp_path, framework):
+    (tools,) = blocks(OVER_REST["Over REST"], "python")
+    (tmp_path / "deputy_tools.py").write_text(tools)
+    (code,) = blocks(OVER_REST[framework], "python")
+    model = Colleague(f"Over REST, {framework}")
+    recipe = Recipe(deputy, python_of(framework), code, tmp_path, model)
+    approve(recipe.pending(), deputy.decider)
+
+    assert DONE in recipe.end()
+    assert len(model.after_the_letter()) == 1, recipe.said()
+    check_written_once(deputy, recipe)
+
+
+@pytest.mark.parametrize(
+    ("deputy", "heard"),
+    [(None, "waits for somebody's approval"), ("20", "An error occurred")],
+    indirect=["deputy"],
+    ids=["told", "timed-out"],
+)
+def test_a_client_that_waits_five_seconds_asks_again_and_gets_the_same_call(deputy, tmp_path, heard):
+    model = Colleague(f"Asked again, {heard}")
+    framework = "OpenAI Agents SDK"
+    recipe = Recipe(deputy, python_of(framework), recipe_of(framework, 0), tmp_path, model)
+    approval = recipe.pending()
+    until(model.after_the_letter, said=recipe.said)
+    approve(approval, deputy.decider)
+
+    assert DONE in recipe.end()
+    assert heard in model.after_the_letter()[0], recipe.said()
+    check_written_once(deputy, recipe)
+
+
+def test_a_rejection_is_told_in_words_and_the_agent_goes_on(deputy, tmp_path):
+    model = Colleague("Rejected")
+    recipe = Recipe(deputy, python_of("pydantic-ai"), recipe_of("pydantic-ai"), tmp_path, model)
+    reject(recipe.pending(), deputy.decider, "Not this customer")
+
+    said = recipe.end()
+    assert "Nobody has been written to" in said
+    assert "Not this customer" in said
+    assert not [mail for mail in deputy.house.mail.mails if mail.message["Subject"] == "Rejected"]
+
+
+def test_the_official_sdk_is_told_the_result_once_somebody_has_decided(deputy, tmp_path):
+    section = OVER_MCP["Clients of the official SDK"]
+    (code,) = blocks(section, "python")
+    recipe = Recipe(deputy, python_with(installed(section)), code, tmp_path, Colleague("Groups"))
+    approve(recipe.pending(), deputy.decider)
+
+    said = recipe.end()
+    assert "Depths" in said
+    assert sent(said)
+    check_written_once(deputy, recipe)
+
+
+READS_THE_FILE = """
+from pydantic_ai import Agent
+from pydantic_ai.mcp import load_mcp_toolsets
+
+agent = Agent("openai-chat:gpt-5", toolsets=load_mcp_toolsets("mcp.json"))
+print(agent.run_sync("Write to Ines which groups there are.").output)
+"""
+STARTS_THE_PROGRAM = """
+import asyncio, json, os
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+(server,) = json.load(open("mcp.json"))["mcpServers"].values()
+
+async def main():
+    program = StdioServerParameters(**server)
+    async with Client(stdio_client(program)) as deputy:
+        print((await deputy.call_tool("list_available_groups", {})).structured_content)
+
+asyncio.run(main())
+"""
+
+
+def files_of_clients():
+    return blocks(OVER_MCP["Claude and other clients with an mcp.json"], "json")
+
+
+def test_a_client_reads_address_and_token_from_a_file(deputy, tmp_path):
+    (tmp_path / "mcp.json").write_text(files_of_clients()[0])
+    model = Colleague("From a file")
+    recipe = Recipe(deputy, python_of("pydantic-ai"), READS_THE_FILE, tmp_path, model)
+    until(lambda: model.after_the_letter() or recipe.process.poll() is not None, said=recipe.said)
+    approve(recipe.pending(), deputy.decider)
+
+    assert DONE in recipe.end()
+    check_written_once(deputy, recipe)
+
+
+def test_a_client_of_programs_alone_reaches_deputy_by_one(deputy, tmp_path):
+    if shutil.which("npx") is None:
+        pytest.skip("mcp-remote needs node and npm")
+    named = {
+        "http://localhost:8000/mcp/projects/atlas": environment(deputy, "")["DEPUTY_MCP"],
+        "dpt_…": deputy.secret,
+    }
+    text = files_of_clients()[1]
+    for shown, real in named.items():
+        assert shown in text
+        text = text.replace(shown, real)
+    (tmp_path / "mcp.json").write_text(text)
+    python = python_with(installed(OVER_MCP["Clients of the official SDK"]))
+    recipe = Recipe(deputy, python, STARTS_THE_PROGRAM, tmp_path, Colleague("Unused"))
+
+    assert "Depths" in recipe.end()
