@@ -1,7 +1,7 @@
 """W3C Trace Context (version 00): the header `traceparent`, read strictly and written.
 
-Only the two ids are taken over from others. What they say of sampling is not: whoever asks must not be able to hide
-a request from the operator's traces. `tracestate` and `baggage` are neither read nor passed on.
+Only the two ids are taken over from others. What they say of sampling is not: whoever asks must not be able
+to hide a request from the operator's traces. `tracestate` and `baggage` are neither read nor passed on.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 TRACEPARENT = "traceparent"  # the header, and SEP-414's key in MCP's `_meta`
 FORM = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}", re.ASCII)
-LENGTH = 55
+LENGTH = 55  # characters
 
 
 class Ids(NamedTuple):

@@ -1,4 +1,4 @@
-"""The recipes of docs/frameworks.md, taken from the page, against a real server, workers and a person who decides."""
+"""The recipes of docs/frameworks.md, taken from the page, against a real server with workers."""
 
 import os
 import re
