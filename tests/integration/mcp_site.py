@@ -27,7 +27,9 @@ def main() -> None:
     async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
         said, arguments = says(), params.arguments or {}
         with book.with_suffix(".calls").open("a") as calls:
-            calls.write(json.dumps({"name": params.name, "arguments": arguments, "meta": ctx.meta}) + "\n")
+            traced = ctx.request.headers.get("traceparent")
+            kept = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "traceparent": traced}
+            calls.write(json.dumps(kept) + "\n")
         if said.get("mode") == "slow":
             await anyio.sleep(30)
         if said.get("mode") == "giant":
