@@ -31,8 +31,8 @@ COMMANDS: dict[str, list[str]] = {
     "start": ["-m", "benchmarks.start"],
     "capacity": ["-m", "benchmarks.capacity"],
     "requests": ["-m", "benchmarks.requests", "--requests", "60", "--instant", "100"],
-    "fairness": ["-m", "benchmarks.fairness", "--calls", "500", "--times", "5"],
-    "sizing": ["-m", "benchmarks.sizing", "--minutes", "0.5"],
+    "fairness": ["-m", "benchmarks.fairness", "--calls", "1000", "--times", "5"],
+    "sizing": ["-m", "benchmarks.sizing"],
     "growth": ["-m", "benchmarks.growth", "--picture"],
 }
 

@@ -1,7 +1,6 @@
 """Deputy's approvals: an agent's call stops at a rule; somebody approves it, and the run ends."""
 
 import time
-from typing import Any
 
 from benchmarks.client import serve
 from benchmarks.deputy import ANSWER, Deputy
@@ -17,10 +16,13 @@ class Park(Deputy):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.expect(self.run(), status="waiting", waiting_reason="approval")
+        from django.conf import settings
+
+        settings.OPEN_APPROVALS_PERSON = settings.OPEN_APPROVALS_ALL = 10_000  # as many as are decided later
+        self.item()
 
     def item(self) -> None:
-        self.run()
+        self.expect(self.run(), status="waiting", waiting_reason="approval")
 
 
 class Decide(Deputy):
@@ -34,8 +36,10 @@ class Decide(Deputy):
 
         super().__init__(url)
         from runs.models import Approval
+        from tests.acting import at_the_pages
 
-        self._decider: Any = get_user_model().objects.get(username="ann")
+        ann = get_user_model().objects.get(username="ann")
+        self._decider = at_the_pages(ann, self._project.organization_id)
         waiting = Approval.objects.filter(status="pending").order_by("id")
         self._pending = iter(waiting.values_list("id", "run_id"))
 

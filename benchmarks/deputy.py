@@ -56,10 +56,13 @@ class Deputy:
         set_up(self.play)
         from django.contrib.auth import get_user_model
 
+        from groups.actors import Actor
         from groups.models import Project
 
-        self._user = get_user_model().objects.get(username="mia")
-        self._project = Project.objects.get(slug="supply")
+        self._project = Project.objects.select_related("organization").get(slug="supply")
+        # Who asks is found out at the door, once: what peers are asked for comes without sender.
+        mia = get_user_model().objects.get(username="mia")
+        self._actor = Actor.terminal(mia, self._project.organization)
 
     def execute(self, sql: str) -> None:
         from django.db import connection
@@ -77,7 +80,7 @@ class Deputy:
         from runs.execution import executor
         from tests.acting import start
 
-        run_id = start(user=self._user, project=self._project, goal=GOAL)
+        run_id = start(actor=self._actor, project=self._project, goal=GOAL)
         executor.run(run_id)
         return run_id
 

@@ -1,7 +1,7 @@
 """Whether docs/operating.md's formula for workers and carriers holds: a steady load, and what it took.
 
-    python -m benchmarks.sizing [--per-minute 120 60] [--kind single escalation] [--seconds 3] [--minutes 1]
-        [--worker-ms 12] [--carrier-ms 4]
+    python -m benchmarks.sizing [--per-minute 600 240] [--kind single escalation] [--seconds 3] [--minutes 2]
+        [--worker-ms 10] [--carrier-ms 6]
 
 For each load: `make run` with as many workers and carriers as the formula says from the processor time of a
 call (`worker_ms`, `carrier_ms`: of benchmarks.capacity), runs started through the action at even intervals.
@@ -86,12 +86,12 @@ def load(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--per-minute", type=int, nargs="+", default=[120, 60])
+    parser.add_argument("--per-minute", type=int, nargs="+", default=[600, 240])
     parser.add_argument("--kind", nargs="+", choices=CALLS, default=list(CALLS))
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--worker-ms", type=float, default=12.0)
-    parser.add_argument("--carrier-ms", type=float, default=4.0)
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--worker-ms", type=float, default=10.0)
+    parser.add_argument("--carrier-ms", type=float, default=6.0)
     asked = parser.parse_args()
     results = []
     with harness.server() as admin_url, model_server(asked.seconds) as model_url:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.canonical import canonical, digest
-from common.db import from_json, row, rows
+from common.db import from_json, row
 from groups.models import Role
 from policy.models import CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.provenance.terms import Profile
@@ -21,7 +21,12 @@ KEPT_ORGANIZATIONS = 200
 LIVE_BOUNDARY_OF = """(
     SELECT json_build_array(
         m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
-        p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'))
+        p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'),
+        (SELECT json_agg(DISTINCT g.tool) FROM policy_grant g
+         WHERE g.organization_id = o.id AND g.project_id = p.id AND g.any_arguments AND g.revoked_at IS NULL
+           AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
+           AND (g.max_uses IS NULL
+                OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))))
     FROM groups_organization o
     LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = {1}
     LEFT JOIN policy_policyversion v ON v.organization_id = o.id
@@ -67,7 +72,8 @@ class CompiledPolicy:
 class LiveBoundary:
     """A user's live membership: None as boundary means none that is active for this project.
 
-    `version` is of the organization's policy; the last two are the project's, read along.
+    `version` is of the organization's policy; what follows is the project's, read along. `granted`: the tools
+    that a live standing approval lets pass whatever their arguments.
     """
 
     boundary: Boundary | None
@@ -76,6 +82,7 @@ class LiveBoundary:
     catalog_version: int | None = None
     review_deposits: bool = False
     profile: Profile = "off"
+    granted: frozenset[str] = frozenset()
 
 
 _compiled: OrderedDict[str, CompiledPolicy] = OrderedDict()
@@ -91,7 +98,8 @@ def live_boundary_of(found: Any, project_id: str) -> LiveBoundary | None:
     """What LIVE_BOUNDARY_OF gave for this project."""
     if found is None:
         return None
-    active, allowed, denied, kind, projects, *of_place = from_json(found)
+    active, allowed, denied, kind, projects, *of_place, granted = from_json(found)
+    of_place.append(frozenset(granted or ()))
     if not active or (projects is not None and project_id not in projects):
         return LiveBoundary(None, kind or "", *of_place)
     return LiveBoundary(Boundary(_maybe(allowed), tuple(denied)), kind, *of_place)
@@ -130,21 +138,6 @@ def live_grants(
     )
 
 
-def granted_tools(organization_id: str, project_id: str) -> frozenset[str]:
-    """The tools that a live standing approval of the project lets pass whatever their arguments."""
-    found = rows(
-        """
-        SELECT DISTINCT g.tool FROM policy_grant g
-        WHERE g.organization_id = %s AND g.project_id = %s AND g.any_arguments AND g.revoked_at IS NULL
-          AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
-          AND (g.max_uses IS NULL
-               OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))
-        """,
-        [organization_id, project_id],
-    )
-    return frozenset(tool for (tool,) in found)
-
-
 def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
     """Every argument the pattern names is there with exactly that value."""
     return all(
@@ -158,7 +151,7 @@ def _load(organization_id: str, version: int) -> CompiledPolicy:
     rules = CapabilityRule.objects.filter(**mine, active=True).select_related("capability").order_by("id")
     bindings = ToolBinding.objects.filter(**mine).select_related("capability").order_by("id")
     roles = Role.objects.filter(**mine).order_by("id")
-    compiled = [_rule(rule) for rule in rules]
+    compiled = [as_rule(rule) for rule in rules]
     bound = tuple(Binding(b.pattern, b.capability.name) for b in bindings)
     views = {role.id: _role(role) for role in roles}
     corrections = {
@@ -176,7 +169,8 @@ def _load(organization_id: str, version: int) -> CompiledPolicy:
     )
 
 
-def _rule(rule: CapabilityRule) -> Rule:
+def as_rule(rule: CapabilityRule) -> Rule:
+    """The rule as policy reads it."""
     return Rule(
         id=rule.id,
         effect=rule.effect,  # type: ignore[arg-type]  # the column's CHECK holds it to these

@@ -130,7 +130,8 @@ class Memory(Created):
         indexes = [
             # and memory_search, migration 0002: the terms, each in its scope
             models.Index(fields=["organization", "project", "-id"], name="memory_by_project"),
-            models.Index(fields=["scope_key", "id"], name="memory_in_order", condition=Q(status="active")),
+            # not of the active ones alone: planned for an empty table, searches would read it from end to end
+            models.Index(fields=["scope_key", "id"], include=["status"], name="memory_beside"),
             models.Index(
                 fields=["source_run_id"], name="memory_by_run", condition=Q(source_run_id__isnull=False)
             ),

@@ -32,7 +32,7 @@ def decided(run: Run) -> list[dict[str, Any]]:
 
 def decided_for(gate: Gate, agent: AgentContext) -> list[dict[str, Any]]:
     """The same for any agent before any gate."""
-    granted = gate.granted_tools
+    granted = gate.live.granted
     return [
         {
             **_described(tool, gate.policy.bindings),

@@ -6,7 +6,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
@@ -193,7 +193,7 @@ class Gate:
 
     def beforehand(self, agent: AgentContext, tool: Tool, granted: frozenset[str]) -> "Beforehand":
         """What policy will say of the tool as far as that is known before its arguments are: to the agent in
-        its prompt and to programs alike. `granted`: the tools of `granted_tools`.
+        its prompt and to programs alike. `granted`: of its boundary.
         """
         context, info = self.question(agent, tool)
         plain = replace(context, rules=unconditional(self.policy.rules), trace=self._unheard)
@@ -206,11 +206,6 @@ class Gate:
             for rule in self.policy.rules
         )
         return Beforehand(decision, depends and decision.effect != "deny")
-
-    @cached_property
-    def granted_tools(self) -> frozenset[str]:
-        """The tools that a standing approval lets pass whatever their arguments. One query, once a gate."""
-        return policy_cache.granted_tools(self.organization_id, self.project_id)
 
     def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:
         """The context with the standing approvals that cover these arguments now."""

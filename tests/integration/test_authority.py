@@ -1116,9 +1116,26 @@ class Undone(Exception):
     """Takes back what a try has done."""
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_exactly_those_who_may_get_it_done(name, made, everybody):
-    door, demand, seen, may = ROWS[name]
+ROWS_A_WORLD = 12  # a world of 18 people takes as long to make as a row to try
+
+
+@pytest.mark.parametrize("first", range(0, len(ROWS), ROWS_A_WORLD))
+def test_exactly_those_who_may_get_it_done(first, made, everybody):
+    wrong = {}
+    for name in list(ROWS)[first : first + ROWS_A_WORLD]:
+        try:
+            with transaction.atomic():
+                did, may = who_gets_it_done(ROWS[name], made, everybody), ROWS[name][-1]
+                if did != may:
+                    wrong[name] = {"may not, and did": did - may, "may, and did not": may - did}
+                raise Undone
+        except Undone:
+            continue
+    assert wrong == {}
+
+
+def who_gets_it_done(row, made, everybody):
+    door, demand, seen, _ = row
     if "resolve" in door.__name__:
         interrupted(made)
     CapabilityRule.objects.filter(pk=made.rule.pk).update(**demand)
@@ -1138,7 +1155,7 @@ def test_exactly_those_who_may_get_it_done(name, made, everybody):
                 raise Undone
         except Undone:
             continue
-    assert did == may, (did - may, may - did)
+    return did
 
 
 def interrupted(made):

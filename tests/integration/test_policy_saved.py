@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.utils import timezone
 
-from policy.models import Capability, CapabilityRule, Grant, ToolBinding
+from policy.cache import compiled
+from policy.models import Capability, CapabilityRule, Grant, PolicyVersion, ToolBinding
 from tests.factories import GroupFactory, ProjectFactory, RoleFactory
 
 pytestmark = pytest.mark.django_db
@@ -172,3 +174,25 @@ def test_a_saved_grant_may_still_be_ended_after_its_tool_is_gone(world):
     grant.expires_at = timezone.now() + timedelta(days=1)
 
     assert refused(grant) == {}
+
+
+# versions
+
+
+def test_what_was_decided_by_before_a_change_was_undone_decides_nothing_later(world):
+    """Compiled rules are kept by the version, which the database took back with the change."""
+
+    def effects():
+        version = PolicyVersion.objects.of(world.organization.pk)
+        return {rule.effect for rule in compiled(world.organization.pk, version).rules}
+
+    rule = CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="require_human"
+    )
+    undone = transaction.savepoint()
+    CapabilityRule.objects.filter(pk=rule.pk).update(effect="allow")
+    assert effects() == {"allow"}
+    transaction.savepoint_rollback(undone)
+
+    CapabilityRule.objects.filter(pk=rule.pk).update(effect="deny")
+    assert effects() == {"deny"}
