@@ -1,9 +1,11 @@
 """Points in time and spans as people say them: how long ago, how long still, and the exact time beside."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
+from typing import Any
 
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import get_language, gettext_lazy
@@ -17,6 +19,18 @@ UNITS = (
     (86_400, gettext_lazy("{count} d"), 172_800),
 )
 PLACE = "\u00a0"  # keeps a number and its unit on one line
+
+
+def instant(text: Any) -> datetime | None:
+    """The point in time that an ISO 8601 text with a zone means, in UTC; None for everything else.
+
+    PostgreSQL takes no zone further away than sixteen hours, and no year beyond 9999 can be computed with.
+    """
+    try:
+        found = parse_datetime(text)
+        return found.astimezone(UTC) if found is not None and found.tzinfo is not None else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def span(seconds: float | None) -> str:

@@ -4,6 +4,7 @@ Every `save` and `delete` of a model named here is recorded, by Django's signals
 `update` of a queryset sends none: it goes through `update` here.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
+from common.canonical import digest
 from groups.models import Change, ChangeAction, Door, Membership, Organization, ProposedChange
 
 AUDITED = (
@@ -201,7 +204,7 @@ def _proposed(
     instance: Model, by: By, why: str, before: Values | None, after: Values | None
 ) -> ProposedChange:
     (home, *_) = _organizations(instance)
-    action = ChangeAction.CHANGED
+    action, row = ChangeAction.CHANGED, row_digest(before)
     if before is None:
         action = ChangeAction.ADDED
     elif after is None:
@@ -213,6 +216,7 @@ def _proposed(
         organization_id=home, user=by.user, by=by.user.get_username(), via=by.via, token=by.token,
         action=action, model=instance._meta.label_lower, object_id=str(instance.pk),
         label=str(instance)[:200], why=why[:300], before=before or {}, after=after or {},
+        row_digest=row,
     )  # fmt: skip
 
 
@@ -285,6 +289,16 @@ def _stored(instance: Model) -> Values | None:
 def shown(values: Values) -> Values:
     """The values as they may be looked at."""
     return {name: _shown_one(name, value) for name, value in values.items()}
+
+
+def row_of(instance: Model) -> str:
+    """The digest of the row as the database has it now."""
+    return row_digest(_stored(instance))
+
+
+def row_digest(values: Values | None) -> str:
+    """SHA-256 of a row's columns; empty where there is no row."""
+    return digest(json.loads(json.dumps(values, cls=DjangoJSONEncoder))) if values else ""
 
 
 def _shown_one(name: str, value: Any) -> Any:

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from import_export import fields, resources
 from import_export.formats.base_formats import Format
 
+from common.times import instant
 from groups.actors import Actor
 from groups.models import Project
 from memory import curate
@@ -166,14 +167,9 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
 
 
 def _time(text: Any) -> Any:
-    from django.utils.dateparse import parse_datetime
-
     if text is None:
         return None
-    try:
-        time = parse_datetime(text)
-    except (TypeError, ValueError):
-        time = None
-    if time is None or time.tzinfo is None:
+    time = instant(text)
+    if time is None:
         raise MemoryRefused("invalid_expires_at", "expires_at is no ISO 8601 time with a zone")
     return time

@@ -151,7 +151,7 @@ def _load(organization_id: str, version: int) -> CompiledPolicy:
     rules = CapabilityRule.objects.filter(**mine, active=True).select_related("capability").order_by("id")
     bindings = ToolBinding.objects.filter(**mine).select_related("capability").order_by("id")
     roles = Role.objects.filter(**mine).order_by("id")
-    compiled = [_rule(rule) for rule in rules]
+    compiled = [as_rule(rule) for rule in rules]
     bound = tuple(Binding(b.pattern, b.capability.name) for b in bindings)
     views = {role.id: _role(role) for role in roles}
     corrections = {
@@ -169,7 +169,8 @@ def _load(organization_id: str, version: int) -> CompiledPolicy:
     )
 
 
-def _rule(rule: CapabilityRule) -> Rule:
+def as_rule(rule: CapabilityRule) -> Rule:
+    """The rule as policy reads it."""
     return Rule(
         id=rule.id,
         effect=rule.effect,  # type: ignore[arg-type]  # the column's CHECK holds it to these

@@ -4,26 +4,55 @@ The most specific rule decides, so a project's rule can ask for less. Members of
 for more: what holds for the whole organization is not theirs to loosen.
 """
 
+from collections.abc import Iterator
+
 from policy import checks, tools
 from policy.authority import RUN_USER
+from policy.cache import as_rule
 from policy.models import CapabilityRule
 from policy.models.capabilities import bindings_of
 from policy.models.rules import Effect
+from policy.ruleset import specificity
 from policy.terms import STRICTNESS
+
+SCOPES = ("project_id", "group_id", "role_id")
 
 
 def loosened(rule: CapabilityRule) -> CapabilityRule | None:
     """A rule of the whole organization that this one would ask less than, about the same tools."""
-    if rule.shadow or not rule.active:
-        return None
-    about = _about(rule)
-    everywhere = CapabilityRule.objects.filter(
-        organization_id=rule.organization_id, project=None, active=True, shadow=False
-    ).exclude(pk=rule.pk)
-    for other in everywhere.select_related("capability").order_by("id"):
-        if asks_less(rule, other) and about & _about(other):
+    return next((other for other in _applied(rule) if other.project_id is None), None)
+
+
+def taken_over(rule: CapabilityRule) -> CapabilityRule | None:
+    """A rule, of a project too, in whose place this one would decide somewhere and ask for less. A deny
+    decides at whatever scope.
+    """
+    mine = specificity(as_rule(rule))
+    for other in _applied(rule):
+        if other.effect != Effect.DENY and _meet(rule, other) and mine > specificity(as_rule(other)):
             return other
     return None
+
+
+def _applied(rule: CapabilityRule) -> Iterator[CapabilityRule]:
+    """The rules about the same tools that ask for more, where all of them are applied."""
+    if rule.shadow or not rule.active:
+        return
+    about = _about(rule)
+    others = CapabilityRule.objects.filter(
+        organization_id=rule.organization_id, active=True, shadow=False
+    ).exclude(pk=rule.pk)
+    for other in others.select_related("capability").order_by("id"):
+        if asks_less(rule, other) and about & _about(other):
+            yield other
+
+
+def _meet(rule: CapabilityRule, other: CapabilityRule) -> bool:
+    """Whether there is a place where both of them speak."""
+    return all(
+        None in (mine, theirs) or mine == theirs
+        for mine, theirs in ((getattr(rule, name), getattr(other, name)) for name in SCOPES)
+    )
 
 
 def asks_less(rule: CapabilityRule, other: CapabilityRule) -> bool:

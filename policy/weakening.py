@@ -7,17 +7,19 @@ a few words what the change weakens; nothing where it does not.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
-from groups.models import CustomRole
-from policy.authority import RUN_USER
-from policy.loosening import loosened
+from groups.models import CustomRole, ProposalState, ProposedChange, Role
+from policy.authority import OWNER, RUN_USER
+from policy.loosening import loosened, taken_over
 from policy.models import CapabilityRule
 from policy.terms import STRICTNESS
 
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
+NAMED = gettext_noop("somebody else is whom rules name as deciders")
 SCOPE = ("project_id", "group_id", "role_id", "capability_id", "tool", "condition")
 
 
@@ -36,8 +38,11 @@ def _rule(before: Row, after: Row) -> str:
     if was is None:
         return _new_rule(will)
     if was["effect"] == UNASKED:
-        wider = will is not None and will["effect"] == UNASKED and _differs(SCOPE, was, will)
-        return gettext_noop("a rule allows something else unasked") if wider else ""
+        if will is None or not _differs(SCOPE, was, will):
+            return ""
+        if will["effect"] == UNASKED:
+            return gettext_noop("a rule allows something else unasked")
+        return _new_rule(will)  # of something else
     if will is None:
         return gettext_noop("a rule does not hold any more")
     if STRICTNESS[will["effect"]] < STRICTNESS[was["effect"]]:
@@ -55,7 +60,8 @@ def _new_rule(will: Row) -> str:
         return ""
     if will["effect"] == UNASKED:
         return gettext_noop("a rule that allows what was asked for")
-    return gettext_noop("a rule asks for less than another") if loosened(CapabilityRule(**will)) else ""
+    rule = CapabilityRule(**will)
+    return gettext_noop("a rule asks for less than another") if loosened(rule) or taken_over(rule) else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -72,11 +78,22 @@ def _fewer(was: Mapping[str, Any], will: Mapping[str, Any]) -> bool:
 
 
 def _binding(before: Row, after: Row) -> str:
-    return (
-        gettext_noop("rules about a capability speak of fewer tools")
-        if before is not None and before != after
-        else ""
+    if before is not None:
+        return gettext_noop("rules about a capability speak of fewer tools") if before != after else ""
+    allowed = after is not None and _is_allowed(after["capability_id"])
+    return gettext_noop("a rule allows more tools unasked") if allowed else ""
+
+
+def _is_allowed(capability: str) -> bool:
+    """Whether a rule allows what has the capability, or may come to: one that is off, or is proposed."""
+    about = CapabilityRule.objects.filter(capability=capability)
+    if about.filter(effect=UNASKED).exists():
+        return True
+    proposed = ProposedChange.objects.filter(
+        state=ProposalState.OPEN, model="policy.capabilityrule", after__effect=UNASKED
     )
+    these = Q(after__capability_id=capability) | Q(object_id__in=about.values("pk"))
+    return proposed.filter(these).exists()
 
 
 def _declaration(before: Row, after: Row) -> str:
@@ -97,11 +114,13 @@ def _grant(before: Row, after: Row) -> str:
 def _membership(before: Row, after: Row) -> str:
     if after is None or not after["active"]:
         return ""
-    was = (
-        _carried(before) if before is not None and before["active"] else member_permissions.of_role("member")
-    )
+    there = before if before is not None and before["active"] else None
+    was = _carried(there) if there is not None else member_permissions.of_role("member")
     if _carried(after) - was:
         return gettext_noop("a member may do more")
+    called = _called(after)
+    if (there is None or _called(there) != called) and _is_named(after, f"role:{called}"):
+        return NAMED
     if before is None:
         return ""
     if not before["active"]:
@@ -125,8 +144,25 @@ def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
     return member_permissions.of_role(membership["role"], own)
 
 
+def _called(membership: Mapping[str, Any]) -> str:
+    """The name of the member's role, as rules name it."""
+    custom = membership["custom_role_id"]
+    found = CustomRole.objects.filter(pk=custom).values_list("name", flat=True).first() if custom else None
+    return found or str(membership["role"])
+
+
+def _is_named(row: Mapping[str, Any], name: str) -> bool:
+    """Whether a rule of the row's organization names deciders so."""
+    rules = CapabilityRule.objects.filter(organization=row.get("organization_id"))
+    return rules.filter(deciders__contains=[name]).exists()
+
+
 def _custom_role(before: Row, after: Row) -> str:
-    more = before is not None and after is not None and {*after["permissions"]} - {*before["permissions"]}
+    if before is None or after is None:
+        return ""
+    if before.get("name") != after.get("name") and _is_named(after, f"role:{after['name']}"):
+        return NAMED
+    more = {*after["permissions"]} - {*before["permissions"]}
     return gettext_noop("a member role carries more") if more else ""
 
 
@@ -148,6 +184,16 @@ def _seat(before: Row, after: Row) -> str:
     return gettext_noop("an agent gets another role") if changed else ""
 
 
+def _agent(before: Row, after: Row) -> str:
+    """A person's own has its rights from nobody above it: what its role's list names, it may use unasked."""
+    if seated := _seat(before, after):
+        return seated
+    if after is None or after["user_id"] is None or not _differs(("user_id",), before, after):
+        return ""
+    vouched = Role.objects.filter(pk=after["role_id"]).values_list("allowed_tools", flat=True).first()
+    return gettext_noop("an agent gets a role that vouches for tools") if vouched else ""
+
+
 def _project(before: Row, after: Row) -> str:
     if after is None:
         return ""
@@ -156,7 +202,8 @@ def _project(before: Row, after: Row) -> str:
         return gettext_noop("when a project's calls ask")
     if after["allow_self_approval"] and not was["allow_self_approval"]:
         return gettext_noop("people decide about their own runs")
-    if before is not None and was["owner_id"] is not None and after["owner_id"] != was["owner_id"]:
+    moved = before is not None and after["owner_id"] != was["owner_id"]
+    if moved and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
     return gettext_noop("what groups learn is not reviewed any more") if reviewed else ""
@@ -222,7 +269,7 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "groups.customrole": _custom_role,
     "groups.role": _role,
     "groups.groupmember": _seat,
-    "groups.agentinstance": _seat,
+    "groups.agentinstance": _agent,
     "groups.project": _project,
     "groups.organization": _organization,
     "groups.identityprovider": _provider,

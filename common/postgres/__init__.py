@@ -56,6 +56,15 @@ def limit(made: Any, lock_seconds: int, lease_seconds: int, durable: bool = True
             cursor.execute(*limits(lock_seconds, lease_seconds, durable))
         if not made.autocommit:
             made.commit()
+    except BaseException:
+        made.close()
+        raise
+    look(made)
+
+
+def look(made: Any) -> None:
+    """In a process that acts, raises lineage.Restored and InRecovery, having closed the connection."""
+    try:
         if lineage.guarded:
             lineage.check(made)
     except BaseException:

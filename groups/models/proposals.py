@@ -22,8 +22,9 @@ class ProposedChange(Created):
     """A change that somebody asked for and that nothing of has happened yet.
 
     `before` and `after` hold the columns that differ as JSON has them; of what is to be added or removed all
-    of them. What is secret in them is encrypted, and shown nowhere. `why`: what it would weaken. Outlives
-    what it is about.
+    of them. What is secret in them is encrypted, and shown nowhere. `row_digest`: of all columns as they
+    were, so that what was looked at is what is changed. `why`: what it would weaken. Outlives what it is
+    about.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.proposal_id, editable=False)
@@ -41,6 +42,7 @@ class ProposedChange(Created):
     why = models.CharField(max_length=300)
     before = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
     after = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    row_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
     state = models.CharField(max_length=10, choices=ProposalState.choices, default=ProposalState.OPEN)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False

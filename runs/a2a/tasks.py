@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
-from django.utils.dateparse import parse_datetime
 
+from common.times import instant
 from groups.api.access import visible
 from runs.a2a.agents import Client
 from runs.a2a.errors import invalid, no_task
@@ -112,7 +112,7 @@ def _filtered(tasks: QuerySet[A2ATask], params: JSON) -> QuerySet[A2ATask]:
     state = params.get("status")
     if state in (None, "", "TASK_STATE_UNSPECIFIED"):
         return tasks
-    if state not in STATES:
+    if not isinstance(state, str) or state not in STATES:
         raise invalid("status is one of A2A's task states.")
     return tasks.filter(STATES[state])
 
@@ -157,10 +157,7 @@ def page_start(value: Any) -> int:
 def a_time(value: Any) -> datetime | None:
     if value in (None, ""):
         return None
-    try:
-        found = parse_datetime(value) if isinstance(value, str) else None
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+    found = instant(value)
+    if found is None:
         raise invalid("statusTimestampAfter is a time such as 2026-11-23T09:00:00.000Z.")
     return found

@@ -17,7 +17,17 @@ from common.db import Statement, execute, from_json, row
 from groups.actors import Actor, active_membership
 from groups.changes import TakesSecond
 from groups.models import Membership
-from policy.authority import About, Demand, NotAllowed, Verb, may, may_act_as_person, may_decide, seats
+from policy.authority import (
+    About,
+    Demand,
+    NotAllowed,
+    Verb,
+    may,
+    may_act_as_person,
+    may_decide,
+    seats,
+    speaks,
+)
 from policy.models import Grant
 from policy.terms import Decision
 from runs.gate import admission, demands
@@ -405,6 +415,7 @@ def _conclude(asked: Asked, said: Said, as_person: bool) -> None:
     payload = {
         "approval": approval.pk,
         "by": _by(asked, said),
+        "person": speaks(said.actor),
         "reason": said.reason,
         "arguments": approval.edited_arguments,
     }

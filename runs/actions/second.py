@@ -1,11 +1,9 @@
 """A second person confirms or rejects a change that weakens what protects the organization."""
 
-import json
 from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, transaction
 from django.db.models import Model, ProtectedError, RestrictedError
 from django.db.models.functions import Now
@@ -142,8 +140,7 @@ def _current(model: type[Model], proposal: ProposedChange) -> Any:
         thing = rows.select_for_update(of=("self",)).get()
     except ObjectDoesNotExist:
         raise SecondRefused("STALE", "It is not there any more.") from None
-    now = {name: getattr(thing, name) for name in proposal.before}
-    if json.loads(json.dumps(now, cls=DjangoJSONEncoder)) != proposal.before:
+    if changes.row_of(thing) != proposal.row_digest:  # also in columns that the change leaves alone
         raise SecondRefused("STALE", "It has changed since it was proposed: propose it anew.")
     return thing
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from common import ids
 from common.db import row
-from groups import routing
+from groups import changes, routing
 from groups.actors import Actor
 from groups.models import AgentInstance, Project, Role
 from policy.authority import About, Verb, can, may
@@ -179,11 +179,12 @@ def make_agent(user: Any, project: Project) -> None:
         name=settings.PERSONAL_ROLE,
         defaults={"description": "A person's own agent"},
     )
-    AgentInstance.objects.get_or_create(
-        organization_id=project.organization_id,
-        user=user,
-        defaults={"role": role, "name": f"{user}'s agent"},
-    )
+    with changes.settled():  # nobody asks for it: whoever starts a run has an agent of this role
+        AgentInstance.objects.get_or_create(
+            organization_id=project.organization_id,
+            user=user,
+            defaults={"role": role, "name": f"{user}'s agent"},
+        )
 
 
 def default_budgets() -> dict[str, int]:

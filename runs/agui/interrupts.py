@@ -12,7 +12,8 @@ from common.api.errors import Problem
 from common.links import link
 from groups.actors import Actor, Via
 from runs.actions import decide
-from runs.actions.message import message, offered
+from runs.actions.message import message
+from runs.actions.signal import offered
 from runs.agui.inputs import Resumed
 from runs.agui.translating import tool_call_id
 from runs.api import access

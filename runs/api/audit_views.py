@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -16,6 +15,7 @@ from common.api.errors import Problem, bad_query
 from common.api.pagination import whole_number
 from common.api.schema import documented
 from common.api.views import ApiView, only
+from common.times import instant
 from policy.authority import holds
 from runs.models import RunEvent
 from runs.observe import audit
@@ -121,11 +121,8 @@ def _asked(request: Any) -> audit.Asked:
 def _time(given: Any, name: str) -> datetime | None:
     if name not in given:
         return None
-    try:
-        time = parse_datetime(given[name])
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
+    time = instant(given[name])
+    if time is None:
         raise bad_query(name, "is no ISO 8601 time with a zone.")
     return time
 

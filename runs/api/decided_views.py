@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -18,6 +17,7 @@ from common.api.errors import bad_query
 from common.api.pagination import whole_number
 from common.api.schema import documented
 from common.api.views import ApiView, only
+from common.times import instant
 from runs.models import ApprovalDecision
 from runs.observe import decided
 
@@ -128,10 +128,7 @@ class DecidedView(ApiView):
 def _time(given: Any, name: str) -> datetime | None:
     if name not in given:
         return None
-    try:
-        time = parse_datetime(given[name])
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
+    time = instant(given[name])
+    if time is None:
         raise bad_query(name, "is no ISO 8601 time with a zone.")
     return time

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
+from django_filters.fields import IsoDateTimeField
 
+from common.times import instant
 from groups.api.access import find_project
 from runs.models import Approval, Run
 from runs.models.choices import ApprovalStatus, RunKind, RunStatus
@@ -16,18 +19,31 @@ def in_project(queryset: QuerySet[Any], column: str, request: Any, name: str) ->
     return queryset.filter(**{column: project.pk}) if project else queryset.none()
 
 
+class InstantField(IsoDateTimeField):  # type: ignore[misc]
+    """A time that the database can be asked for."""
+
+    def to_python(self, value: Any) -> Any:
+        """In UTC. Raises ValidationError."""
+        found = super().to_python(value)
+        if found is None:
+            return None
+        if (there := instant(found.isoformat())) is None:
+            raise ValidationError(self.error_messages["invalid"], "invalid")
+        return there
+
+
+class InstantFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]
+    field_class = InstantField
+
+
 class RunFilter(filters.FilterSet):
     status = filters.MultipleChoiceFilter(choices=RunStatus.choices, help_text="Repeat it for several.")
     kind = filters.ChoiceFilter(choices=RunKind.choices)
     project = filters.CharFilter(method="by_project", help_text="Id or slug.")
     user = filters.CharFilter(field_name="user__username", help_text="The name of whom the run works for.")
     session_key = filters.CharFilter(help_text="Runs of one conversation.")
-    created_after = filters.IsoDateTimeFilter(
-        field_name="created_at", lookup_expr="gte", help_text="Made then or later."
-    )
-    created_before = filters.IsoDateTimeFilter(
-        field_name="created_at", lookup_expr="lt", help_text="Made earlier."
-    )
+    created_after = InstantFilter(field_name="created_at", lookup_expr="gte", help_text="Made then or later.")
+    created_before = InstantFilter(field_name="created_at", lookup_expr="lt", help_text="Made earlier.")
     parent = filters.CharFilter(field_name="parent_run_id", help_text="The children of this run.")
     root = filters.CharFilter(field_name="root_id", help_text="The whole tree of this run.")
 
@@ -48,10 +64,10 @@ class ApprovalFilter(filters.FilterSet):
     user = filters.CharFilter(
         field_name="run__user__username", help_text="The name of whom the run works for."
     )
-    requested_after = filters.IsoDateTimeFilter(
+    requested_after = InstantFilter(
         field_name="requested_at", lookup_expr="gte", help_text="Asked for then or later."
     )
-    requested_before = filters.IsoDateTimeFilter(
+    requested_before = InstantFilter(
         field_name="requested_at", lookup_expr="lt", help_text="Asked for earlier."
     )
 

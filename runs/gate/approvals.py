@@ -314,6 +314,7 @@ def record_decision(claimed: "ClaimedRun", call: Call) -> None:
             "call_id": call.call_id,
             "by": call.payload.get("by"),
             "approval": call.payload.get("approval"),
+            "person": call.payload.get("person", False),
         }
         if call.payload.get("arguments") is not None:
             payload["arguments"] = call.payload["arguments"]

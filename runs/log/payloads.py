@@ -248,6 +248,7 @@ FORMS = {
             "call_id": CALL_ID,
             "approval": APPROVAL,
             "by": BY,
+            "person": truth("Whether who decided last did so in their own person, and not a program."),
             "arguments": record("What the decider put in place of the arguments."),
         },
     ),

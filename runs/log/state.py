@@ -56,7 +56,7 @@ class Call:
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
     error: dict[str, Any] | None = None
-    approved: int = 0  # seq of the event by which it was approved
+    approved: int = 0  # seq of the event by which a person approved it in this run
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
     repeats: bool = False  # what it waits for is no answer: the call is made again then
@@ -122,6 +122,7 @@ class State:
     views: dict[str, Viewed] = field(default_factory=dict)  # by agent; those that were changed in this run
     put_in: list[tuple[int, str]] = field(default_factory=list)  # (seq, words) that others put into a view
     restored: int = 0  # seq of the last event that says the run comes from a backup
+    copied: int = 0  # seq of the last event that it has from the run it repeats
 
     @property
     def speaker(self) -> Member:
@@ -194,6 +195,7 @@ def _created(state: State, event: Event) -> None:
     state.model = payload.get("model", "")
     state.inherited = payload.get("inherited", [])
     state.restored = event.seq if payload.get("restored") else 0
+    state.copied = (payload.get("forked_from") or {}).get("seq", 0)
 
 
 def _message(state: State, event: Event) -> None:
@@ -328,7 +330,8 @@ def _approved(state: State, event: Event) -> None:
     """Decided: the call stands before the gate once more, with the arguments as approved."""
     call = _call(state, event)
     call.phase = ASKED
-    call.approved = event.seq
+    if event.payload.get("person") and event.seq > state.copied:  # what was approved holds for that run
+        call.approved = event.seq
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 

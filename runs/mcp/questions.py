@@ -13,8 +13,8 @@ import mcp_types as types
 
 from groups.actors import Actor, Via
 from policy.authority import NotAllowed, Verb, can
-from runs.actions.message import message, offered
-from runs.actions.signal import SignalRefused
+from runs.actions.message import message
+from runs.actions.signal import SignalRefused, offered
 from runs.execution import calls
 from runs.execution.calls import Look
 from runs.gate import repeats

@@ -32,8 +32,9 @@ def main() -> None:
     async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
         said, arguments = says(), params.arguments or {}
         with book.with_suffix(".calls").open("a") as calls:
-            told = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "by": caller.get()}
-            calls.write(json.dumps(told) + "\n")
+            kept = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "by": caller.get()}
+            kept["traceparent"] = ctx.request.headers.get("traceparent")
+            calls.write(json.dumps(kept) + "\n")
         if said.get("mode") == "slow":
             await anyio.sleep(30)
         if said.get("mode") == "giant":

@@ -303,6 +303,8 @@ REFUSED = [
     ("ListTasks", {"pageSize": 101}, "INVALID_PARAMS"),
     ("ListTasks", {"pageToken": "x"}, "INVALID_PARAMS"),
     ("ListTasks", {"status": "working"}, "INVALID_PARAMS"),
+    ("ListTasks", {"status": ["TASK_STATE_WORKING"]}, "INVALID_PARAMS"),
+    ("ListTasks", {"statusTimestampAfter": "9999-12-31T23:59:59-23:59"}, "INVALID_PARAMS"),
     ("ListTasks", {"statusTimestampAfter": "2026-13-45T00:00:00Z"}, "INVALID_PARAMS"),
     ("ListTasks", {"historyLength": -1}, "INVALID_PARAMS"),
     ("GetExtendedAgentCard", {}, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),

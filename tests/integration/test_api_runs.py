@@ -217,7 +217,10 @@ def test_runs_can_be_narrowed_down(api, ask, world):
     made = Run.objects.get(pk=keyed).created_at.isoformat()
     assert found(created_after=made) == {keyed}
     assert found(created_before=made) == {top.pk, child.pk}
-    assert problem(api.get("runs/", created_after="yesterday"))[0] == 400
+    for time in ("yesterday", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"):
+        assert problem(api.get("runs/", created_after=time))[0] == 400, time
+        assert problem(api.get("approvals/decisions/", since=time))[0] == 400, time
+    assert found(created_after="2000-01-01T00:00:00-20:00") == {top.pk, child.pk, keyed}
 
 
 def test_events_say_what_the_table_of_their_types_says(api, ask, world):

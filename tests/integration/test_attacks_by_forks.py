@@ -4,10 +4,12 @@
 import pytest
 from django.core import mail
 
+from runs.actions import decide
 from runs.execution import executor
 from runs.models import Approval, Run
-from tests.acting import at_the_pages, fork
+from tests.acting import approve, at_the_pages, by_token, fork
 from tests.integration.test_authority_holes import facts_of
+from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
 from tests.scripted import by_role, call, in_order, say
 
@@ -60,3 +62,31 @@ def test_a_turn_that_is_run_again_has_read_what_its_session_had(ask, world, prof
         found = facts_of(run)
         assert found.read_outside
         assert {one.trust for one in found.values if "mallory" in one.value} == {"outside"}
+
+
+def test_an_approval_holds_for_the_run_it_was_given_in(ask, world, profile):
+    """Not for one that repeats it: each would send another mail to where one was approved."""
+    profile("balanced")
+    to = "zed@evil.example"
+    play = in_order(letter(to), letter(to, body="Again."), say("done"), letter(to, body="More."), say("done"))
+    run = ask(play, "Write an email to Zed about the news")
+    approve(run.approvals.get().pk, decider(world))
+    executor.run(run.pk)
+    assert len(mail.outbox) == 2  # of what a person approved, the like is not asked about again
+
+    at = run.events.filter(type="tool.completed").order_by("seq").first().seq
+    made = fork(run.pk, at, at_the_pages(world.user, run.organization_id))
+    executor.run(made)
+    assert waits(Run.objects.get(pk=made)) and len(mail.outbox) == 2
+
+
+def test_what_a_program_approved_is_not_what_a_person_did(ask, world, profile):
+    profile("balanced")
+    to = "zed@evil.example"
+    play = in_order(letter(to), letter(to, body="Again."), say("done"))
+    run = ask(play, "Write an email to Zed about the news")
+    asked = run.approvals.get()
+    decide.approve(asked.pk, by_token(decider(world), run.organization_id), asked.arguments_digest)
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and len(mail.outbox) == 1

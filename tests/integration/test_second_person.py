@@ -10,7 +10,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from groups import changes
-from groups.models import Change, Membership, Organization, Project, ProposedChange, Token
+from groups.models import (
+    AgentInstance,
+    Change,
+    CustomRole,
+    Membership,
+    Organization,
+    Project,
+    ProposedChange,
+    Role,
+    Token,
+)
 from policy.models import Capability, CapabilityRule, Grant
 from policy.weakening import why
 from runs.actions import decide, second
@@ -141,6 +151,91 @@ def test_what_was_proposed_holds_as_long_as_who_proposed_it_may_and_nothing_move
     refused(bo, stale, "STALE")
     with pytest.raises(SecondRefused, match="already"):
         confirmed(bo, proposal)  # the same person's later one took its place
+
+
+def test_what_is_confirmed_is_the_row_that_was_looked_at(world, ada, bo, rule):
+    """A rule that is off may be changed at once: also while somebody looks at what switching it on means."""
+    harmless = CapabilityRule.objects.create(
+        organization=world.organization, tool="memory_search", effect="allow", active=False
+    )
+    proposal = asked(ada, world, harmless, active=True)
+    assert patched(ada, world, harmless, tool="send_email").status_code == 200
+    assert "has changed" in refused(bo, proposal, "STALE")
+    harmless.refresh_from_db()
+    assert not harmless.active
+
+
+def test_a_rule_that_takes_the_place_of_a_projects_stricter_one_waits(world, ada, bo, rule):
+    with changes.settled():
+        rule.delete()
+    api = Api(ada, world.organization)
+    here = {"project": world.project.pk, "tool": "send_email"}
+    assert api.post("policy/rules/", {**here, "effect": "require_human"}).status_code == 201
+    elsewhere = {"tool": "send_email", "effect": "require_approval"}
+    assert api.post("policy/rules/", elsewhere).status_code == 201  # the project's own decides there
+    role = Role.objects.create(organization=world.organization, name="Clerk")
+    assert api.post("policy/rules/", {**elsewhere, "role": role.pk}).status_code == 202
+    other = {"tool": "memory_search", "effect": "allow"}
+    with changes.settled():
+        allowed = CapabilityRule.objects.create(organization=world.organization, **other)
+    moved = {**elsewhere, "role": role.pk}
+    assert patched(ada, world, allowed, **moved).status_code == 202
+
+
+def test_a_tool_that_would_come_to_be_allowed_waits(world, ada, bo, rule):
+    """Also where the rule is off, or is itself proposed: whoever confirms that has seen what it speaks of."""
+    reads, _ = (
+        Capability.objects.create(organization=world.organization, name=name) for name in ("reads", "quiet")
+    )
+    api = Api(ada, world.organization)
+    bound = {"pattern": "mailer.*"}
+    off = CapabilityRule.objects.create(
+        organization=world.organization, capability=reads, effect="allow", active=False
+    )
+    assert api.post("policy/bindings/", {**bound, "capability": "reads"}).status_code == 202
+    CapabilityRule.objects.filter(pk=off.pk).delete()
+    assert api.post("policy/rules/", {"capability": "quiet", "effect": "allow"}).status_code == 202
+    assert api.post("policy/bindings/", {**bound, "capability": "quiet"}).status_code == 202
+    assert api.post("policy/bindings/", {**bound, "capability": "reads"}).status_code == 201
+
+
+def test_a_role_that_vouches_is_given_to_nobodys_own_agent_alone(world, ada, bo, rule):
+    trusted = Role.objects.create(
+        organization=world.organization, name="Mailer", allowed_tools=["send_email"]
+    )
+    told = Role.objects.create(organization=world.organization, name="Clerk")
+    robot, other = (UserFactory(username=name) for name in ("robot", "other"))
+    made = {"organization": world.organization, "role": trusted}
+    with changes.acting(ada, "admin"):
+        with pytest.raises(changes.TakesSecond):
+            AgentInstance.objects.create(**made, user=robot)
+        expert = AgentInstance.objects.create(**made)  # of a group, which has its rights from above
+        expert.user = robot
+        with pytest.raises(changes.TakesSecond):
+            expert.save()
+        AgentInstance.objects.create(organization=world.organization, role=told, user=other)
+
+
+def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):
+    """By a role that somebody gets, by a role's new name, and by a project that gets its first owner."""
+    home = world.organization
+    board, clerks = (
+        CustomRole.objects.create(organization=home, name=name, permissions=["runs.decide_approval"])
+        for name in ("Board", "Clerks")
+    )
+    CapabilityRule.objects.filter(pk=rule.pk).update(deciders=["role:Board", "project.owner"])
+    theirs = Membership.objects.create(organization=home, user=UserFactory(username="dee"), role="decider")
+    project = Project.objects.get(pk=world.project.pk)
+    with changes.acting(ada, "admin"):
+        board.name = "Former board"
+        board.save()
+        clerks.name = "Board"
+        theirs.custom_role, project.owner = clerks, theirs
+        for row in (clerks, theirs, project):
+            with pytest.raises(changes.TakesSecond):
+                row.save()
+            with changes.settled():
+                row.save()  # what comes after it is judged by it
 
 
 def test_at_the_pages_it_is_proposed_and_confirmed_by_buttons(world, ada, bo, rule):

@@ -1,9 +1,11 @@
 """An agent's hands on its working memory: the context_… tools (seed 002, docs/context.md)."""
 
+from dataclasses import replace
 from typing import Any
 
 from memory.context import ContextError
 from memory.context.tools import TOOLS, ContextTool, Outcome
+from policy.provenance.infer import infer
 from runs.tools.base import Done, OwnView, ToolContext, ToolError
 from runs.tools.registry import tool
 
@@ -21,6 +23,7 @@ READING = {
 def register(defined: ContextTool) -> None:
     """Make a tool of it: it only writes this database, so it runs inside the step, exactly once."""
     reads = defined.name in READING
+    inferred = infer(defined.name, defined.description, defined.parameters, effect=False)
 
     @tool(
         name=defined.name,
@@ -30,6 +33,7 @@ def register(defined: ContextTool) -> None:
         mutating=not reads,
         supports_parallel=reads,
         transactional=True,
+        declared=replace(inferred, keeps=False, origin="declared"),  # pages are what somebody wrote on them
     )
     def run(context: ToolContext, **arguments: Any) -> Done:
         if context.view is None:

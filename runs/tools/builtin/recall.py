@@ -6,6 +6,7 @@ from memory.errors import MemoryRefused
 from memory.scope import Scope
 from memory.search import memory_search_pa, memory_search_tiered
 from memory.write import memory_write as write
+from policy.provenance.infer import Declaration
 from runs.models.choices import EventType, RunKind
 from runs.tools.base import Done, ToolContext, ToolError
 from runs.tools.registry import tool
@@ -21,6 +22,15 @@ SIZE = {"minLength": 1, "maxLength": 20_000}  # characters
     mutating=False,
     supports_parallel=True,
     transactional=True,
+    # agents and programs write all of a memory, its metadata too: nothing in a result is Deputy's own word
+    declared=Declaration(
+        steering=frozenset({"query"}),
+        content=frozenset({"limit"}),
+        effect=False,
+        deeds=frozenset({"read"}),
+        nouns=frozenset({"memory"}),
+        origin="declared",
+    ),
 )
 def memory_search(
     run: ToolContext,

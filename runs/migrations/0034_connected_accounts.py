@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0022_language_of_projects'),
-        ('runs', '0032_model_prices'),
+        ('runs', '0033_call_traceparent'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
