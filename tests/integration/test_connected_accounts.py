@@ -24,7 +24,7 @@ from runs.tools.mcp import client as mcp_client
 from runs.tools.mcp import transport
 from runs.web import account_views
 from runs.workers import tasks
-from tests.acting import approve
+from tests.acting import approve, request_call
 from tests.authorization_server import AuthorizationServer
 from tests.factories import MembershipFactory
 from tests.integration.helpers import events
@@ -233,7 +233,9 @@ def test_a_member_of_a_group_acts_as_the_person_too(world, crm, crm_site, provid
 
 def test_an_outside_agents_call_waits_and_goes_on(world, crm, crm_site, provider, mia):
     outside = Outside(world)
-    waiting = outside.call("1", "crm.find_customer", name="Ada")
+    request_call(outside.run.pk, "1", "crm.find_customer", {"name": "Ada"})
+    work_off()
+    waiting = outside.look("1")
     assert (waiting.status, waiting.waits_for.kind) == ("waiting", "input")
     assert reverse("web:account", args=[crm.pk]) in waiting.waits_for.question
     connect(mia, crm, provider)
@@ -313,7 +315,7 @@ def test_a_call_that_may_have_acted_is_not_made_again(crm, monkeypatch):
     called, said = '{"method": "tools/call"}', '{"method": "notifications/initialized"}'
 
     def failure(*sent):
-        guarded = transport.Guarded(1, (), {})
+        guarded = transport.Guarded(1, (), {}, {})
         for content, status in sent:
             answers.append(status)
             request = httpx2.Request("POST", crm.url, content=content)
