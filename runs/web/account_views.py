@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -90,7 +91,8 @@ def callback(request: MemberRequest, server_id: str) -> HttpResponse:
         tokens = grants.redeem(server, request.GET["code"], flow["verifier"])
     except (Refused, grants.NotGranted, grants.Away) as refused:
         log.warning("connecting an account at %s was refused: %s", server_id[:40], refused.reason)
-        messages.error(request, _("Your account was not connected: {why}.").format(why=_(refused.reason)))
+        said = _("Your account was not connected: {why}.").format(why=_shown(refused))
+        messages.error(request, said)
         return redirect("web:settings")
     accounts.connect(server, request.user, tokens)
     messages.success(request, _("Your account at {server} is connected.").format(server=server))
@@ -108,6 +110,15 @@ def disconnect(request: MemberRequest, server_id: str) -> HttpResponse:
     accounts.disconnect(found.server, request.user)
     messages.success(request, _("Disconnected; it stopped being used at once."))
     return redirect("web:settings")
+
+
+def _shown(refused: Refused | grants.NotGranted | grants.Away) -> str:
+    """Why nothing was connected, for the person."""
+    if isinstance(refused, grants.Away):
+        return _("the authorization server cannot be asked now")
+    if isinstance(refused, grants.NotGranted):
+        return _("the authorization server refused")
+    return _(refused.reason)
 
 
 def _server(request: MemberRequest, server_id: str) -> McpServer:
@@ -143,24 +154,24 @@ def _flow(request: HttpRequest) -> dict[str, Any]:
     flow = flows.pop(request.GET.get("state", ""), None)
     request.session[STATES] = flows
     if flow is None:
-        raise Refused("unknown or used state")
+        raise Refused(gettext_noop("unknown or used state"))
     if flow["user"] != request.user.pk:
-        raise Refused("begun by somebody else")
+        raise Refused(gettext_noop("begun by somebody else"))
     if _now() - flow["at"] > STATE_SECONDS:
-        raise Refused("expired state")
+        raise Refused(gettext_noop("expired state"))
     return dict(flow)
 
 
 def _check(request: HttpRequest, server: McpServer, flow: dict[str, Any]) -> None:
     """RFC 9207: what names another issuer, or none where it has to, was mixed up. Raises Refused."""
     if flow["server"] != server.pk:
-        raise Refused("answer for another server")
+        raise Refused(gettext_noop("answer for another server"))
     if flow["bound_to"] != server.bound_to():
-        raise Refused("the server has changed meanwhile")
+        raise Refused(gettext_noop("the server has changed meanwhile"))
     told = request.GET.get("iss")
     if (told is None and server.names_issuer) or (told is not None and told != server.issuer):
-        raise Refused("answer of another authorization server")
+        raise Refused(gettext_noop("answer of another authorization server"))
     if "error" in request.GET:
-        raise Refused("the authorization server refused")
+        raise Refused(gettext_noop("the authorization server refused"))
     if not request.GET.get("code"):
-        raise Refused("no code")
+        raise Refused(gettext_noop("no code"))

@@ -2,8 +2,10 @@
 
 import json
 import threading
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
+import anyio
+import httpx2
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import connections
@@ -12,16 +14,21 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common import csp, sealed
+from common.outbound import Fetched
 from groups.models import Change, Membership
 from runs.actions import mcp
 from runs.execution import executor
 from runs.models import Approval, ConnectedAccount, McpServer, Run, ToolCall, Wait
 from runs.tools.mcp import accounts as authorizations
+from runs.tools.mcp import client as mcp_client
+from runs.tools.mcp import transport
+from runs.web import account_views
 from runs.workers import tasks
-from tests.acting import approve
+from tests.acting import approve, request_call
 from tests.authorization_server import AuthorizationServer
 from tests.factories import MembershipFactory
 from tests.integration.helpers import events
+from tests.integration.outside import Outside, work_off
 from tests.integration.test_mcp_servers import FIND, Site
 from tests.scripted import call, say
 
@@ -224,6 +231,19 @@ def test_a_member_of_a_group_acts_as_the_person_too(world, crm, crm_site, provid
     assert run.status == "completed" and [one["by"] for one in crm_site.calls] == ["mia there"]
 
 
+def test_an_outside_agents_call_waits_and_goes_on(world, crm, crm_site, provider, mia):
+    outside = Outside(world)
+    request_call(outside.run.pk, "1", "crm.find_customer", {"name": "Ada"})
+    work_off()
+    waiting = outside.look("1")
+    assert (waiting.status, waiting.waits_for.kind) == ("waiting", "input")
+    assert reverse("web:account", args=[crm.pk]) in waiting.waits_for.question
+    connect(mia, crm, provider)
+    tasks.repeat_calls(world.organization.pk, str(world.user.pk), authorizations.need(crm.pk))
+    work_off()
+    assert outside.look("1").status == "succeeded" and [one["by"] for one in crm_site.calls] == ["ada"]
+
+
 # Tokens
 
 
@@ -286,28 +306,25 @@ def test_a_token_that_cannot_be_read_any_more_is_asked_for_anew(world, crm, prov
     assert ask(finding()).waiting_reason == "input" and not ConnectedAccount.objects.exists()
 
 
-def test_a_call_that_may_have_acted_is_not_made_again(world, crm, provider, mia, ask, monkeypatch):
-    """The call of the tool gets an answer that is no MCP, and what comes after it a 401."""
-    from common.outbound import Fetched
-    from runs.tools.mcp import transport
+def test_a_call_that_may_have_acted_is_not_made_again(crm, monkeypatch):
+    """A 401 says that nothing was done where it is the answer to the call, not where it comes after it."""
+    answers = []
+    monkeypatch.setattr(
+        transport, "fetch", lambda address, **how: Fetched(address, answers.pop(0), {}, "", 0, False, ())
+    )
+    called, said = '{"method": "tools/call"}', '{"method": "notifications/initialized"}'
 
-    connect(mia, crm, provider)
-    real, seen = transport.fetch, []
+    def failure(*sent):
+        guarded = transport.Guarded(1, (), {}, {})
+        for content, status in sent:
+            answers.append(status)
+            request = httpx2.Request("POST", crm.url, content=content)
+            anyio.run(guarded.handle_async_request, request)
+        return type(mcp_client.explained(crm, guarded, ValueError()))
 
-    def fetch(address, **how):
-        seen.append(how["content"])
-        if b"tools/call" in how["content"]:
-            return Fetched(
-                address, 200, {"content-type": "application/json"}, '{"jsonrpc": "2.0"}', 2, False, ()
-            )
-        if any(b"tools/call" in one for one in seen):
-            return Fetched(address, 401, {}, "", 0, False, ())
-        return real(address, **how)
-
-    monkeypatch.setattr(transport, "fetch", fetch)
-    run = ask(finding())
-    assert ToolCall.objects.get(run=run).status == "failed"
-    assert len([one for one in seen if b"tools/call" in one]) == 1
+    assert failure((said, 401)) is failure((said, 200), (called, 401)) is mcp_client.Unauthorized
+    assert failure((called, 200), (said, 401)) is mcp_client.McpError
+    assert failure((called, 500), (said, 401)) is mcp_client.McpError
 
 
 # What ends it
@@ -400,31 +417,44 @@ def test_answers_that_are_not_the_one_that_was_asked_for_connect_nothing(world, 
     elsewhere = reverse("web:account_callback", args=[another.pk])
 
     def fresh():
-        return dict(one.split("=") for one in urlsplit(provider.agree(begin(mia, crm))).query.split("&"))
+        return dict(parse_qsl(urlsplit(provider.agree(begin(mia, crm))).query))
 
-    def with_verifier_of_another():
+    def without(name):
+        return {key: value for key, value in fresh().items() if key != name}
+
+    def with_code_of_another():
+        """Whose verifier the code was made for is in the same browser, in another flow."""
         return {**fresh(), "code": fresh()["code"]}
 
-    attacks = {
-        "a state that nobody gave": (mia, back, lambda: {**fresh(), "state": "made-up"}),
-        "a state of another person": (other, back, fresh),
-        "another issuer": (mia, back, lambda: {**fresh(), "iss": "https%3A%2F%2Fevil.example"}),
-        "no issuer where one was promised": (
+    def begun_by_another():
+        told, session = fresh(), mia.session
+        session[account_views.STATES] = {
+            told["state"]: {**session[account_views.STATES][told["state"]], "user": 0}
+        }
+        session.save()
+        return told
+
+    attacks = [
+        ("unknown or used state", mia, back, lambda: {**fresh(), "state": "made-up"}),
+        ("unknown or used state", other, back, fresh),
+        ("begun by somebody else", mia, back, begun_by_another),
+        (
+            "answer of another authorization server",
             mia,
             back,
-            lambda: {k: v for k, v in fresh().items() if k != "iss"},
+            lambda: {**fresh(), "iss": "https://evil.example"},
         ),
-        "an answer that was for another server": (mia, elsewhere, fresh),
-        "a code that was got with another's verifier": (mia, back, with_verifier_of_another),
-        "no code": (mia, back, lambda: {k: v for k, v in fresh().items() if k != "code"}),
-        "an error": (mia, back, lambda: {**fresh(), "error": "access_denied"}),
-    }
-    for what, (browser, address, told) in attacks.items():
+        ("answer of another authorization server", mia, back, lambda: without("iss")),
+        ("answer for another server", mia, elsewhere, fresh),
+        ("it refuses: invalid_grant", mia, back, with_code_of_another),
+        ("no code", mia, back, lambda: without("code")),
+        ("the authorization server refused", mia, back, lambda: {**fresh(), "error": "access_denied"}),
+    ]
+    for why, browser, address, told in attacks:
         caplog.clear()
-        query = "&".join(f"{name}={value}" for name, value in told().items())
-        answer = browser.get(f"{address}?{query}")
-        assert answer["Location"] == "/settings/", what
-        assert "was refused" in caplog.text and not ConnectedAccount.objects.exists(), what
+        answer = browser.get(address, told())
+        assert answer["Location"] == "/settings/", why
+        assert f"was refused: {why}" in caplog.text and not ConnectedAccount.objects.exists(), why
 
     good = provider.agree(begin(mia, crm))
     mia.get(good)

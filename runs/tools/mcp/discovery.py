@@ -49,8 +49,9 @@ def _protected(server: McpServer, address: str) -> dict[str, Any]:
         if found is None:
             continue
         resource = found.get("resource")
-        known = isinstance(resource, str) and len(resource) <= MAX_ADDRESS
-        if not known or not check_resource_allowed(server.url, resource):
+        if not isinstance(resource, str) or len(resource) > MAX_ADDRESS:
+            raise _unknown(server, "does not say which address it describes")
+        if not check_resource_allowed(server.url, resource):
             raise _unknown(server, "describes another address than its own")
         return found
     raise _unknown(server, "does not say where people authorize Deputy")
