@@ -15,7 +15,7 @@ from typing import Any, Self
 import psycopg
 from psycopg import errors
 
-from common.postgres import lineage
+from common.postgres import hosts, lineage
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,9 @@ class Connection(psycopg.Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **parameters: Any) -> Self:
-        made = super().connect(conninfo, **parameters)
+        with hosts.in_turn(parameters) as ordered:
+            made = super().connect(conninfo, **ordered)
+            hosts.found(made)
         made.parameters = parameters
         return made
 
@@ -108,7 +110,7 @@ class Connection(psycopg.Connection[Any]):
     def _is_lost(self) -> bool:
         """Whether the server can be asked and does not work for this session, or cannot be reached."""
         try:
-            with Inquiry.connect(**self.parameters) as inquiry:
+            with Inquiry.connect(**hosts.same(self.parameters, self)) as inquiry:
                 return inquiry.lost(self.info.backend_pid)
         except psycopg.OperationalError as error:
             return error.sqlstate is None  # with one, the server has answered: it is full, or starting
@@ -152,6 +154,13 @@ class Inquiry(psycopg.Connection[Any]):
 
 class AsyncConnection(psycopg.AsyncConnection[Any]):
     """For coroutines, whose statements are quick: one that takes ASYNC_SECONDS is lost."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **parameters: Any) -> Self:
+        with hosts.in_turn(parameters) as ordered:
+            made = await super().connect(conninfo, **ordered)
+            hosts.found(made)
+        return made
 
     async def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         try:
