@@ -41,6 +41,14 @@ def found(made: Any) -> None:
         _order = [host, *(other for other in _order if other != host)]
 
 
+def gone(made: Any) -> None:
+    """Try the server of this connection last: it does not answer."""
+    global _order
+    host = _of(made)
+    if host in _order:
+        _order = [*(other for other in _order if other != host), host]
+
+
 def same(parameters: dict[str, Any], made: Any) -> dict[str, Any]:
     """Parameters that lead to the server of that connection and to no other."""
     named = _named(parameters)

@@ -8,7 +8,9 @@ shift 2
 install -d -m 0755 "$FOLDER" "$home"
 install -d -m 0700 "$home/deputy"
 export DEPUTY_HOME="$home/deputy" SECRET_KEY="$SECRET_KEY" SYNCHRONOUS_STANDBY="$SYNCHRONOUS"
-export DATABASE_URL="postgresql://deputy:$DEPUTY_PASSWORD@$hosts/deputy?target_session_attrs=read-write"
+# the last three: the kernel gives up a machine that does not answer for three seconds, before another leads
+options="target_session_attrs=read-write&tcp_user_timeout=3000&keepalives_idle=1&keepalives_interval=1"
+export DATABASE_URL="postgresql://deputy:$DEPUTY_PASSWORD@$hosts/deputy?$options"
 export HOST="$address" PORT=8000
 cd "$project"
 case $what in

@@ -37,6 +37,14 @@ def test_where_none_would_do_the_first_goes_last():
     assert order()[0] == "db2,db3,db1"
 
 
+def test_one_that_does_not_answer_goes_last():
+    order()
+    hosts.gone(led_to("db1", 5432))
+    assert order()[0] == "db2,db3,db1"
+    hosts.gone(led_to("elsewhere", 5432))
+    assert order()[0] == "db2,db3,db1"
+
+
 def test_without_ports_there_are_none():
     assert order({"host": "db1,db2"}) == ("db1,db2", None)
     hosts.found(led_to("db2", 5432))
