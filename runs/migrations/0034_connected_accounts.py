@@ -19,6 +19,10 @@ NOW = TOUCH.format(
 
 
 class Migration(migrations.Migration):
+    side_by_side = {
+        "adding-foreign-key-constraint": "an organization has few MCP servers, and every new value is empty",
+        "changes-data": "the trigger goes on as before, and fires for one column more",
+    }
 
     dependencies = [
         ('groups', '0022_language_of_projects'),

@@ -8,6 +8,7 @@ from groups.models import AgentInstance, Project
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import Capability, CapabilityRule, ToolDeclaration
+from policy.provenance.infer import Declaration
 from runs.actions.start import make_agent
 from runs.execution import executor
 from runs.gate.origins import origins
@@ -97,6 +98,28 @@ def test_the_profiles_differ_in_what_they_ask(ask, profile, name, stops):
     profile(name)
     run = ask(in_order(letter("ann@example.com"), say("done")), "Email ann@example.com about Friday")
     assert waits(run) is stops
+
+
+def test_what_was_approved_once_takes_no_secret_along_the_next_time(ask, world, profile):
+    profile("balanced")
+
+    @registry.tool(
+        name="get_vault",
+        description="What the organization keeps locked.",
+        declared=Declaration(output_trust="organization", effect=False),
+    )
+    def get_vault(run):
+        return {"password": "correct-horse-battery"}
+
+    look = call(("get_vault", {}))
+    secret = letter("zed@example.org", body="It is correct-horse-battery.")
+    play = in_order(letter("zed@example.org"), look, letter("zed@example.org"), secret, say("done"))
+    run = ask(play, "Write an email to Zed about Friday")
+    approve(run.approvals.get().pk, decider(world))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and len(mail.outbox) == 2
+    assert "confidential" in run.approvals.latest("id").explanation
 
 
 def test_what_a_program_wrote_into_a_memory_is_nobodys_address_book(ask, world, profile):
