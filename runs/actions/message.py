@@ -8,6 +8,7 @@ from common.db import rows
 from groups.actors import Actor
 from policy.authority import Verb, can, may
 from runs.actions.signal import Delivered, SignalRefused, is_offered
+from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import EventType, MessageType, RunStatus, WaitKind, WaitOutcome
@@ -18,7 +19,7 @@ MAX_CONTENT = 100_000  # characters
 
 OPEN_INPUTS = """
 SELECT correlation_key, tool_call_id FROM runs_wait
-WHERE run_id = %s AND kind = %s AND resolved_at IS NULL ORDER BY id
+WHERE run_id = %s AND kind = %s AND resolved_at IS NULL AND NOT starts_with(correlation_key, %s) ORDER BY id
 """
 
 
@@ -65,7 +66,9 @@ def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict
 
 def question(run_id: str, correlation_key: str) -> tuple[str, str | None] | None:
     """The open question this answers, and its call; None when the run asks nothing. Raises SignalRefused."""
-    open_inputs: dict[str, str | None] = dict(rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value]))
+    open_inputs: dict[str, str | None] = dict(
+        rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value, repeats.PREFIX])
+    )
     if correlation_key and correlation_key not in open_inputs:
         listed = ", ".join(open_inputs) or "none"
         raise SignalRefused(

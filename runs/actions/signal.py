@@ -13,12 +13,13 @@ from common.db import execute, from_json, jsonb, row, rows
 from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.terms import APPROVAL_PREFIX
+from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import EventType, WaitKind, WaitOutcome
 
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
-RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-")
+RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX)
 
 FIND = """
 SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s
@@ -53,8 +54,8 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
     """Resolve the wait with this key, or keep the signal until the run comes to wait for it.
 
     The same signal again is a duplicate and changes nothing; another payload for a key that was
-    resolved is refused. Decisions, children's ends and reviews have ways of their own (RESERVED); what a run
-    asks its person nobody else answers, by a signal either.
+    resolved is refused. Decisions, children's ends, reviews and what calls need have ways of their own
+    (RESERVED); what a run asks its person nobody else answers, by a signal either.
     Raises NotAllowed, RunGone, SignalRefused, NotJson.
     """
     if correlation_key.startswith(RESERVED):
