@@ -934,7 +934,7 @@ def channel_tried(made):
 
 
 def away(made):
-    there = Membership.objects.get(user__username="ada")
+    there = Membership.objects.get(user=person(made, "stella", *DECIDER))
     return {"first": "2999-01-01", "last": "2999-01-02", "stand_in": there.pk}
 
 
@@ -1155,7 +1155,7 @@ ROWS = {
     "try one's own channel over the API": (
         api_channel("post", "{}/test/"), {}, channel_tried, THE_PERSON
     ),
-    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider", "decider, long ago"}),
+    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider, long ago"}),
     "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
     "revoke a token at one's own page": (
         own("revoke", {}, lambda made: [made.token.pk]), {}, token_revoked, {"owner"}
