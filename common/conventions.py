@@ -1,9 +1,9 @@
-"""The names that spans carry: OpenTelemetry's conventions for generative AI, which are in development.
+"""The names that spans carry: OpenTelemetry's conventions for generative AI and MCP, both in development.
 
 A new revision is taken in here, and nowhere else.
 """
 
-SCHEMA_URL = "https://opentelemetry.io/schemas/1.37.0"  # the first with gen_ai.provider.name
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.39.0"  # the first with MCP's names
 
 CHAT = "chat"
 EXECUTE_TOOL = "execute_tool"
@@ -22,6 +22,19 @@ CONVERSATION = "gen_ai.conversation.id"
 TOOL_NAME = "gen_ai.tool.name"
 TOOL_CALL = "gen_ai.tool.call.id"
 ERROR = "error.type"
+SERVER_ADDRESS = "server.address"
+SERVER_PORT = "server.port"
+
+# MCP; a span of a request is called by its method, and by its tool where there is one
+MCP_METHOD = "mcp.method.name"
+MCP_VERSION = "mcp.protocol.version"
+REQUEST_ID = "jsonrpc.request.id"
+RESPONSE_CODE = "rpc.response.status_code"
+TRANSPORT = "network.transport"
+PROTOCOL = "network.protocol.name"
+TOOL_ERROR = "tool_error"  # error.type where a tool's result has isError
+TOOLS_CALL = "tools/call"
+TOOLS_LIST = "tools/list"
 
 # Of Deputy's prefixes, what the conventions call the provider; others keep their names.
 PROVIDERS = {"google": "gcp.gemini"}

@@ -12,18 +12,20 @@ from contextvars import ContextVar
 from multiprocessing import util
 
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from common import conventions as names
 from common import ids
 from common.current import Work
+from common.trace_context import Ids as Named
 from common.trace_ids import span_id, trace_id
-from common.tracing import Attributes, Span
+from common.tracing import Attributes, Kind, Span
 
 NANOSECONDS = 1_000_000_000
 SERVICE = os.environ.get("OTEL_SERVICE_NAME", "deputy")
@@ -47,14 +49,21 @@ class Recorded(Span):
     """A span that is exported when it ends."""
 
     def __init__(self, recorded: trace.Span) -> None:
-        self.recorded = recorded
+        self.recorded, self.failed = recorded, False
+        context = recorded.get_span_context()
+        self.ids = Named(context.trace_id, context.span_id)
 
     def tell(self, attributes: Attributes) -> None:
         self.recorded.set_attributes(said(attributes))
 
     def fail(self, kind: str) -> None:
-        self.recorded.set_attribute(names.ERROR, kind)
-        self.recorded.set_status(Status(StatusCode.ERROR))
+        if not self.failed:
+            self.failed = True
+            self.recorded.set_attribute(names.ERROR, kind)
+            self.recorded.set_status(Status(StatusCode.ERROR))
+
+    def link(self, run_id: str, root_id: str) -> None:
+        self.recorded.add_link(_context(Named(trace_id(root_id), span_id(run_id))))
 
 
 _provider: tuple[int, TracerProvider] | None = None  # and the process it was made in: a fork has none
@@ -84,15 +93,42 @@ def export_to(exporter: SpanExporter) -> TracerProvider:
 
 
 @contextmanager
-def span(work: Work, operation: str, subject: str, attributes: Attributes) -> Iterator[Recorded]:
-    """A span inside the run's; an exception is named and passes."""
-    context = trace.set_span_in_context(_span_of(work.run_id, work.root_id))
-    name = f"{operation} {subject}".strip()
+def span(
+    work: Work, operation: str, subject: str, attributes: Attributes, asked_by: Named | None
+) -> Iterator[Recorded]:
+    """A span inside the run's."""
+    told = {names.OPERATION: operation, **_whose(work), **attributes}
+    kind = SpanKind.CLIENT if operation == names.CHAT else SpanKind.INTERNAL
+    parent = Named(trace_id(work.root_id), span_id(work.run_id))
+    with _started(f"{operation} {subject}".strip(), kind, told, parent, asked_by) as made:
+        yield made
+
+
+@contextmanager
+def request(
+    kind: Kind, name: str, attributes: Attributes, parent: Named | None, link: Named | None
+) -> Iterator[Recorded]:
+    """A span inside what others have named as its parent, or the first of a trace of its own."""
+    with _started(name, KINDS[kind], attributes, parent, link) as made:
+        yield made
+
+
+KINDS: dict[Kind, SpanKind] = {"client": SpanKind.CLIENT, "server": SpanKind.SERVER}
+
+
+@contextmanager
+def _started(
+    name: str, kind: SpanKind, attributes: Attributes, parent: Named | None, link: Named | None
+) -> Iterator[Recorded]:
+    """The span while it lasts; an exception is named and passes."""
     with tracer().start_as_current_span(
         name,
-        context,
-        SpanKind.CLIENT if operation == names.CHAT else SpanKind.INTERNAL,
-        said({names.OPERATION: operation, **_whose(work), **attributes}),
+        trace.set_span_in_context(
+            NonRecordingSpan(_context(parent)) if parent else trace.INVALID_SPAN, Context()
+        ),
+        kind,
+        said(attributes),
+        [Link(_context(link))] if link else [],
         record_exception=False,
         set_status_on_exception=False,
     ) as recorded:
@@ -124,9 +160,13 @@ def run_ended(work: Work, parent_run_id: str | None, name: str, attributes: Attr
     recorded.end(time.time_ns())
 
 
+def _context(ids: Named) -> SpanContext:
+    """Of a span elsewhere. Always sampled: nobody outside decides what is exported."""
+    return SpanContext(ids.trace, ids.span, True, TraceFlags(TraceFlags.SAMPLED))
+
+
 def _span_of(run_id: str, root_id: str) -> trace.Span:
-    sampled = TraceFlags(TraceFlags.SAMPLED)
-    return NonRecordingSpan(SpanContext(trace_id(root_id), span_id(run_id), True, sampled))
+    return NonRecordingSpan(_context(Named(trace_id(root_id), span_id(run_id))))
 
 
 def _whose(work: Work) -> Attributes:

@@ -414,12 +414,12 @@ def speak(claimed: ClaimedRun) -> Reply | ProviderError:
     """Ask the speaker's model. Slow; the prompt was made in the transaction before."""
     prompt: prompts.Prompt = claimed.cache["prompt"]
     member, conversation = prompt.member, claimed.session_key or claimed.root_id
+    own = keys.of(claimed.organization_id, prompt.model)
     with (
         claimed.at_work(),
-        tracing.of_model(prompt.model, member.agent, member.role, conversation) as span,
+        tracing.of_model(prompt.model, member.agent, member.role, conversation, own) as span,
     ):
         try:
-            own = keys.of(claimed.organization_id, prompt.model)
             reply = asking.ask(prompt.model, prompt.messages, prompt.tools, prompt.settings, own)
         except ProviderError as error:
             span.fail(error.code)

@@ -10,7 +10,7 @@ from typing import Self
 
 from django.conf import settings
 
-from common import crash
+from common import crash, trace_context, tracing
 from common.db import execute as run_sql
 from common.db import from_json, let_go, row
 from runs.actions import park
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 MAX_CLAIMS = 3  # a call whose workers die this often is given up
 
 CALLED = "SELECT tool, arguments FROM runs_toolcall WHERE id = %s"
-FIND = "SELECT run_id, call_id FROM runs_toolcall WHERE id = %s"
+FIND = "SELECT run_id, call_id, traceparent FROM runs_toolcall WHERE id = %s"
 TAKE = """
 UPDATE runs_toolcall SET attempt = attempt + 1, lease_expires_at = %s, queued_at = NULL
 WHERE run_id = %s AND call_id = %s RETURNING id, attempt
@@ -84,7 +84,12 @@ def execute(tool_call_id: str) -> None:
     found = row(FIND, [tool_call_id])
     if found is None:
         return
-    run_id, call_id = found
+    run_id, call_id, traceparent = found
+    with tracing.working_for_request(trace_context.read(traceparent)):
+        _execute(tool_call_id, run_id, call_id)
+
+
+def _execute(tool_call_id: str, run_id: str, call_id: str) -> None:
     attempt, done = 0, None
     try:
         claimed = OutsideSession.enter(run_id)

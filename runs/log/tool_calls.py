@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common import ids
+from common import ids, tracing
 from common.canonical import canonical, digest
 from common.db import execute, jsonb, row
 from runs.log.log import RunLog
@@ -15,8 +15,8 @@ PREVIEW = 2_000  # characters
 
 OPEN = """
 INSERT INTO runs_toolcall (id, organization_id, run_id, call_id, agent, seat, role_id, tool, arguments,
-    effective_arguments, request_digest, idempotency_key, status, attempt, created_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    effective_arguments, request_digest, idempotency_key, status, attempt, created_at, traceparent)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (run_id, call_id) DO UPDATE SET effective_arguments = EXCLUDED.effective_arguments,
     idempotency_key = EXCLUDED.idempotency_key, status = EXCLUDED.status,
     attempt = GREATEST(runs_toolcall.attempt, EXCLUDED.attempt)
@@ -53,6 +53,7 @@ def open_call(
         "status": status.value,
         "attempt": log.attempt,
         "created_at": log.now,
+        "traceparent": str(tracing.asked_by() or ""),
     }
     if _is_new(log, call):
         log.new_calls[call.call_id] = {**values, **dict.fromkeys(ENDING)}

@@ -155,6 +155,7 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
 
     Where the address names no run and the open one has ended meanwhile, another is started.
     """
+    arguments = given(session, name, arguments)
     for last in (False, True):
         run = _opened(session)
         try:
@@ -166,6 +167,25 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
             if session.run_id or last or refused.code not in GIVEN_UP:
                 raise Refused(refused.code, refused.message) from None
     raise AssertionError
+
+
+def given(session: McpSession, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments without those that are null, optional and of a type that null is not: many frameworks
+    write null for what their model has left out.
+    """
+    tool = toolbox.find(session.project.organization_id, name)
+    schema = tool.parameters if tool is not None else {}
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    return {
+        key: value
+        for key, value in arguments.items()
+        if value is not None or key in required or _takes_null(properties.get(key, {}))
+    }
+
+
+def _takes_null(schema: Any) -> bool:
+    kind = schema.get("type", "null") if isinstance(schema, dict) else "null"
+    return "null" in ([kind] if isinstance(kind, str) else kind)
 
 
 def _opened(session: McpSession) -> Run:

@@ -21,7 +21,7 @@ from common.api.errors import Problem
 from common.canonical import NotJson, normalise
 from runs.api.patience import Awaited
 from runs.execution import calls
-from runs.mcp import offer, questions, requests, subscriptions, tasks
+from runs.mcp import offer, questions, requests, subscriptions, tasks, tracing
 from runs.mcp.offer import COMPLETE, OWN, RESULT, START, Answer, Refused
 from runs.mcp.requests import Client, Context, in_thread, session_of
 from runs.models import Run
@@ -62,6 +62,7 @@ async def answer(ctx: Context, params: types.CallToolRequestParams) -> HandlerRe
     if name == COMPLETE:
         return tasks.in_full(await in_thread(offer.completed, session, arguments))
     run, call_id = await called(ctx, params)
+    tracing.tell_of(run, call_id)
     return await outcome(ctx, name, run, call_id)
 
 
@@ -192,6 +193,7 @@ def made() -> Server[Any]:
     )
     key = salted_hmac("deputy.mcp.request_state", "", algorithm="sha256").digest()
     security = RequestStateSecurity(keys=[key], ttl=STATE_SECONDS, bind_principal=principal)
+    server.middleware[:] = [tracing.traced]  # the SDK's own puts what clients and tools say into spans
     server.middleware.append(RequestStateBoundary(security, default_audience="deputy"))
     tasks.register(server)
     return server

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from common import ids
+from common import ids, trace_context
 from common.models import Created
 from runs.models.choices import CallStatus
 
@@ -15,7 +15,8 @@ class ToolCall(Created):
     original arguments and never changes; `idempotency_key` is of the effective ones.
 
     A call of an outside agent is claimed by itself: `attempt` counts the claims and fences,
-    `lease_expires_at` is set while a worker has it, `queued_at` while it waits for one.
+    `lease_expires_at` is set while a worker has it, `queued_at` while it waits for one. `traceparent` names
+    the span of the request that brought it, where spans are exported; nothing is decided by it.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.call_id, editable=False)
@@ -40,6 +41,7 @@ class ToolCall(Created):
     ended_at = models.DateTimeField(null=True)
     lease_expires_at = models.DateTimeField(null=True)
     queued_at = models.DateTimeField(null=True)
+    traceparent = models.CharField(max_length=trace_context.LENGTH, db_default="", blank=True)
     told_at = models.DateTimeField(null=True)  # when an MCP client was first told how it ended
 
     class Meta:

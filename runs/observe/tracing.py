@@ -1,20 +1,30 @@
-"""The spans of a run: its model's replies, its tool calls, refusals, and the run itself."""
+"""The spans of a run: its model's replies, its tool calls, refusals, and the run itself; and those of MCP."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db import transaction
 
 from common import conventions as names
 from common import tracing
 from common.current import Work
+from common.trace_context import Ids
 from common.tracing import Attributes, Span
+from runs.providers import registry
 from runs.providers.base import Reply
+from runs.providers.keys import Own
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def of_model(model: str, agent_id: str, agent: str, conversation: str) -> AbstractContextManager[Span]:
+def of_model(
+    model: str, agent_id: str, agent: str, conversation: str, own: Own | None
+) -> AbstractContextManager[Span]:
     """While a model is asked."""
     attributes: Attributes = {
+        **(server_of(registry.url_of(model, own)) if tracing.exporting else {}),
         names.PROVIDER: names.provider(model),
         names.REQUEST_MODEL: names.bare(model),
         names.AGENT_ID: agent_id,
@@ -45,6 +55,50 @@ def refused(tool: str, call_id: str, agent_id: str, code: str, effect: str) -> N
     attributes = {**_of_call(tool, call_id, agent_id), "deputy.policy.effect": effect or None}
     with tracing.span(names.EXECUTE_TOOL, tool, attributes) as span:
         span.fail(code)
+
+
+def server_of(url: str) -> Attributes:
+    """Where a request goes; nothing where that is no URL with a host."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return {}
+    return {
+        names.SERVER_ADDRESS: parts.hostname,
+        names.SERVER_PORT: parts.port or DEFAULT_PORTS.get(parts.scheme),
+    }
+
+
+@contextmanager
+def to_mcp(method: str, url: str) -> Iterator[Span]:
+    """While an MCP server is asked. A tool's call has a span already, which is told of it instead of making
+    another, as the conventions want it.
+    """
+    told: Attributes = {names.MCP_METHOD: method, **server_of(url), **OVER_HTTP} if tracing.exporting else {}
+    if method == names.TOOLS_CALL and tracing.innermost() is not tracing.NOBODY:
+        tracing.innermost().tell(told)
+        yield tracing.innermost()
+        return
+    with tracing.request("client", method, told) as span:
+        yield span
+
+
+OVER_HTTP = {names.TRANSPORT: "tcp", names.PROTOCOL: "http"}
+
+
+def from_mcp(
+    method: str, tool: str, attributes: Attributes, parent: Ids | None, link: Ids | None
+) -> AbstractContextManager[Span]:
+    """While a request of an MCP client is answered. `tool` is empty unless there is such a tool: whatever
+    else a client writes there names no span.
+    """
+    told: Attributes = {
+        names.MCP_METHOD: method,
+        names.OPERATION: names.EXECUTE_TOOL if method == names.TOOLS_CALL else None,
+        names.TOOL_NAME: tool or None,
+        **OVER_HTTP,
+        **attributes,
+    }
+    return tracing.request("server", f"{method} {tool}".strip(), told, parent, link)
 
 
 def _of_call(tool: str, call_id: str, agent_id: str) -> Attributes:

@@ -70,7 +70,7 @@ async def of_model(call: Taken, pool: Executor, words: Words | None) -> dict[str
 
 def _span(call: Taken) -> AbstractContextManager[Span]:
     receipt = json.loads(call.receipt)
-    return tracing.of_model(call.model, receipt["agent"], receipt["role"], call.root_id)
+    return tracing.of_model(call.model, receipt["agent"], receipt["role"], call.root_id, call.own)
 
 
 async def of_tool(call: Taken, pool: Executor, gates: Executor) -> dict[str, Any]:

@@ -89,6 +89,14 @@ def host_of(model: str, own: Own | None = None) -> str:
     return urlsplit(getattr(provider, "base_url", "")).netloc.rpartition("@")[2] or model.partition(":")[0]
 
 
+def url_of(model: str, own: Own | None = None) -> str:
+    """Where its provider asks; empty where it says nothing of it, or cannot be made."""
+    try:
+        return str(getattr(get(model, own)[0], "base_url", ""))
+    except ProviderError:  # which whoever asks is told
+        return ""
+
+
 def awaitable(model: str, own: Own | None = None) -> bool:
     """Whether it can be asked without a thread."""
     try:

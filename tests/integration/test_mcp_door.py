@@ -103,6 +103,13 @@ def test_what_policy_denies_is_not_offered(world, agent):
 # Calls
 
 
+def test_null_for_what_may_be_left_out_is_left_out(world, agent):
+    assert agent.call("list_available_groups", project_id=None).structured_content["status"] == "succeeded"
+    assert ToolCall.objects.get().arguments == {}
+    refused = agent.call("memory_search", query=None).structured_content
+    assert "None is not of type 'string'" in refused["error"]["message"]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_call_opens_a_run_and_the_next_one_belongs_to_it(world, mode):
     agent = Agent(world, mode=mode)

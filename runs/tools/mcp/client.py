@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 
+from common import conventions as names
 from common.sealed import Unreadable
+from common.trace_context import TRACEPARENT
+from common.tracing import Span
 from runs.models import McpServer
+from runs.observe import tracing
 from runs.providers import loop
 
 if TYPE_CHECKING:
@@ -40,8 +44,17 @@ class McpError(Exception):
         self.code, self.message = code, message
 
 
-def list_tools(server: McpServer) -> list[dict[str, Any]]:
-    """The server's tools as JSON, in its order. Raises McpError."""
+class Unauthorized(McpError):
+    """The server answered 401 before anything was done: it wants a person's authorization, or another one."""
+
+    def __init__(self, server: McpServer) -> None:
+        super().__init__(
+            "MCP_UNAUTHORIZED", f"The MCP server '{server}' wants a person's authorization (401)."
+        )
+
+
+def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
+    """The server's tools as JSON, in its order; to whom the `token` belongs. Raises McpError."""
 
     async def ask(client: "Client") -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -56,15 +69,22 @@ def list_tools(server: McpServer) -> list[dict[str, Any]]:
             raise McpError("TOO_LARGE", f"The MCP server '{server}' lists more than {MAX_TOOLS} tools.")
         return found
 
-    return connected(server, ask)
+    with tracing.to_mcp(names.TOOLS_LIST, server.url) as span:
+        return connected(server, ask, span, token=token)
 
 
 def call_tool(
-    server: McpServer, name: str, arguments: dict[str, Any], idempotency_key: str, schema: dict[str, Any]
+    server: McpServer,
+    name: str,
+    arguments: dict[str, Any],
+    idempotency_key: str,
+    schema: dict[str, Any],
+    token: str = "",
 ) -> dict[str, Any]:
     """What the tool answered: {text, structured?, others?, truncated?}. Raises McpError.
 
-    `schema` is the accepted one of its arguments. `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
+    `schema` is the accepted one of its arguments, `token` a person's own. `isError` becomes MCP_TOOL_ERROR,
+    in the tool's own words.
     """
 
     async def ask(client: "Client") -> Any:
@@ -72,12 +92,21 @@ def call_tool(
         from pydantic import TypeAdapter
 
         # Not Client.call_tool: after the effect it would list all tools to check the result's schema.
-        meta: Any = {IDEMPOTENCY_KEY: idempotency_key}
+        meta: Any = {IDEMPOTENCY_KEY: idempotency_key, **trace_of(span)}
         params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
         expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
         return await client.session.send_request(types.CallToolRequest(params=params), expected)
 
-    return answer_of(server, connected(server, ask, param_headers(schema, arguments)))
+    with tracing.to_mcp(names.TOOLS_CALL, server.url) as span:
+        result = connected(server, ask, span, param_headers(schema, arguments), token)
+        if getattr(result, "is_error", False):
+            span.fail(names.TOOL_ERROR)
+        return answer_of(server, result)
+
+
+def trace_of(span: Span) -> dict[str, str]:
+    """What tells the other side which span asks, in headers and in `_meta` (SEP-414); nothing without one."""
+    return {TRACEPARENT: str(span.ids)} if span.ids else {}
 
 
 def param_headers(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
@@ -93,10 +122,14 @@ def param_headers(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str
 
 
 def connected(
-    server: McpServer, ask: Callable[["Client"], Awaitable[T]], of_call: dict[str, str] | None = None
+    server: McpServer,
+    ask: Callable[["Client"], Awaitable[T]],
+    span: Span,
+    of_call: dict[str, str] | None = None,
+    token: str = "",
 ) -> T:
     """The result of `ask` with a client that speaks to the server; calls of tools have the headers `of_call`,
-    too. Raises McpError.
+    too. With a person's `token` none of the server's own headers go. Raises McpError.
     """
     import httpx2
     from mcp import Client
@@ -105,21 +138,39 @@ def connected(
     from runs.tools.mcp.transport import Guarded
 
     try:
-        headers = server.headers
+        headers = {"Authorization": f"Bearer {token}"} if token else server.headers
     except Unreadable as error:
         raise McpError("MCP_SECRETS", str(error)) from None
-    transport = Guarded(server.timeout_seconds, frozenset(settings.MCP_ALLOW), of_call or {})
+    allow = frozenset(settings.MCP_ALLOW)
+    transport = Guarded(server.timeout_seconds, allow, of_call or {}, trace_of(span))
 
     async def speak() -> T:
         async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=None) as http:
             streams = streamable_http_client(server.url, http_client=http)
             async with Client(streams, cache=None) as client:
+                span.tell({names.MCP_VERSION: client.protocol_version})
                 return await ask(client)
 
     try:
         return loop.call(speak, server.timeout_seconds)
     except Exception as error:
-        raise explained(server, transport, error) from None
+        failed = explained(server, transport, error)
+        tell_of(span, error, failed)
+        raise failed from None
+    finally:
+        if transport.asked is not None:
+            span.tell({names.REQUEST_ID: str(transport.asked)})
+
+
+def tell_of(span: Span, error: Exception, failed: McpError) -> None:
+    """Why it failed: the server's own code where it gave one."""
+    from mcp import MCPError
+
+    cause = root(error)
+    if isinstance(cause, MCPError):
+        span.tell({names.RESPONSE_CODE: str(cause.error.code)})
+        span.fail(str(cause.error.code))
+    span.fail(failed.code)
 
 
 def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpError:
@@ -134,6 +185,8 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
         return McpError(transport.failure.code, f"{said} gave no answer: {transport.failure.message}.")
     if isinstance(cause, TimeoutError):
         return McpError("TIMEOUT", f"{said} gave no answer within {server.timeout_seconds} seconds.")
+    if transport.status == 401 and server.as_person and not transport.may_have_acted:
+        return Unauthorized(server)
     if transport.status in (401, 403):
         return McpError("MCP_UNAUTHORIZED", f"{said} refuses Deputy's credentials ({transport.status}).")
     if isinstance(cause, MCPError):

@@ -1,6 +1,8 @@
 """HTTP for the MCP SDK, through the guard that every outbound request of Deputy's takes."""
 
+import json
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import anyio
 import httpx2
@@ -15,28 +17,40 @@ class Guarded(httpx2.AsyncBaseTransport):
     """One request to public addresses, or those in `allow`, within `timeout` seconds; no redirects.
 
     The SDK decides about redirects, and each comes through here. `failure` is why there was no answer,
-    `status` the last one: the SDK's own errors do not say. `of_call` are headers of `tools/call` alone, which
-    the SDK would make only after listing all tools. Connections older than 2026-07-28 name no method in a
-    header, and have none of these.
+    `status` the last one: the SDK's own errors do not say. `of_all` are headers of every request, `of_call`
+    those of `tools/call` alone, which the SDK would make only after listing all tools. Connections older than
+    2026-07-28 name no method in a header, and have none of these. `asked` is the JSON-RPC id of the last
+    request, where `of_all` traces it. `may_have_acted`: a call of a tool has left and was not refused by 401.
     """
 
-    def __init__(self, timeout: float, allow: Collection[str], of_call: Mapping[str, str]) -> None:
-        self.timeout, self.allow, self.of_call = timeout, allow, of_call
+    def __init__(
+        self, timeout: float, allow: Collection[str], of_call: Mapping[str, str], of_all: Mapping[str, str]
+    ) -> None:
+        self.timeout, self.allow, self.of_call, self.of_all = timeout, allow, of_call, of_all
+        self.asked: Any = None
         self.failure: OutboundError | None = None
         self.status = 0
+        self.may_have_acted = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
             return httpx2.Response(405, request=request)
+        request.headers.update(self.of_all)
         if request.headers.get("mcp-method") == "tools/call":
             request.headers.update(self.of_call)
         content = await request.aread()
+        if self.of_all:
+            self.asked = json.loads(content).get("id", self.asked)
+        calls = b"tools/call" in content
+        self.may_have_acted |= calls
         try:
             answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
         except OutboundError as error:
             self.failure = error
             raise httpx2.ConnectError(error.message, request=request) from None
         self.status = answer.status
+        if calls and answer.status == 401:
+            self.may_have_acted = False
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )
