@@ -5,6 +5,8 @@ import os
 import sys
 from importlib import import_module
 
+# these live long, with a connection for each thread: a pooler is for them
+THROUGH_POOLER = {"cluster", "carrier", "runserver"}
 # these never ask the database, so the embedded server need not run for them
 WITHOUT_DATABASE = {"help", "version", "collectstatic", "compilemessages", "makemessages", "startapp"}
 
@@ -15,9 +17,12 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("deputy: this Python has no Django; use .venv/bin/python, which `make run` sets up.")
+    from common import env
     from launch import errors, postgres
 
     with errors.one_line():
+        if not THROUGH_POOLER & set(sys.argv[1:2]):
+            env.go_direct()
         if asks_database(sys.argv[1:]):
             postgres.ensure()
         import_module(os.environ["DJANGO_SETTINGS_MODULE"])  # a bad variable is one line, before any command

@@ -12,12 +12,13 @@ from common.env import BadSetting
 if TYPE_CHECKING:
     import psycopg
 
-OF_A_WORKER = 3  # its own; one that renews its lease; one that sends hints
+OF_A_WORKER = 3  # its own, which may be a pooler's; one that renews its lease; one that sends hints
 OF_A_GROUP = 6  # who takes messages; who acknowledges; duties; signs of life; hints; one for questions
 OF_A_CARRIER = 8  # calls; listening; its lease; errands; leases of outside calls; hints; two that ask policy
 OF_A_WEB_PROCESS = 5  # beside its threads: events, listening to them; hints; two for requests of MCP
 SPARE = 20  # commands, psql, backups, and what PostgreSQL keeps for superusers
 LEAST = 100  # PostgreSQL's own default
+LOOKS = 5  # at whether two connections share a session, while others may be using it
 
 ALLOWED = """
 SELECT current_setting('max_connections')::int - CASE WHEN rolsuper THEN 0 ELSE
@@ -28,24 +29,31 @@ FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_da
 """
 
 
-def of_cluster(workers: int, carriers: int, errands: int) -> int:
-    """Connections of one `manage.py cluster`, whose carriers do so many errands at once."""
-    return of_group(workers) + of_carriers(carriers, errands)
+WHERE = "SELECT current_database(), pg_postmaster_start_time()"
+SESSION_LIMITS = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
+NAMES = "SELECT quote_ident(current_user), quote_ident(current_database())"
 
 
-def of_group(workers: int) -> int:
+def of_cluster(workers: int, carriers: int, errands: int, pooled: bool = False) -> int:
+    """Connections of one `manage.py cluster`, whose carriers do so many errands at once; where the rest go
+    through a pooler (`pooled`), those past it.
+    """
+    return of_group(workers, pooled) + of_carriers(carriers, errands, pooled)
+
+
+def of_group(workers: int, pooled: bool = False) -> int:
     """Connections of a group of workers."""
-    return OF_A_WORKER * workers + OF_A_GROUP
+    return (OF_A_WORKER - pooled) * workers + OF_A_GROUP
 
 
-def of_carriers(carriers: int, errands: int) -> int:
+def of_carriers(carriers: int, errands: int, pooled: bool = False) -> int:
     """Connections of so many carriers. An errand lets go of its own while it waits for the network."""
-    return carriers * (OF_A_CARRIER + errands)
+    return carriers * (OF_A_CARRIER + (0 if pooled else errands))
 
 
-def of_web(threads: int) -> int:
+def of_web(threads: int, pooled: bool = False) -> int:
     """Connections of one web process."""
-    return threads + OF_A_WEB_PROCESS
+    return (0 if pooled else threads) + OF_A_WEB_PROCESS
 
 
 def of_one_machine(workers: int, carriers: int, errands: int, threads: int, web_processes: int) -> int:
@@ -56,18 +64,59 @@ def of_one_machine(workers: int, carriers: int, errands: int, threads: int, web_
     return max(LEAST, needed + SPARE)
 
 
-def check_sessions(one: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]") -> None:
-    """Raises BadSetting where what one connection sets is set for the other: a pooler in transaction mode has
-    lent both the same session. Leases, locks and notifications would be anybody's.
+def share_session(one: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]") -> bool:
+    """Whether a pooler in transaction mode lends both the same sessions: what the one sets is set for the
+    other, or, where many use the pool, gone when it looks again.
     """
-    token = secrets.token_hex(8)
-    one.execute("SELECT set_config('deputy.session', %s, false)", [token])
-    (seen,) = other.execute("SELECT current_setting('deputy.session', true)").fetchone() or ("",)
-    if seen == token:
-        raise BadSetting(
-            "DATABASE_URL leads to a pooler that gives a session to several connections: it has to be in "
-            "session mode (pgbouncer: pool_mode = session), or name the server itself."
+    for _ in range(LOOKS):
+        token = secrets.token_hex(8)
+        one.execute("SELECT set_config('deputy.session', %s, false)", [token])
+        seen, kept = (
+            connection.execute("SELECT current_setting('deputy.session', true)").fetchone() or ("",)
+            for connection in (other, one)
         )
+        if seen[0] == token or kept[0] != token:
+            return True
+    return False
+
+
+def check_sessions(one: "psycopg.Connection[Any]", other: "psycopg.Connection[Any]", pooled: bool) -> None:
+    """Raises BadSetting where these, on which leases, locks and notifications rest, share sessions."""
+    if not share_session(one, other):
+        return
+    if pooled:
+        raise BadSetting(
+            "DATABASE_DIRECT_URL leads to a pooler in transaction mode: it has to name the server itself."
+        )
+    raise BadSetting(
+        "DATABASE_URL leads to a pooler in transaction mode: name the server itself in DATABASE_DIRECT_URL "
+        "as well, or put the pooler into session mode (pgbouncer: pool_mode = session)."
+    )
+
+
+def check_pooler(
+    direct: "psycopg.Connection[Any]",
+    pooled: "psycopg.Connection[Any]",
+    lock_seconds: int,
+    still_seconds: int,
+) -> None:
+    """Raises BadSetting where the pooler leads to another database than DATABASE_DIRECT_URL, or where its
+    sessions wait longer for a lock, or hold one longer in an idle transaction, than Deputy's own.
+    """
+    if direct.execute(WHERE).fetchone() != pooled.execute(WHERE).fetchone():
+        raise BadSetting("DATABASE_URL and DATABASE_DIRECT_URL lead to different databases or servers.")
+    limits = {"lock_timeout": lock_seconds, "idle_in_transaction_session_timeout": still_seconds}
+    found = dict(pooled.execute(SESSION_LIMITS, [list(limits)]).fetchall())
+    if all(0 < int(found[name]) <= seconds * 1000 for name, seconds in limits.items()):
+        return
+    (role, database) = pooled.execute(NAMES).fetchone() or ("", "")
+    alter = f"ALTER ROLE {role} IN DATABASE {database} SET"
+    said = "; ".join(f"{alter} {name} = '{seconds}s'" for name, seconds in limits.items())
+    raise BadSetting(
+        "sessions of the pooler in DATABASE_URL may hold others up for as long as they like, as nobody can "
+        f"set their limits but the server: say there {said}; and have the pooler connect anew (pgbouncer: "
+        "RECONNECT)."
+    )
 
 
 def check(connection: "psycopg.Connection[Any]", needed: int, what: str, embedded: bool) -> None:

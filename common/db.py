@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -98,21 +100,55 @@ def is_locked(error: BaseException) -> bool:
 
 
 def own_connection(*, durable: bool = True) -> Any:
-    """A connection to the default database beside Django's, in autocommit; the caller closes it.
+    """A session of its own with the database beside Django's connection, in autocommit; past a pooler. The
+    caller closes it.
 
     `durable=False`: a commit returns before it is on disk, for what may be lost in a power cut.
     """
-    parameters = connections["default"].get_connection_params()
+    parameters = connections[settings.SESSION_DATABASE].get_connection_params()
     own = postgres.Connection.connect(**{**parameters, "cursor_factory": psycopg.Cursor}, autocommit=True)
     postgres.limit(own, settings.LOCK_SECONDS, settings.LEASE_SECONDS, durable)
     return own
+
+
+def pooled_connection() -> Any:
+    """One that goes as Django's do, through the pooler, and sets nothing there; the caller closes it."""
+    parameters = connections[DEFAULT_DB_ALIAS].get_connection_params()
+    return postgres.Connection.connect(**{**parameters, "cursor_factory": psycopg.Cursor}, autocommit=True)
+
+
+@contextmanager
+def session_lock(key: str, wait: bool = False) -> Iterator[bool]:
+    """Whether this process has the advisory lock `key` (an SQL expression) while the block lasts.
+
+    The lock is its session's, since a transaction would be open all the while: Django's own, and behind a
+    pooler, which lends the session to others meanwhile, one beside it.
+    """
+    lock = f"pg_advisory_lock({key}) IS NOT NULL" if wait else f"pg_try_advisory_lock({key})"
+    with _session() as asked:
+        locked = bool(asked(f"SELECT {lock}"))
+        try:
+            yield locked
+        finally:
+            if locked:
+                asked(f"SELECT pg_advisory_unlock({key})")
+
+
+@contextmanager
+def _session() -> Iterator[Callable[[str], Any]]:
+    """A function that asks one value of the same session each time."""
+    if settings.SESSION_DATABASE == DEFAULT_DB_ALIAS:
+        yield lambda sql: row(sql)[0]
+        return
+    with closing(own_connection()) as own:
+        yield lambda sql: own.execute(sql).fetchone()[0]
 
 
 async def own_async_connection() -> Any:
     """The same for a coroutine, with times in UTC and JSONB as Python values."""
     if postgres.lineage.guarded:
         await asyncio.to_thread(lambda: own_connection().close())  # looks where this one will lead to
-    parameters = connections["default"].get_connection_params()
+    parameters = connections[settings.SESSION_DATABASE].get_connection_params()
     for name in ("cursor_factory", "context"):  # Django's; they read values as Django's own cursors do
         parameters.pop(name, None)
     own = await postgres.AsyncConnection.connect(**parameters, autocommit=True)

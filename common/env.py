@@ -171,10 +171,35 @@ def _openid_rule(written: str) -> dict[str, Any]:
     return {"group": group, "role": role, "projects": projects.split("+") if projects else None}
 
 
-def database(url: str) -> dict[str, Any]:
-    """Django's description of a PostgreSQL URL; a socket folder may be the host, percent-encoded.
+def is_pooled() -> bool:
+    """Whether DATABASE_URL leads to a pooler in transaction mode: DATABASE_DIRECT_URL names another way.
 
-    Raises BadSetting for anything that is not PostgreSQL.
+    Raises BadSetting for one without the other.
+    """
+    direct = text("DATABASE_DIRECT_URL", "")
+    if direct and not text("DATABASE_URL", ""):
+        raise BadSetting("DATABASE_DIRECT_URL is set without DATABASE_URL; it takes the pooler's there.")
+    return bool(direct) and direct != text("DATABASE_URL", "")
+
+
+def go_direct() -> bool:
+    """Lead this process past the pooler, before it reads its settings; returns whether there is one.
+
+    A command has a connection or two, and may need a session: a migration, an iterator over all runs.
+    """
+    pooled = is_pooled()
+    if pooled:
+        os.environ["DATABASE_URL"] = text("DATABASE_DIRECT_URL", "")
+    return pooled
+
+
+def database(
+    url: str, default: dict[str, Any] | None = None, *, variable: str = "DATABASE_URL"
+) -> dict[str, Any]:
+    """Django's description of a PostgreSQL URL, whose own options go before those of `default`.
+
+    There may be several hosts (`host:port,host:port`), of which libpq takes the first that fits; a socket
+    folder may be the host, percent-encoded. Raises BadSetting for anything that is not PostgreSQL.
     """
     from environ import Env  # third-party; this module is also read before packages are in use
 
@@ -185,9 +210,16 @@ def database(url: str) -> dict[str, Any]:
     except ValueError:  # a bad port, or brackets that do not close
         described = {}
     if not described.get("NAME"):
-        raise BadSetting(f"DATABASE_URL is not the URL of a PostgreSQL database; {accepted}.")
+        raise BadSetting(f"{variable} is not the URL of a PostgreSQL database; {accepted}.")
     described["HOST"] = unquote(str(described.get("HOST") or ""))
-    return described
+    if "," in described["HOST"]:
+        described["HOST"] = described["HOST"].replace("[", "").replace("]", "")  # of IPv6; libpq takes none
+        ports = [port for port in str(described["PORT"]).split(",") if port]
+        if len(ports) not in (0, described["HOST"].count(",") + 1):
+            raise BadSetting(f"{variable} names ports for some of its hosts only; give each its own.")
+    default = default or {}
+    options = default.get("OPTIONS", {}) | described.get("OPTIONS", {})
+    return {**described, **default, **({"OPTIONS": options} if options else {})}
 
 
 def email(url: str) -> dict[str, Any]:

@@ -150,6 +150,10 @@ def mcp_tool_id() -> str:
     return new_id("mct")
 
 
+def connected_account_id() -> str:
+    return new_id("cac")
+
+
 def model_key_id() -> str:
     return new_id("mky")
 

@@ -1,21 +1,15 @@
 """Whether PostgreSQL allows the connections that a web process needs."""
 
-import os
-
 import psycopg
 from django.conf import settings
 
-from common import connections
-from common.db import own_connection
+from common import connections, sessions
 
 
 def check() -> None:
     """Raises BadSetting where it does not. A server that is away may come: `/readyz` says which."""
-    needed = connections.of_web(settings.WEB_THREADS)
+    needed = connections.of_web(settings.WEB_THREADS, sessions.is_pooled())
     try:
-        with own_connection() as own, own_connection() as other:
-            connections.check_sessions(own, other)
-            what = f"a web process with WEB_THREADS={settings.WEB_THREADS}"
-            connections.check(own, needed, what, embedded="DATABASE_URL" not in os.environ)
+        sessions.check(needed, f"a web process with WEB_THREADS={settings.WEB_THREADS}")
     except psycopg.OperationalError:
         return

@@ -1,6 +1,7 @@
 """Django's settings for Deputy. Every value that differs between installations is a variable.
 
 DATABASE_URL     postgresql://user:password@host:port/name; unset: the embedded PostgreSQL of DEPUTY_HOME
+DATABASE_DIRECT_URL  the same database without a pooler, where DATABASE_URL leads to one in transaction mode
 DEPUTY_HOME      where Deputy keeps its secret, its embedded database and written e-mail (.deputy)
 SECRET_KEY       unset: generated once and kept in DEPUTY_HOME
 HOST, PORT       where `make run` listens (127.0.0.1, 8000)
@@ -29,6 +30,7 @@ Deputy's own limits follow at the end of this file.
 import importlib.util
 import warnings
 from pathlib import Path
+from typing import Any
 
 from common import env
 from config.unfold import UNFOLD  # noqa: F401
@@ -129,27 +131,39 @@ TEMPLATES = [
 
 # Database: manage.py and config/asgi.py start the embedded server before they read this
 
-DATABASES = {
-    "default": {
-        **env.database(env.text("DATABASE_URL", "") or postgres.url(DEPUTY_HOME)),
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,  # without, one dropped connection stops a worker for good
-    }
-}
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 10)
 LOCK_SECONDS = env.whole_number("LOCK_SECONDS", 2)  # that a statement waits for what another has locked
 SYNCHRONOUS_STANDBY = env.flag("SYNCHRONOUS_STANDBY", False)  # whoever takes over has all there was
-DATABASES["default"]["ENGINE"] = "common.postgres"  # notices a session that is gone without a word
-DATABASES["default"]["OPTIONS"] = {
-    "prepare_threshold": 2,  # of what common.db.rows runs
-    # a network that drops what it is given is noticed by the kernel within LEASE_SECONDS
-    "connect_timeout": max(2, LEASE_SECONDS // 4),
-    "keepalives_idle": max(1, LEASE_SECONDS // 4),
-    "keepalives_interval": max(1, LEASE_SECONDS // 4),
-    "keepalives_count": 2,
-    "tcp_user_timeout": LEASE_SECONDS * 1000,
-    **DATABASES["default"].get("OPTIONS", {}),  # what DATABASE_URL says goes before
+DATABASE_SETTINGS: dict[str, Any] = {
+    "ENGINE": "common.postgres",  # notices a session that is gone without a word
+    "CONN_MAX_AGE": 60,
+    "CONN_HEALTH_CHECKS": True,  # without, one dropped connection stops a worker for good
+    "OPTIONS": {
+        "prepare_threshold": 2,  # of what common.db.rows runs
+        # a network that drops what it is given is noticed by the kernel within LEASE_SECONDS
+        "connect_timeout": max(2, LEASE_SECONDS // 4),
+        "keepalives_idle": max(1, LEASE_SECONDS // 4),
+        "keepalives_interval": max(1, LEASE_SECONDS // 4),
+        "keepalives_count": 2,
+        "tcp_user_timeout": LEASE_SECONDS * 1000,
+    },
 }
+DATABASES = {
+    "default": env.database(env.text("DATABASE_URL", "") or postgres.url(DEPUTY_HOME), DATABASE_SETTINGS)
+}
+SESSION_DATABASE = "default"  # where what is bound to a session goes (common.db.own_connection)
+if env.is_pooled():
+    SESSION_DATABASE = "direct"
+    DATABASES["direct"] = env.database(
+        env.text("DATABASE_DIRECT_URL", ""), DATABASE_SETTINGS, variable="DATABASE_DIRECT_URL"
+    )
+    # a transaction may get another session than the one before: what it finds there is set by nobody here
+    in_transactions: dict[str, Any] = {
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+        "POOLED": True,
+        "OPTIONS": DATABASE_SETTINGS["OPTIONS"] | {"prepare_threshold": None},
+    }
+    DATABASES["default"] = env.database(env.text("DATABASE_URL", ""), DATABASE_SETTINGS | in_transactions)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on

@@ -26,15 +26,22 @@ AUDITED = (
     *("groups.Role", "groups.AgentInstance", "groups.Group", "groups.GroupMember"),
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
-    *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
+    *(
+        "policy.Grant",
+        "runs.McpServer",
+        "runs.McpTool",
+        "runs.ConnectedAccount",
+        "runs.WebhookEndpoint",
+        "runs.Schedule",
+    ),
     *("runs.ModelKey", "runs.ModelPrice", "runs.TriedModel", "runs.Channel", "groups.Absence"),
-    "auth.User",
+    *("runs.ConnectedAccount", "auth.User"),
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
 OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
 SECRET = {
     *("password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"),
-    *("sealed_address", "data"),  # the latter of a second factor
+    *("sealed_access", "sealed_refresh", "sealed_address", "data"),  # the latter of a second factor
     "preferences",  # of a person, whose agent alone is told them
 }
 IGNORED = {

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import connections
-from common.env import flag
+from common.env import flag, go_direct
 from launch.binaries import OLDEST
 from launch.errors import LaunchError, one_line
 from launch.home import WEB_PROCESSES, make_home, write_private
@@ -31,8 +31,9 @@ def main() -> None:
     with one_line():
         from launch import postgres
 
+        pooled = go_direct()
         postgres.ensure()
-        check_connections()
+        check_connections(pooled)
         if nothing_to_do():
             return
         import django
@@ -56,8 +57,9 @@ def connected() -> "psycopg.Connection[Any]":
     return psycopg.connect(**parts, **database["OPTIONS"])
 
 
-def check_connections() -> None:
-    """Raises BadSetting where the server allows fewer connections than all of Deputy here needs.
+def check_connections(pooled: bool) -> None:
+    """Raises BadSetting where the server allows fewer connections than all of Deputy here needs beside the
+    pooler's.
 
     A server that cannot be reached is for others to tell of.
     """
@@ -65,8 +67,8 @@ def check_connections() -> None:
     from django.conf import settings
 
     workers, threads = settings.WORKERS, settings.WEB_THREADS
-    cluster = connections.of_cluster(workers, settings.CARRIERS, settings.CARRIER_ERRANDS)
-    needed = cluster + WEB_PROCESSES * connections.of_web(threads)
+    cluster = connections.of_cluster(workers, settings.CARRIERS, settings.CARRIER_ERRANDS, pooled)
+    needed = cluster + WEB_PROCESSES * connections.of_web(threads, pooled)
     what = f"Deputy with WORKERS={workers} and WEB_THREADS={threads}"
     try:
         with connected() as connection:

@@ -1,6 +1,9 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
+from django.db.models.signals import post_delete, post_save
 from django.utils.translation import gettext_lazy
 
 from common import labels, upgrades
@@ -16,15 +19,20 @@ class RunsConfig(AppConfig):
         from groups import changes, known
         from policy import tools
         from runs.actions import models
+        from runs.gate import repeats
         from runs.log import listeners
         from runs.notices import own
         from runs.tools import facts, registry
+        from runs.tools.mcp import accounts
         from runs.webhooks import outbox
 
         tools.register("toolbox", facts.of_organization)
         listeners.listen(outbox.listener)
         listeners.listen(own.listener)
         registry.load()
+        repeats.register(accounts.KIND, accounts.is_connected)
+        post_save.connect(end_accounts, sender="groups.Membership", dispatch_uid="deputy.accounts_rest")
+        post_delete.connect(end_accounts, sender="groups.Membership", dispatch_uid="deputy.accounts_end")
         changes.connect()
         known.register(
             tools=lambda organization_id: tools.tools(organization_id),
@@ -33,6 +41,15 @@ class RunsConfig(AppConfig):
         )
         check_model()
         check_tracing()
+
+
+def end_accounts(sender: Any, instance: Any, signal: Any, **more: Any) -> None:
+    """What somebody has connected ends with their membership, however that goes."""
+    if signal is post_save and instance.active:
+        return
+    from runs.actions import accounts
+
+    accounts.end(instance.organization_id, instance.user_id)
 
 
 def model_problem(organization_id: str, model: str) -> str:

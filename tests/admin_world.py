@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from groups import routing
+from groups import changes, routing
 from groups.models import AgentInstance, Change, CustomRole, IdentityProvider, ProposedChange, Role, Token
 from groups.models.groups import RoutingExample
 from policy.models import (
@@ -203,6 +203,7 @@ def _tenant(text: str, name: str) -> SimpleNamespace:
         why="what groups learn is not reviewed any more",
         before={"review_deposits": made.project.review_deposits},
         after={"review_deposits": not made.project.review_deposits},
+        row_digest=changes.row_of(made.project),
     )
     made.change = Change.objects.create(
         organization=organization,

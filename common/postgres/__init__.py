@@ -9,13 +9,13 @@ connection breaks.
 
 import asyncio
 import logging
-from contextlib import suppress
+import time
 from typing import Any, Self
 
 import psycopg
 from psycopg import errors
 
-from common.postgres import lineage
+from common.postgres import hosts, lineage
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +56,15 @@ def limit(made: Any, lock_seconds: int, lease_seconds: int, durable: bool = True
             cursor.execute(*limits(lock_seconds, lease_seconds, durable))
         if not made.autocommit:
             made.commit()
+    except BaseException:
+        made.close()
+        raise
+    look(made)
+
+
+def look(made: Any) -> None:
+    """In a process that acts, raises lineage.Restored and InRecovery, having closed the connection."""
+    try:
         if lineage.guarded:
             lineage.check(made)
     except BaseException:
@@ -74,7 +83,9 @@ class Connection(psycopg.Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **parameters: Any) -> Self:
-        made = super().connect(conninfo, **parameters)
+        with hosts.in_turn(parameters) as ordered:
+            made = super().connect(conninfo, **ordered)
+            hosts.found(made)
         made.parameters = parameters
         return made
 
@@ -87,7 +98,7 @@ class Connection(psycopg.Connection[Any]):
                 return super().wait(going_on, interval, SILENT_SECONDS)
             except errors._WaitTimeout:
                 going_on = _resumed(gen)
-                if not self._is_lost():
+                if not is_lost(self):
                     continue
             try:
                 return super().wait(going_on, interval, LATE_ANSWER_SECONDS)
@@ -95,14 +106,6 @@ class Connection(psycopg.Connection[Any]):
                 logger.warning("a session with PostgreSQL is gone without a word")
                 self.pgconn.finish()
                 raise Lost("the server knows nothing of this statement any more") from None
-
-    def _is_lost(self) -> bool:
-        """Whether the server can be asked and does not work for this session, or cannot be reached."""
-        try:
-            with Inquiry.connect(**self.parameters) as inquiry:
-                return inquiry.lost(self.info.backend_pid)
-        except psycopg.OperationalError as error:
-            return error.sqlstate is None  # with one, the server has answered: it is full, or starting
 
 
 def _resumed(gen: Any) -> Any:
@@ -142,13 +145,43 @@ class Inquiry(psycopg.Connection[Any]):
 
 
 class AsyncConnection(psycopg.AsyncConnection[Any]):
-    """For coroutines, whose statements are quick: one that takes ASYNC_SECONDS is lost."""
+    """For coroutines, whose statements are quick: one that takes ASYNC_SECONDS is lost in any case."""
+
+    parameters: dict[str, Any]
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **parameters: Any) -> Self:
+        with hosts.in_turn(parameters) as ordered:
+            made = await super().connect(conninfo, **ordered)
+            hosts.found(made)
+        made.parameters = parameters
+        return made
 
     async def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        try:
-            async with asyncio.timeout(ASYNC_SECONDS if timeout is None else None):
-                return await super().wait(gen, interval, timeout)
-        except TimeoutError:
-            with suppress(psycopg.Error):
+        if timeout is not None:
+            return await super().wait(gen, interval, timeout)
+        going_on, deadline = gen, time.monotonic() + ASYNC_SECONDS
+        while True:
+            try:
+                return await super().wait(going_on, interval, SILENT_SECONDS)
+            except errors._WaitTimeout:
+                going_on = _resumed(gen)
+                if time.monotonic() < deadline and not await asyncio.to_thread(is_lost, self):
+                    continue
+            try:
+                return await super().wait(going_on, interval, LATE_ANSWER_SECONDS)
+            except errors._WaitTimeout:
                 self.pgconn.finish()
-            raise Lost("the server has not answered in time") from None
+                raise Lost("the server has not answered in time") from None
+
+
+def is_lost(made: "Connection | AsyncConnection") -> bool:
+    """Whether its server can be asked and does not work for this session, or cannot be reached."""
+    try:
+        with Inquiry.connect(**hosts.same(made.parameters, made)) as inquiry:
+            return inquiry.lost(made.info.backend_pid)
+    except psycopg.OperationalError as error:
+        if error.sqlstate is not None:  # the server has answered: it is full, or starting
+            return False
+        hosts.gone(made)
+        return True

@@ -7,7 +7,7 @@ import psycopg
 from django.conf import settings
 from django.db.backends.postgresql import base
 
-from common.postgres import Connection, limit
+from common.postgres import Connection, limit, lineage, look
 
 # What Django looks up in the driver: its errors, its types, and how to connect.
 DRIVER: Any = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})
@@ -24,7 +24,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.pool:
             return
         try:
-            limit(self.connection, settings.LOCK_SECONDS, settings.LEASE_SECONDS)
+            if self.settings_dict.get("POOLED"):
+                look(self.connection)
+            else:
+                limit(self.connection, settings.LOCK_SECONDS, settings.LEASE_SECONDS)
         except BaseException:
             self.connection = None  # else Django would go on with it
             raise
+
+    def is_usable(self) -> bool:
+        """Behind a pooler the server may have become another since the connection was made: look again."""
+        if not (self.settings_dict.get("POOLED") and lineage.guarded and self.connection):
+            return bool(super().is_usable())
+        try:
+            lineage.check(self.connection)
+        except psycopg.Error:
+            return False
+        return True

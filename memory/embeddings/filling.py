@@ -2,10 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-from common.db import execute, row
+from common.db import session_lock
 from memory.embeddings import client, store
 from memory.embeddings.client import EmbeddingFailed, Vector
 from memory.embeddings.models import EmbeddingModel, configured
@@ -17,9 +16,7 @@ BATCH = 64  # texts asked for at once
 TIMEOUT = 60.0  # seconds for a batch
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds after a failure that may pass, before it is passed on
 SLICE = 45.0  # seconds of one turn in the background
-LOCK = "SELECT pg_advisory_lock(hashtextextended('memory.embeddings.filling', 0)) IS NOT NULL"
-TRY_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('memory.embeddings.filling', 0))"
-UNLOCK = "SELECT pg_advisory_unlock(hashtextextended('memory.embeddings.filling', 0))"
+ALONE = "hashtextextended('memory.embeddings.filling', 0)"
 
 Report = Callable[[int], None]  # told after each batch how many were embedded in it
 
@@ -34,7 +31,7 @@ def fill(*, everything: bool = False, seconds: float | None = None, report: Repo
     model = configured()
     if model is None:
         return 0
-    with _alone(wait=everything) as alone:
+    with session_lock(ALONE, wait=everything) as alone:
         return _fill(model, everything, seconds, report) if alone else 0
 
 
@@ -95,14 +92,3 @@ def _patiently(model: EmbeddingModel, texts: list[Text]) -> list[Vector]:
                 raise
             time.sleep(pause)
     return client.embed(model, [text.content for text in texts], TIMEOUT)
-
-
-@contextmanager
-def _alone(wait: bool) -> Iterator[bool]:
-    """Whether nobody else is at it; a lock of the session, as no transaction is open all the while."""
-    alone = bool(row(LOCK if wait else TRY_LOCK)[0])
-    try:
-        yield alone
-    finally:
-        if alone:
-            execute(UNLOCK)

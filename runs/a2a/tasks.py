@@ -11,7 +11,7 @@ from groups.api.access import visible
 from runs.a2a.agents import Client
 from runs.a2a.errors import invalid, no_task
 from runs.models import A2ATask, Run, RunEvent, Wait
-from runs.models.choices import EventType, RunStatus, WaitKind
+from runs.models.choices import REPEATS, EventType, RunStatus, WaitKind
 from runs.observe import showing
 from runs.webhooks import push
 from runs.webhooks import task_words as words
@@ -49,7 +49,8 @@ def shown(client: Client, task: A2ATask, history: int | None = None, artifacts: 
 
 
 def state_of(run: Run, waits: Sequence[Wait]) -> str:
-    return words.state(run.status, run.started_at is not None, (wait.kind for wait in waits))
+    kinds = (words.kind_of(wait.kind, wait.correlation_key) for wait in waits)
+    return words.state(run.status, run.started_at is not None, kinds)
 
 
 def status_of(task: A2ATask) -> JSON:
@@ -116,12 +117,14 @@ def _filtered(tasks: QuerySet[A2ATask], params: JSON) -> QuerySet[A2ATask]:
     return tasks.filter(STATES[state])
 
 
-def _open(kind: WaitKind) -> Exists:
-    return Exists(Wait.objects.filter(run=OuterRef("run_id"), resolved_at=None, kind=kind))
+def _open(which: Q) -> Exists:
+    return Exists(Wait.objects.filter(which, run=OuterRef("run_id"), resolved_at=None))
 
 
 # The same as task_words.state, for whole lists.
-ASKS, NEEDS = Q(_open(WaitKind.INPUT)), Q(_open(WaitKind.APPROVAL))
+ELSEWHERE = Q(correlation_key__startswith=REPEATS)
+ASKS = Q(_open(Q(kind=WaitKind.INPUT) & ~ELSEWHERE))
+NEEDS = Q(_open(Q(kind=WaitKind.APPROVAL) | ELSEWHERE))
 WAITS, PENDING = Q(run__status=RunStatus.WAITING), Q(run__status=RunStatus.PENDING)
 STATES = {
     words.SUBMITTED: PENDING & Q(run__started_at=None),

@@ -3,16 +3,19 @@
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from groups import changes
+from runs.actions import repeat
 from runs.models import McpServer, McpTool, ToolState
 from runs.models.mcp import MAX_TOOL_NAME
 from runs.queue import put
-from runs.tools.mcp import client, definitions
+from runs.tools.mcp import accounts, client, definitions, discovery
 from runs.tools.mcp.definitions import Listed
 
 logger = logging.getLogger(__name__)
@@ -20,13 +23,15 @@ logger = logging.getLogger(__name__)
 LOOK_AGAIN = timedelta(hours=1)  # between two looks at an enabled server's tools
 
 
-def refresh(server: McpServer) -> str:
+def refresh(server: McpServer, by: Any = None) -> str:
     """Read the server's list and keep what is new in it; returns what went wrong, empty for nothing.
 
-    A tool whose definition is no longer the accepted one is suspended, until `accept`.
+    A tool whose definition is no longer the accepted one is suspended, until `accept`. A server that tells
+    its tools to people only is asked in the name of `by`, or else of who asked for the list last.
     """
     try:
-        listed, problem = [definitions.read(tool) for tool in client.list_tools(server)], ""
+        server = _with_endpoints(server)
+        listed, problem = [definitions.read(tool) for tool in _list(server, by)], ""
     except client.McpError as error:
         listed, problem = None, error.message
     with transaction.atomic():
@@ -34,7 +39,40 @@ def refresh(server: McpServer) -> str:
         if listed is not None:
             _keep(server, listed)
         McpServer.objects.filter(pk=server.pk).update(checked_at=Now(), problem=problem)
+    if not server.as_person:  # what waited for an account while it still did goes on
+        repeat.met(server.organization_id, None, accounts.need(server.pk))
     return problem
+
+
+def _with_endpoints(server: McpServer) -> McpServer:
+    """The server, with where people authorize Deputy there, asked for where nobody has entered it."""
+    if not server.as_person or server.issuer:
+        return server
+    found = discovery.discover(server)
+    same = McpServer.objects.filter(pk=server.pk, url=server.url, issuer="", as_person=True)
+    with changes.settled():
+        changes.update(same, **found)
+    return McpServer.objects.get(pk=server.pk)
+
+
+def _list(server: McpServer, by: Any) -> list[dict[str, Any]]:
+    """The server's list of tools. Raises McpError."""
+    try:
+        return client.list_tools(server)
+    except client.Unauthorized:
+        user_id = getattr(by, "pk", None) or server.listed_by_id
+        try:
+            if user_id is None:
+                raise accounts.NotConnected
+            found = accounts.calling(server, user_id, partial(client.list_tools, server))
+        except accounts.NotConnected:
+            raise client.McpError(
+                "MCP_UNAUTHORIZED",
+                f"The MCP server '{server}' lists its tools to people only: connect your own account there "
+                "(My access), then refresh.",
+            ) from None
+        McpServer.objects.filter(pk=server.pk).update(listed_by=user_id)
+        return found
 
 
 def accept(tools: Iterable[McpTool], by: Any) -> list[McpTool]:

@@ -1,7 +1,5 @@
 """A person says something to a run: an answer it waits for, or a word in between."""
 
-import unicodedata
-from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -9,7 +7,8 @@ from django.db import transaction
 from common.db import rows
 from groups.actors import Actor
 from policy.authority import Verb, can, may
-from runs.actions.signal import Delivered, SignalRefused
+from runs.actions.signal import Delivered, SignalRefused, is_offered
+from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import EventType, MessageType, RunStatus, WaitKind, WaitOutcome
@@ -20,12 +19,7 @@ MAX_CONTENT = 100_000  # characters
 
 OPEN_INPUTS = """
 SELECT correlation_key, tool_call_id FROM runs_wait
-WHERE run_id = %s AND kind = %s AND resolved_at IS NULL ORDER BY id
-"""
-
-OFFERED = """
-SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
-WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
+WHERE run_id = %s AND kind = %s AND resolved_at IS NULL AND NOT starts_with(correlation_key, %s) ORDER BY id
 """
 
 
@@ -51,7 +45,7 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
             answers = None
-        chosen = {"chosen": True} if answers and _is_one(content, offered(run_id, answers[0])) else {}
+        chosen = {"chosen": True} if answers and is_offered(run_id, answers[0], content) else {}
         words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
         log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
         if answers:
@@ -64,22 +58,6 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
     return Delivered("delivered" if answers else "kept")
 
 
-def offered(run_id: str, correlation_key: str) -> list[str]:
-    """The answers that the agent has put to a question: its own words, also where the person takes one."""
-    return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
-
-
-def _is_one(content: str, choices: Sequence[str]) -> bool:
-    """Whether it is one of the choices, whatever blanks and line ends the door made of it: a browser sends
-    every line break of a button as two characters.
-    """
-    return _plain(content) in {_plain(choice) for choice in choices}
-
-
-def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
-
-
 def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict[str, Any]:
     """The payload of words that reach a run: the person's own, or text from outside (`outside`)."""
     payload = {"role": "user", "author": str(actor), "message_type": kind.value, "content": content}
@@ -88,7 +66,9 @@ def said(actor: Actor, content: str, kind: MessageType, as_person: bool) -> dict
 
 def question(run_id: str, correlation_key: str) -> tuple[str, str | None] | None:
     """The open question this answers, and its call; None when the run asks nothing. Raises SignalRefused."""
-    open_inputs: dict[str, str | None] = dict(rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value]))
+    open_inputs: dict[str, str | None] = dict(
+        rows(OPEN_INPUTS, [run_id, WaitKind.INPUT.value, repeats.PREFIX])
+    )
     if correlation_key and correlation_key not in open_inputs:
         listed = ", ".join(open_inputs) or "none"
         raise SignalRefused(

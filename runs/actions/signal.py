@@ -1,5 +1,7 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,19 +9,24 @@ from django.db import transaction
 
 from common import ids
 from common.canonical import normalise
-from common.db import execute, from_json, jsonb, row
+from common.db import execute, from_json, jsonb, row, rows
 from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.terms import APPROVAL_PREFIX
+from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models.choices import WaitKind, WaitOutcome
+from runs.models.choices import EventType, WaitKind, WaitOutcome
 
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
-RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-")
+RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX)
 
 FIND = """
 SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s
+"""
+OFFERED = """
+SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
+WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -47,16 +54,19 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
     """Resolve the wait with this key, or keep the signal until the run comes to wait for it.
 
     The same signal again is a duplicate and changes nothing; another payload for a key that was
-    resolved is refused. Decisions, children's ends and reviews have ways of their own (RESERVED); what a run
-    asks its person nobody else answers, by a signal either.
+    resolved is refused. Decisions, children's ends, reviews and what calls need have ways of their own
+    (RESERVED); what a run asks its person nobody else answers, by a signal either.
     Raises NotAllowed, RunGone, SignalRefused, NotJson.
     """
     if correlation_key.startswith(RESERVED):
         raise SignalRefused("RESERVED_KEY", f"'{correlation_key}' is not resolved by a plain signal.")
     payload = normalise(payload)
+    asked = correlation_key.startswith(QUESTION)
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        may(actor, Verb.ANSWER if correlation_key.startswith(QUESTION) else Verb.STEER, log)
+        may(actor, Verb.ANSWER if asked else Verb.STEER, log)
+        if asked:
+            payload = _answer(run_id, correlation_key, payload)
         found = row(FIND, [run_id, correlation_key])
         if found and found[0] is not None:
             return _again(correlation_key, payload, found[1])
@@ -68,6 +78,38 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
             return Delivered("delivered")
         _keep(log, correlation_key, payload)
         return Delivered("kept")
+
+
+def _answer(run_id: str, correlation_key: str, payload: Any) -> Any:
+    """What answers a question: as in runs/actions/message.py, it says where it is the agent's own choice."""
+    said = payload if isinstance(payload, dict) else {"answer": payload}
+    if any(is_offered(run_id, correlation_key, words) for words in _words(said)):
+        return {**said, "chosen": True}
+    return payload
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _words(one)
+
+
+def offered(run_id: str, correlation_key: str) -> list[str]:
+    """The answers that the agent has put to a question: its own words, also where the person takes one."""
+    return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
+
+
+def is_offered(run_id: str, correlation_key: str, content: str) -> bool:
+    """Whether it is one of these, whatever blanks and line ends the door made of it: a browser sends every
+    line break of a button as two characters.
+    """
+    return _plain(content) in {_plain(choice) for choice in offered(run_id, correlation_key)}
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def _again(correlation_key: str, payload: Any, before: Any) -> Delivered:

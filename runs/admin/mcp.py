@@ -12,12 +12,14 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
 from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
 from runs.actions import mcp
 from runs.models import McpServer, McpTool, ToolState
+from runs.models.accounts import MAX_SECRET
 from runs.tools.mcp import definitions
+from runs.tools.mcp.grants import callback_address
 
 ACCEPTABLE = (ToolState.NEW, ToolState.CHANGED)
 HINTS = {
@@ -29,7 +31,7 @@ HINTS = {
 
 
 class McpServerForm(OneOrganizationForm):
-    """Headers go in and never come out."""
+    """Headers and the client secret go in and never come out."""
 
     headers = forms.CharField(
         label=gettext_lazy("Headers"),
@@ -55,8 +57,20 @@ class McpServerForm(OneOrganizationForm):
             found[name.strip()] = value.strip()
         return found
 
+    secret = forms.CharField(
+        label=gettext_lazy("Client secret"),
+        required=False,
+        max_length=MAX_SECRET,
+        widget=UnfoldAdminPasswordWidget({"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "Kept encrypted and never shown again. Nothing leaves it as it is, a - removes it."
+        ),
+    )
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
+        if said := (cleaned.get("secret") or "").strip():
+            self.instance.keep_secret("" if said == "-" else said)
         try:
             if cleaned.get("headers") is not None:
                 self.instance.keep_headers(cleaned["headers"])
@@ -76,7 +90,11 @@ class McpServerAdmin(TenantAdmin):
     search_fields = ("name", "url")
     ordering = ("name",)
     autocomplete_fields = ("organization",)
-    fields = ("organization", "name", "url", "headers", "timeout_seconds", "enabled")
+    fields = (
+        *("organization", "name", "url", "headers", "timeout_seconds", "enabled"),
+        *("as_person", "client_id", "secret", "redirect", "scopes", "issuer", "authorization_endpoint"),
+        *("token_endpoint", "revocation_endpoint", "resource"),
+    )
     actions = ("refresh",)
     empty_message = gettext_lazy(
         "No MCP server yet. Add one, accept its tools, and agents may be allowed to call them."
@@ -88,12 +106,13 @@ class McpServerAdmin(TenantAdmin):
         return super().get_queryset(request).annotate(accepted_tools=accepted, waiting_tools=waiting)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        found = super().get_readonly_fields(request, obj)
+        found = (*super().get_readonly_fields(request, obj), "redirect")
         return (*found, "header_names", "checked_at", "problem") if obj else found
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj and not self.has_change_permission(request, obj):
-            return (*(name for name in self.fields if name != "headers"), "header_names", "problem")
+            shown = (name for name in self.fields if name not in ("headers", "secret"))
+            return (*shown, "header_names", "problem")
         return (*self.fields, "header_names", "checked_at", "problem") if obj else self.fields
 
     @admin.display(description=gettext_lazy("Tools"))
@@ -102,6 +121,10 @@ class McpServerAdmin(TenantAdmin):
         if server.waiting_tools:
             said += ", " + _("{count} to be looked at").format(count=server.waiting_tools)
         return said
+
+    @admin.display(description=gettext_lazy("Redirect address, for its authorization server"))
+    def redirect(self, server: McpServer) -> str:
+        return callback_address(server) if server.created_at else "–"
 
     def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -117,7 +140,7 @@ class McpServerAdmin(TenantAdmin):
         return bool(request.user.has_perm("runs.refresh_mcpserver")) and self.arranges(request)
 
     def _refresh(self, request: HttpRequest, server: McpServer) -> None:
-        problem = mcp.refresh(server)
+        problem = mcp.refresh(server, request.user)
         waiting = server.tools.filter(state__in=ACCEPTABLE).count()
         if problem:
             self.message_user(request, problem, messages.ERROR)

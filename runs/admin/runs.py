@@ -42,6 +42,7 @@ from runs.admin.run_tree import path as path_to
 from runs.admin.timeline import MOST_EVENTS, SHOWN_EVENTS, questions, timeline
 from runs.api import stream
 from runs.api.readers import Reader
+from runs.gate import repeats
 from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run, RunEvent, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
@@ -253,7 +254,8 @@ class RunAdmin(WithoutSecrets, History, TenantAdmin):
         approvals = Approval.objects.filter(run=run, status=ApprovalStatus.PENDING).select_related(
             "tool_call"
         )
-        inputs = [wait for wait in waits if wait.kind == WaitKind.INPUT]
+        answered_here = [wait for wait in waits if not wait.correlation_key.startswith(repeats.PREFIX)]
+        inputs = [wait for wait in answered_here if wait.kind == WaitKind.INPUT]
         reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
         tree = run_tree(run.root_id, run.organization_id, run.pk, shown_children)
         below = [one.id for one in tree.here if one.id != run.pk]

@@ -12,11 +12,13 @@ from common.api.errors import Problem
 from common.links import link
 from groups.actors import Actor, Via
 from runs.actions import decide
-from runs.actions.message import message, offered
+from runs.actions.message import message
+from runs.actions.signal import offered
 from runs.agui.inputs import Resumed
 from runs.agui.translating import tool_call_id
 from runs.api import access
 from runs.api.refusals import as_problems
+from runs.gate import repeats
 from runs.models import Approval, Run, RunEvent, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, WaitKind
 
@@ -98,6 +100,8 @@ def _question(run: Run, wait: Wait) -> Open:
     asked = RunEvent.objects.filter(
         run=wait.run_id, type=EventType.TOOL_WAITS, payload__correlation_key=wait.correlation_key
     )
+    if wait.correlation_key.startswith(repeats.PREFIX):
+        return Open(_placed(run, wait, _needs(wait, asked.last())))
     answer: JSON = {"type": "string"}
     if choices := offered(wait.run_id, wait.correlation_key):
         answer["examples"] = choices
@@ -109,6 +113,18 @@ def _question(run: Run, wait: Wait) -> Open:
         "expiresAt": wait.expires_at.isoformat() if wait.expires_at else None,
     }
     return Open(_placed(run, wait, told), wait=wait)
+
+
+def _needs(wait: Wait, asked: RunEvent | None) -> JSON:
+    """What a call needs first is given on a page of Deputy's; no answer here does."""
+    said = asked.payload if asked else {}
+    return {
+        "id": wait.pk,
+        "reason": "deputy:needs",
+        "message": redact.shown(str(said.get("question", ""))),
+        "expiresAt": wait.expires_at.isoformat() if wait.expires_at else None,
+        "metadata": {"page": said.get("link", "")},
+    }
 
 
 def _placed(run: Run, wait: Wait, told: JSON) -> JSON:

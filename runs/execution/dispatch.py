@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext
 from runs.actions import escalate
 from runs.context import working_memory
-from runs.gate import approvals, lineage
+from runs.gate import approvals, lineage, repeats
 from runs.gate.opening import open_gate
 from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
@@ -139,7 +140,7 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     running = CallStatus.RUNNING
     row_id = tool_calls.open_call(log, call, said.arguments, said.idempotency_key, running, passed.row_id)
     approvals.consume(log, passed.approval_id)
-    claimed.append(EventType.TOOL_CALLED, called(call, said, gate()), agent=call.agent)
+    claimed.append(EventType.TOOL_CALLED, called(call, said, gate(), claimed.user_id), agent=call.agent)
     ready = Ready(call.call_id, said, context_of(claimed, call, said))
     if not said.tool.transactional:
         return ready
@@ -157,14 +158,23 @@ def perhaps_done(state: State, call: Call, tool: Tool) -> bool:
     return state.restored > call.reviewed and tool.mutating and not tool.transactional
 
 
-def called(call: Call, said: Admitted, gate: Gate) -> dict[str, Any]:
-    return {
+def called(call: Call, said: Admitted, gate: Gate, user_id: int) -> dict[str, Any]:
+    told = {
         "call_id": call.call_id,
         "tool": call.tool,
         "arguments": said.arguments,
         "idempotency_key": said.idempotency_key,
         "decision": gate.record(said.decision),
     }
+    if said.tool.as_person:
+        told["as_person"] = {"user": person(user_id), "server": said.tool.as_person}
+    return told
+
+
+def person(user_id: int) -> str:
+    """The name of the account."""
+    found: str = get_user_model().objects.values_list("username", flat=True).get(pk=user_id)
+    return found
 
 
 def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused) -> None:
@@ -249,9 +259,11 @@ def fail(
 
 
 def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
-    """Park the call until a message or a signal brings its answer."""
+    """Park the call until a message or a signal brings its answer, or what it needs is there."""
     log = _log(claimed)
     key = answer.key or f"{answer.kind}-{call.call_id}"
+    if answer.repeats:
+        key = repeats.key(answer.key, call.call_id, log.last_seq)
     if any(other.correlation_key == key for other in claimed.state.unfinished("waiting")):
         fail(claimed, call, Failed("KEY_TAKEN", f"Another call of this run waits for '{key}' already."))
         return
@@ -266,10 +278,14 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
             "correlation_key": key,
             "question": answer.question,
             **({"choices": list(answer.choices)} if answer.choices else {}),
+            **({"repeats": True, "link": answer.link} if answer.repeats else {}),
         },
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
+    theirs = (claimed.organization_id, claimed.user_id)
+    if answer.repeats and repeats.met(*theirs, answer.key):  # it has come meanwhile
+        waits.resolve(log, key, WaitOutcome.COMPLETED.value)
     claimed.absorb()
 
 
@@ -292,6 +308,9 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     if call.wait_kind == WaitKind.APPROVAL:
         approvals.record_decision(claimed, call)
         return None
+    if call.repeats and call.outcome == WaitOutcome.REJECTED:
+        fail(claimed, call, Failed("DECLINED", f"{call.payload['by']} declined what '{call.tool}' needs."))
+        return None
     if call.outcome == WaitOutcome.CANCELLED:
         withdrawn = Failed("WITHDRAWN", f"'{call.tool}' was withdrawn before it had an answer.")
         fail(claimed, call, withdrawn, EventType.TOOL_FAILED, CallStatus.CANCELLED)
@@ -305,6 +324,8 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
             CallStatus.EXPIRED,
         )
         return None
+    if call.repeats:
+        return repeat(claimed, gate, call)
     if call.wait_kind == WaitKind.SIGNAL:
         succeed(claimed, call, Done({"key": call.correlation_key, "payload": call.payload}))
         return None
@@ -312,6 +333,22 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
         return reviewed(claimed, gate, call)
     succeed(claimed, call, Done(call.payload))
     return None
+
+
+def repeat(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
+    """What the call needs is there: it stands before the gate once more, by the decisions that let it begin,
+    and is made again. It has had no effect so far, in this installation.
+    """
+    tool = gate().tools.get(call.tool)
+    if tool is not None and perhaps_done(claimed.state, call, tool):
+        outcome_unknown(claimed, call, restored=True)
+        return None
+    ready = asked_anew(claimed, gate, call)
+    if ready is None:
+        return None
+    told = called(call, ready.admitted, gate(), claimed.user_id)
+    claimed.append(EventType.TOOL_CALLED, told, agent=call.agent)
+    return (ready,)
 
 
 def reviewed(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:

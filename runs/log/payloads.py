@@ -194,6 +194,11 @@ FORMS = {
             "arguments": ARGUMENTS,
             "idempotency_key": text("By which the other system knows a repeated call."),
             "decision": DECISION,
+            "as_person": record(
+                "Whose own authorization goes with the call; left out where none does.",
+                user=text("The person's account at Deputy."),
+                server=text("The name of the server that the person has authorized Deputy at."),
+            ),
         },
     ),
     EventType.TOOL_COMPLETED: Form(
@@ -218,6 +223,8 @@ FORMS = {
             "correlation_key": KEY,
             "question": nullable(text("What is asked.")),
             "choices": names("Answers that are offered."),
+            "repeats": truth("No answer is wanted: once what the call needs is there, it is made again."),
+            "link": text("The page on which the run's person gives what the call needs."),
         },
     ),
     EventType.TOOL_REQUIRES_APPROVAL: Form(
@@ -241,6 +248,7 @@ FORMS = {
             "call_id": CALL_ID,
             "approval": APPROVAL,
             "by": BY,
+            "person": truth("Whether who decided last did so in their own person, and not a program."),
             "arguments": record("What the decider put in place of the arguments."),
         },
     ),

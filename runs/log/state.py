@@ -59,6 +59,7 @@ class Call:
     approved: int = 0  # seq of the event by which a person approved it in this run
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
+    repeats: bool = False  # what it waits for is no answer: the call is made again then
 
 
 @dataclass(slots=True)
@@ -281,6 +282,7 @@ def _waits(state: State, event: Event, kind: str) -> None:
     call.phase = WAITING
     call.wait_kind = kind
     call.correlation_key = event.payload["correlation_key"]
+    call.repeats = event.payload.get("repeats", False)
 
 
 def _child(state: State, event: Event) -> None:

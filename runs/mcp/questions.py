@@ -13,10 +13,11 @@ import mcp_types as types
 
 from groups.actors import Actor, Via
 from policy.authority import NotAllowed, Verb, can
-from runs.actions.message import message, offered
-from runs.actions.signal import SignalRefused
+from runs.actions.message import message
+from runs.actions.signal import SignalRefused, offered
 from runs.execution import calls
 from runs.execution.calls import Look
+from runs.gate import repeats
 from runs.log.log import RunGone
 from runs.mcp.session import McpSession
 from runs.models import Run
@@ -37,7 +38,9 @@ def form(session: McpSession, run: Run, look: Look) -> dict[str, types.ElicitReq
     that this client may answer.
     """
     waits = look.waits_for
-    if waits is None or waits.kind != WaitKind.INPUT or not can(speaker(session), Verb.ANSWER, run):
+    if waits is None or waits.kind != WaitKind.INPUT or waits.correlation_key.startswith(repeats.PREFIX):
+        return None
+    if not can(speaker(session), Verb.ANSWER, run):
         return None
     choices = offered(run.pk, waits.correlation_key)
     field: dict[str, Any] = {"type": "string", "title": "Answer", "maxLength": 10_000}

@@ -1,6 +1,7 @@
 """What happens: runs, their events, calls, waits and approvals."""
 
 from .a2a import A2ATask
+from .accounts import ConnectedAccount
 from .approvals import Approval, ApprovalDecision
 from .calls import ToolCall
 from .conversations import Conversation, Rating
@@ -40,6 +41,7 @@ __all__ = [
     "Channel",
     "ChannelKind",
     "ChatAccount",
+    "ConnectedAccount",
     "Conversation",
     "DatabaseLine",
     "DeliveryStatus",

@@ -50,6 +50,11 @@ class WaitKind(TextChoices):
 WAITS_FOR_A_PERSON = (WaitKind.APPROVAL, WaitKind.INPUT, WaitKind.REVIEW)
 
 
+# Begins the keys of waits after which a call is made again (runs/gate/repeats.py). No message and no signal
+# resolves them.
+REPEATS = "repeat-"
+
+
 class WaitOutcome(TextChoices):
     COMPLETED = "completed", "Completed"  # the child completed, the person answered, the signal came
     APPROVED = "approved", "Approved"

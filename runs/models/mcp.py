@@ -17,14 +17,16 @@ from common.models import Created
 from common.outbound import OutboundError, check, check_headers
 from groups import changes
 
+from .accounts import ENDPOINTS, NOT_RESOLVED, AsPerson
+
+FOUND = (*ENDPOINTS, "revocation_endpoint", "resource")  # what a server says of where people authorize Deputy
 MAX_TOOL_NAME = 64  # of `server.tool`, as calls, rules and lists keep it
-NOT_RESOLVED = "CONNECTION"  # a name that leads nowhere today may do so tomorrow
 
 
-class McpServer(Created):
+class McpServer(AsPerson, Created):
     """An MCP server (streamable HTTP) whose tools, once accepted, agents may be allowed to call.
 
-    The headers' values are secrets: encrypted, never shown again.
+    The headers' values are secrets: encrypted, never shown again. One that acts as the person is sent none.
     """
 
     id = models.CharField(
@@ -47,6 +49,14 @@ class McpServer(Created):
     enabled = models.BooleanField(default=True)
     checked_at = models.DateTimeField(null=True, editable=False)
     problem = models.TextField(blank=True, editable=False)
+    listed_by = models.ForeignKey(  # in whose name its tools are listed, where it tells them to people only
+        settings.AUTH_USER_MODEL,
+        null=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
+    )
 
     class Meta:
         verbose_name = "MCP server"
@@ -58,7 +68,11 @@ class McpServer(Created):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with every request. Raises sealed.Unreadable."""
+        """What goes with every request; nothing where a person's own authorization does. Raises
+        sealed.Unreadable.
+        """
+        if self.as_person:
+            return {}
         found: dict[str, str] = json.loads(sealed.unseal(self.sealed_headers)) if self.sealed_headers else {}
         return found
 
@@ -74,6 +88,7 @@ class McpServer(Created):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the server. At another origin (scheme, host, port) it is another server: the headers that
         were meant for the old one go, and its tools have to be accepted anew, in the same transaction.
+        People's authorizations go with every change of what they were made for.
         """
         with transaction.atomic():
             before = None
@@ -83,9 +98,31 @@ class McpServer(Created):
                 if self.sealed_headers == before.sealed_headers:  # none were given for the new address
                     self.keep_headers({})
                 self._forget_acceptance()
-                if fields := kwargs.get("update_fields"):
-                    kwargs["update_fields"] = {*fields, "sealed_headers", "header_names"}
+                self._forget_endpoints(before)
+                self._also(kwargs, "sealed_headers", "header_names", "sealed_secret", *FOUND)
+            elif before is not None and before.issuer and _asked(before) != _asked(self):
+                self._forget_secret(before)
+                self._also(kwargs, "sealed_secret")
             super().save(*args, **kwargs)
+            if before is not None and McpServer.objects.get(pk=self.pk).bound_to() != before.bound_to():
+                self.accounts.all().delete()
+
+    @staticmethod
+    def _also(kwargs: dict[str, Any], *names: str) -> None:
+        """Where only some fields are to be stored: these, too."""
+        if fields := kwargs.get("update_fields"):
+            kwargs["update_fields"] = {*fields, *names}
+
+    def _forget_endpoints(self, before: "McpServer") -> None:
+        """Where the server before said people authorize Deputy is not asked about this one."""
+        if all(getattr(self, name) == getattr(before, name) for name in FOUND):
+            for name in FOUND:
+                setattr(self, name, "")
+        self._forget_secret(before)
+
+    def _forget_secret(self, before: "McpServer") -> None:
+        if self.sealed_secret == before.sealed_secret:  # none was given for the new one
+            self.sealed_secret = ""
 
     def _forget_acceptance(self) -> None:
         none = {"accepted": None, "accepted_digest": "", "accepted_at": None, "accepted_by": None}
@@ -100,6 +137,12 @@ class McpServer(Created):
         except OutboundError as error:
             if error.code != NOT_RESOLVED:
                 raise ValidationError({"url": f"This address is refused: {error.message}."}) from None
+        self.clean_as_person()
+
+
+def _asked(server: McpServer) -> tuple[str, str]:
+    """Whom the client secret is told."""
+    return server.issuer, server.token_endpoint
 
 
 def origin(url: str) -> tuple[str, str, int | None]:

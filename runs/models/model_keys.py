@@ -11,7 +11,8 @@ from common import ids, sealed
 from common.models import Created
 from common.outbound import OutboundError, check
 
-from .mcp import NOT_RESOLVED, origin
+from .accounts import NOT_RESOLVED
+from .mcp import origin
 
 MAX_KEY = 1000
 

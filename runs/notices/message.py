@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from common.links import link
+from common.lookalikes import visible
 from common.redact import shown
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
@@ -25,7 +26,9 @@ from runs.tools import previews, toolbox
 MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3
 SALT = "deputy.notices.link"
-ADDRESS = re.compile(r"([^\s@<>\"',;]+)@([^\s@<>\"',;]+\.[^\s@<>\"',;]+)")
+# What else may stand in a host, chats read as their own marks: `a@[Approve](https://…)` would be a link.
+ADDRESS = re.compile(r"([^\s@<>\"',;]+)@([\w-]+(?:\.[\w-]+)+)")
+PLACE = re.compile(r"[\w.:-]+")
 
 
 def digest(notices: Sequence[ApprovalNotice], channel: Channel, thin: bool) -> Message:
@@ -173,13 +176,14 @@ def targets_of(approval: Approval) -> list[str]:
 
 def _target(text: str) -> str:
     if address := ADDRESS.search(text):
-        return f"{address[1][:1]}…@{address[2]}"[:80]
+        return visible(f"{address[1][:1]}…@{address[2]}"[:80])
     if "://" in text:
         try:
-            return (urlsplit(text).hostname or "")[:80]
+            found = urlsplit(text).hostname or ""
         except ValueError:
             return ""
-    return f"{text[:2]}…{text[-2:]}" if len(text) > 6 else ""
+        return found[:80] if PLACE.fullmatch(found) else ""
+    return visible(f"{text[:2]}…{text[-2:]}") if len(text) > 6 else ""
 
 
 def prepared_link(notice: ApprovalNotice, what: str) -> str:

@@ -113,13 +113,16 @@ def result(told: Answer) -> dict[str, Any]:
         return {"failed": [told.code, told.message, told.details]}
     assert isinstance(told, WaitFor)  # noqa: S101 - only a tool inside the database spawns
     expires = told.expires_in.total_seconds() if told.expires_in else None
-    return {"wait_for": [told.kind, told.question, expires]}
+    more = [list(told.choices), told.key, told.repeats, told.link]
+    return {"wait_for": [told.kind, told.question, expires, *more]}
 
 
 def read_tool(answer: dict[str, Any]) -> Answer:
     if "failed" in answer:
         return Failed(*answer["failed"])
     if "wait_for" in answer:
-        kind, question, expires = answer["wait_for"]
-        return WaitFor(kind, question, None if expires is None else timedelta(seconds=expires))
+        kind, question, expires, *more = answer["wait_for"]
+        choices, key, repeats, link = more or ((), "", False, "")  # a carrier of before says no more
+        expires_in = None if expires is None else timedelta(seconds=expires)
+        return WaitFor(kind, question, expires_in, tuple(choices), key, repeats, link)
     return Done(answer["done"], tuple((type, payload) for type, payload in answer["events"]))

@@ -168,7 +168,8 @@ class Follower:
             return False
         for heard in self.events:
             key = (heard.run.id, heard.event.payload.get("correlation_key", ""))
-            if heard.event.type == EventType.TOOL_WAITS and key not in self.asked:
+            asks = heard.event.type == EventType.TOOL_WAITS and not heard.event.payload.get("repeats")
+            if asks and key not in self.asked:
                 self.asked.add(key)
                 return self._deliver(key)
         return False

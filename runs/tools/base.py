@@ -74,13 +74,19 @@ class Failed:
 
 @dataclass(frozen=True)
 class WaitFor:
-    """The answer will come from outside, as a message or a signal."""
+    """The answer will come from outside, as a message or a signal.
+
+    `repeats`: no answer comes, but what the call needs (`key` names it, runs/gate/repeats.py); then the call
+    is made again. Only a call that has had no effect may say so.
+    """
 
     kind: str
     question: str = ""
     expires_in: timedelta | None = None
     choices: tuple[str, ...] = ()  # answers to offer; a person may say something else
     key: str = ""  # the correlation key, where the caller chose one
+    repeats: bool = False
+    link: str = ""  # the page on which a person gives what is needed
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,7 @@ class Tool:
     ('inside') or somebody else's ('outside'). A `suspended` tool can be named in rules and not be
     called; the text says why. `declared`: what its results are
     worth and what steers it; without, that is inferred. `preview`: what a call looks like to its decider.
+    `as_person`: the server that it is called at with its person's own authorization; empty where none goes.
     """
 
     name: str
@@ -135,6 +142,7 @@ class Tool:
 
     declared: Declaration | None = None
     preview: Preview | None = None
+    as_person: str = ""
 
     @cached_property
     def stated(self) -> Declaration:

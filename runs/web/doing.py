@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 
 from groups.models import Project
 from policy.authority import NotAllowed
-from runs.actions import cancel, decide, fork, message, rate, start
+from runs.actions import cancel, decide, fork, message, rate, repeat, start
 from runs.actions.signal import SignalRefused
 from runs.actions.start import CannotStart
+from runs.gate import repeats
 from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run
 from runs.models.choices import ACTIVE
@@ -75,7 +76,8 @@ def tell(request: MemberRequest, root: Run, content: str) -> str:
     which writes the answer.
     """
     tree = own_runs(request).filter(root=root, status__in=ACTIVE)
-    asked = own_waits(request).filter(run__in=tree).first()
+    answered = own_waits(request).exclude(correlation_key__startswith=repeats.PREFIX)
+    asked = answered.filter(run__in=tree).first()
     if asked is not None:
         return say(request, asked.run, content, asked.correlation_key)
     said = say(request, root, content)
@@ -84,6 +86,16 @@ def tell(request: MemberRequest, root: Run, content: str) -> str:
         with suppress(Refused):  # it has ended meanwhile, and the agent has heard it
             say(request, lowest, content)
     return said
+
+
+def decline(request: MemberRequest, run: Run, correlation_key: str) -> None:
+    """What a call needs is not given. Raises Refused."""
+    try:
+        repeat.decline(run.pk, correlation_key, request.actor)
+    except (NotAllowed, SignalRefused) as refused:
+        raise Refused(_(refused.message)) from None
+    except RunGone:
+        raise Refused(_("This run is gone.")) from None
 
 
 def stop(request: MemberRequest, run: Run) -> None:

@@ -22,6 +22,7 @@ from groups.models import Token
 from groups.scopes import SCOPES
 from groups.sign_in import providers
 from policy.authority import About, NotAllowed, may_arrange
+from runs.actions import accounts
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
 from runs.web.forms import TokenForm
@@ -44,6 +45,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "secret": secret,
         "tokens": list(own_tokens(request).order_by("revoked_at", "-id")[:50]),
         "may_issue": may_issue(request),
+        "accounts": _accounts(request),
         "connectable": providers.connectable(request.user, request.membership.organization_id),
         "themes": pages.THEMES,
         "zone": str(zone) if zone else "",
@@ -51,6 +53,13 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "here": "settings",
     }
     return pages.page(request, "web/settings.html", context, status)
+
+
+def _accounts(request: MemberRequest) -> list[tuple[Any, Any]]:
+    """The servers that act in people's own names, each with the person's account there or None."""
+    organization_id = request.membership.organization_id
+    mine = {one.server_id: one for one in accounts.of(request.user, organization_id)}
+    return [(server, mine.get(server.pk)) for server in accounts.offered(organization_id)]
 
 
 def may_issue(request: MemberRequest) -> bool:

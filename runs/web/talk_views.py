@@ -145,6 +145,18 @@ def answer(request: MemberRequest, run_id: str) -> HttpResponse:
 
 @require_POST
 @member
+def decline(request: MemberRequest, run_id: str) -> HttpResponse:
+    """Not give what a call of the turn needs: it fails, and the agent goes on without."""
+    root = access.own_root(request, run_id)
+    asked = access.own_runs(request).filter(pk=request.POST.get("run", ""), root=root).first()
+    if asked is None:
+        raise Http404
+    _try(request, lambda: doing.decline(request, asked, request.POST.get("key", "")))
+    return redirect("web:conversation", run_id)
+
+
+@require_POST
+@member
 def stop(request: MemberRequest, run_id: str) -> HttpResponse:
     run = access.own_root(request, run_id)
     _try(request, lambda: doing.stop(request, run))

@@ -64,6 +64,7 @@ class Question:
     text: str
     who: str
     choices: tuple[str, ...] = ()
+    link: str = ""  # the page that gives what a call needs, where no answer does
 
 
 @dataclass
@@ -264,8 +265,8 @@ def _questions(run: Run, events: list[RunEvent], waits: list[Wait], names: dict[
         group = run.group.name if run.group else ""
         who = " · ".join(filter(None, [group, names.get(event.agent, "") if group else ""]))
         choices = tuple(str(choice) for choice in event.payload.get("choices") or [])
-        text = str(event.payload.get("question", ""))
-        found.append(Question(run.pk, wait.correlation_key, text, who, choices))
+        text, link = (str(event.payload.get(name, "")) for name in ("question", "link"))
+        found.append(Question(run.pk, wait.correlation_key, text, who, choices, link))
     return found
 
 

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from runs.web import (
+    account_views,
     approval_views,
     confirm,
     decided_views,
@@ -26,6 +27,7 @@ urlpatterns = [
     path("talk/<str:run_id>/turn/", talk_views.turn, name="turn"),
     path("talk/<str:run_id>/stream/", talk_views.follow, name="stream"),
     path("talk/<str:run_id>/answer/", talk_views.answer, name="answer"),
+    path("talk/<str:run_id>/decline/", talk_views.decline, name="decline"),
     path("talk/<str:run_id>/stop/", talk_views.stop, name="stop"),
     path("talk/<str:run_id>/again/", talk_views.again, name="again"),
     path("talk/<str:run_id>/go-on/", talk_views.go_on, name="go_on"),
@@ -66,6 +68,12 @@ urlpatterns = [
     path("settings/notices/<str:channel_id>/test/", notice_views.try_channel, name="try_channel"),
     path("settings/notices/<str:channel_id>/remove/", notice_views.remove_channel, name="remove_channel"),
     path("decide/<str:token>/", notice_views.prepared, name="prepared"),
+    path("settings/accounts/<str:server_id>/", account_views.account, name="account"),
+    path("settings/accounts/<str:server_id>/connect/", account_views.connect, name="connect_account"),
+    path("settings/accounts/<str:server_id>/callback/", account_views.callback, name="account_callback"),
+    path(
+        "settings/accounts/<str:server_id>/disconnect/", account_views.disconnect, name="disconnect_account"
+    ),
     path("settings/tokens/", settings_views.issue, name="issue"),
     path("settings/tokens/<str:token_id>/revoke/", settings_views.revoke, name="revoke"),
 ]

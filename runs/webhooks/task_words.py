@@ -5,10 +5,11 @@ Pure. The door (runs/a2a) streams these, and the outbox pushes them.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import starmap
 from typing import Any
 
 from common import redact
-from runs.models.choices import EventType, RunStatus, WaitKind
+from runs.models.choices import REPEATS, EventType, RunStatus, WaitKind
 
 JSON = dict[str, Any]
 
@@ -43,6 +44,11 @@ def state(status: str, started: bool, waits: Iterable[str]) -> str:
     return WORKING if started or status == RunStatus.RUNNING else SUBMITTED
 
 
+def kind_of(kind: str, correlation_key: str) -> str:
+    """What the wait is to A2A: what a person gives at Deputy's pages alone is no question."""
+    return WaitKind.APPROVAL.value if correlation_key.startswith(REPEATS) else kind
+
+
 def waiting(kinds: Iterable[str]) -> str:
     """A question comes before an approval: it can be answered over A2A."""
     there = set(kinds)
@@ -58,7 +64,8 @@ def updates(run_id: str, seq: int, type: str, payload: Mapping[str, Any], at: da
     if type in (EventType.RUN_STARTED, EventType.RUN_RESUMED):
         return [moved(run_id, WORKING, at)]
     if type == EventType.RUN_WAITING:
-        return [moved(run_id, waiting(wait["kind"] for wait in payload.get("waits", ())), at)]
+        waits = ((wait["kind"], wait["correlation_key"]) for wait in payload.get("waits", ()))
+        return [moved(run_id, waiting(starmap(kind_of, waits)), at)]
     if type not in END_EVENTS:
         return []
     output, error = payload.get("output"), payload.get("error") or {}

@@ -1,9 +1,11 @@
 """Processes that act do so on the database they know, and on none that was restored meanwhile."""
 
+import sys
 from contextlib import closing
 
 import psycopg
 
+from common import sessions
 from common.db import own_connection
 from common.env import BadSetting
 from common.postgres import lineage
@@ -27,3 +29,14 @@ def look() -> None:
         raise BadSetting(f"{restored}.") from None
     except psycopg.OperationalError:
         return
+
+
+def check_sessions(needed: int = 0, what: str = "") -> None:
+    """Raises BadSetting where this process gets no sessions of its own, or fewer than it needs.
+
+    A database that is away may come.
+    """
+    try:
+        sessions.check(needed, what)
+    except psycopg.OperationalError as error:
+        sys.stderr.write(f"deputy: the database cannot be reached yet: {type(error).__name__}\n")

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
-from common.db import execute, is_locked, row, rows
+from common.db import execute, is_locked, row, rows, session_lock
 from policy.models.rules import OnExpiry
 from runs.actions import cancel, finish
 from runs.execution import outside_agents
@@ -125,34 +125,34 @@ def anything_due() -> bool:
 
 def sweep() -> Swept:
     """One round. `busy` when another process is at it, which is as good."""
+    with session_lock(str(ADVISORY_LOCK)) as alone:
+        return _sweep() if alone else Swept(busy=True)
+
+
+def _sweep() -> Swept:
     swept = Swept()
-    if not row("SELECT pg_try_advisory_lock(%s)", [ADVISORY_LOCK])[0]:
-        return Swept(busy=True)
-    try:
-        for run_id in _ids(LEASE_EXPIRED, [BATCH]):
-            with by_itself(run_id):
-                bring_back(run_id, swept)
-        for wait_id, run_id in rows(OVERDUE_WAITS, [BATCH]):
-            with by_itself(run_id):
-                swept.waits += expire_wait(wait_id, run_id)
-        with transaction.atomic():
-            after = put.requeue_after()
-            for run_id, organization_id, of_person in rows(NOT_TAKEN, [after, BATCH]):
-                turn = put.for_people if of_person else put.in_background
-                put.enqueue(run_id, turn=turn(organization_id))
-                swept.requeued += 1
-            for call_id, run_id in rows(CALLS_NOT_TAKEN, [after, BATCH]):
-                put.enqueue_call(run_id, call_id)
-                swept.calls += 1
-            swept.outbound = lost.sweep(BATCH) + dead_carriers.sweep()
-        for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
-            with by_itself(run_id):
-                swept.overdue += outside_agents.fail_overdue(run_id)
-        for schedule_id in _ids(schedules.DUE, [BATCH]):
-            with by_itself(schedule_id):
-                swept.schedules += schedules.take(schedule_id)
-    finally:
-        row("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
+    for run_id in _ids(LEASE_EXPIRED, [BATCH]):
+        with by_itself(run_id):
+            bring_back(run_id, swept)
+    for wait_id, run_id in rows(OVERDUE_WAITS, [BATCH]):
+        with by_itself(run_id):
+            swept.waits += expire_wait(wait_id, run_id)
+    with transaction.atomic():
+        after = put.requeue_after()
+        for run_id, organization_id, of_person in rows(NOT_TAKEN, [after, BATCH]):
+            turn = put.for_people if of_person else put.in_background
+            put.enqueue(run_id, turn=turn(organization_id))
+            swept.requeued += 1
+        for call_id, run_id in rows(CALLS_NOT_TAKEN, [after, BATCH]):
+            put.enqueue_call(run_id, call_id)
+            swept.calls += 1
+        swept.outbound = lost.sweep(BATCH) + dead_carriers.sweep()
+    for run_id in _ids(OVERDUE_RUNS, [FOR_A_PERSON, BATCH]):
+        with by_itself(run_id):
+            swept.overdue += outside_agents.fail_overdue(run_id)
+    for schedule_id in _ids(schedules.DUE, [BATCH]):
+        with by_itself(schedule_id):
+            swept.schedules += schedules.take(schedule_id)
     return swept
 
 

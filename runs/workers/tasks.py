@@ -21,7 +21,7 @@ from django.db import OperationalError, connection
 from common.db import is_locked, let_go
 from groups import routing
 from memory import duplicates
-from runs.actions import mcp
+from runs.actions import accounts, mcp, repeat
 from runs.execution import executor, external
 from runs.models import McpServer
 from runs.notices import delivery, slack
@@ -144,6 +144,17 @@ def refresh_mcp_server(server_id: str) -> None:
     if server:
         let_go()
         mcp.refresh(server)
+
+
+def repeat_calls(organization_id: str, user_id: str, need: str) -> None:
+    """What calls of this user's runs have waited for is there: they are made again."""
+    with or_later("repeat_calls", organization_id, user_id, need):
+        repeat.met(organization_id, int(user_id), need)
+
+
+def revoke_account(account_id: str) -> None:
+    """Revoke a connected account where it was granted, and forget it."""
+    accounts.revoke(account_id)
 
 
 def send_webhook(delivery_id: str) -> None:

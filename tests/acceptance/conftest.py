@@ -22,6 +22,7 @@ ENDED = ("completed", "failed", "cancelled")
 
 @pytest.fixture(scope="session")
 def whole_house(django_db_setup: None) -> Iterator[House]:
+    """With a copy of the migrated database, where another of the chosen tests has asked for one."""
     migrated = connection.get_connection_params()
     names = ("host", "port", "user", "password", "dbname")
     server = make_conninfo(**{name: migrated[name] for name in names if migrated.get(name)})

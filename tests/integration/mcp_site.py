@@ -1,12 +1,17 @@
 """A real MCP server as a process of its own, for tests: `python -m tests.integration.mcp_site PORT FILE`.
 
-FILE holds JSON that says how it behaves, read anew with every request: {"tools": […], "mode": …}.
+FILE holds JSON that says how it behaves, read anew with every request: {"tools": […], "mode": …}. `tokens`
+says whose each bearer token is, and `protected` is its metadata as a protected resource.
 """
 
 import json
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+caller: ContextVar[str] = ContextVar("caller", default="")
 
 
 def main() -> None:
@@ -27,8 +32,8 @@ def main() -> None:
     async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
         said, arguments = says(), params.arguments or {}
         with book.with_suffix(".calls").open("a") as calls:
-            traced = ctx.request.headers.get("traceparent")
-            kept = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "traceparent": traced}
+            kept = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "by": caller.get()}
+            kept["traceparent"] = ctx.request.headers.get("traceparent")
             calls.write(json.dumps(kept) + "\n")
         if said.get("mode") == "slow":
             await anyio.sleep(30)
@@ -50,7 +55,31 @@ def main() -> None:
     server = Server("crm", on_list_tools=list_tools, on_call_tool=call_tool)
     inner = server.streamable_http_app(stateless_http=True)
 
+    async def plain(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+        await send({"type": "http.response.body", "body": body})
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        """A protected resource: a bearer token that it knows, or where to get one."""
+        said, headers = says(), dict(scope["headers"])
+        if scope["path"].startswith(WELL_KNOWN):
+            found = json.dumps(said["protected"]).encode()
+            await plain(send, 200, found, (b"content-type", b"application/json"))
+            return
+        with book.with_suffix(".heads").open("a") as heads:
+            heads.write(json.dumps({name.decode(): value.decode() for name, value in headers.items()}) + "\n")
+        token = headers.get(b"authorization", b"").decode().removeprefix("Bearer ")
+        if token not in said["tokens"]:
+            where = f'Bearer resource_metadata="http://127.0.0.1:{port}{WELL_KNOWN}/mcp"'
+            await plain(send, 401, b"", (b"www-authenticate", where.encode()))
+            return
+        caller.set(said["tokens"][token])
+        await inner(scope, receive, send)
+
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and says().get("tokens") is not None:
+            await guarded(scope, receive, send)
+            return
         headers = dict(scope.get("headers", ()))
         if scope["type"] == "http" and says().get("token") is not None:
             wanted = f"Bearer {says()['token']}".encode()

@@ -155,6 +155,21 @@ def test_a_thin_organization_says_neither_what_nor_for_whom(asked, world):
 # Channels
 
 
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("ada@example.org", "a…@example.org"),
+        ("a@[Approve](https://evil.example/)", ""),
+        ("https://[Approve](evil.example)/", ""),
+        ("https://a*b_.example.org/x", ""),
+        ("\u202eb@moc.elpmaxe", "⟨U+202E⟩…@moc.elpmaxe"),
+        ("https://shop.example.org:8080/x", "shop.example.org"),
+    ],
+)
+def test_where_a_call_would_go_holds_no_marks_of_a_chat(target, told):
+    assert message._target(target) == told
+
+
 def test_a_real_mail_server_is_written_to(asked, world, settings):
     got = []
 

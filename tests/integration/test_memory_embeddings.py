@@ -118,10 +118,10 @@ def test_what_is_left_to_another_is_not_done_twice(here, server):
     know(here, "The automobile is blue")
     other = own_connection()
     try:
-        other.execute(filling.LOCK)
+        other.execute(f"SELECT pg_advisory_lock({filling.ALONE})")
         assert filling.fill() == 0
         assert server.received == []
-        other.execute(filling.UNLOCK)
+        other.execute(f"SELECT pg_advisory_unlock({filling.ALONE})")
         assert filling.fill() == 1
     finally:
         other.close()

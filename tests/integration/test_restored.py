@@ -6,10 +6,10 @@ from datetime import timedelta
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, connections
 from django.utils import timezone
 
-from common.db import own_connection
+from common.db import own_connection, session_lock
 from common.env import BadSetting
 from common.postgres import lineage
 from runs.actions import schedule as schedules
@@ -272,3 +272,24 @@ def test_due_times_of_which_nobody_knows_whether_they_were_taken_start_nothing(w
     assert (entry.schedule, entry.outcome, entry.code) == (before["unknown"], "missed", "RESTORED")
     assert entry.times >= 50
     assert Schedule.objects.filter(next_at__lt=schedules.now()).count() == 2  # late, as ever
+
+
+def test_behind_a_pooler_a_connection_that_stays_open_is_looked_at_again(monkeypatch):
+    monkeypatch.setattr(lineage, "guarded", False)
+    line.guard()
+    connection.ensure_connection()
+    DatabaseLine.objects.update(timeline="0000FFFF")
+    assert connection.is_usable()  # its session is with the server that it was made with
+    monkeypatch.setitem(connection.settings_dict, "POOLED", True)
+    assert not connection.is_usable()
+    with pytest.raises(psycopg.OperationalError, match="restored"):
+        own_connection()
+
+
+def test_behind_a_pooler_a_lock_of_a_session_has_a_session_of_its_own(monkeypatch, settings):
+    settings.SESSION_DATABASE = "beside"
+    monkeypatch.setitem(connections.databases, "beside", connection.settings_dict)
+    with session_lock("42") as first, session_lock("42") as second:
+        assert (first, second) == (True, False)
+    with session_lock("42") as again:
+        assert again

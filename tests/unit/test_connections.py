@@ -46,3 +46,9 @@ def test_too_few_are_refused_in_one_line_that_says_what_to_change(limits):
 def test_an_embedded_server_that_runs_already_has_to_be_started_again():
     with pytest.raises(BadSetting, match="start again"):
         connections.check(Server(97, -1, -1), 198, "a cluster", embedded=True)
+
+
+def test_behind_a_pooler_the_server_has_to_allow_what_goes_past_it():
+    assert connections.of_web(12, pooled=True) == connections.OF_A_WEB_PROCESS
+    beside = connections.of_cluster(4, 1, 8, pooled=True)
+    assert connections.of_cluster(4, 1, 8) - beside == 4 + 8  # a worker's own, and an errand's each

@@ -79,6 +79,37 @@ def test_a_database_may_be_behind_a_socket_in_a_folder_with_a_blank():
     assert described["NAME"] == "deputy"
 
 
+def test_a_database_may_be_on_several_hosts_each_with_its_port():
+    described = env.database(
+        "postgresql://deputy:pw@db1:5432,[fd00::2]:5433/deputy?target_session_attrs=read-write"
+    )
+    assert (described["HOST"], described["PORT"]) == ("db1,fd00::2", "5432,5433")
+    assert described["OPTIONS"] == {"target_session_attrs": "read-write"}
+    assert env.database("postgresql://deputy@db1,db2/deputy")["PORT"] == ""
+    with pytest.raises(env.BadSetting, match="DATABASE_DIRECT_URL names ports for some"):
+        env.database("postgresql://deputy@db1:5433,db2/deputy", variable="DATABASE_DIRECT_URL")
+
+
+def test_the_options_of_a_url_go_before_the_default_ones():
+    described = env.database(
+        "postgresql://u@h/d?connect_timeout=9", {"OPTIONS": {"connect_timeout": 2, "a": 1}}
+    )
+    assert described["OPTIONS"] == {"connect_timeout": 9, "a": 1}
+
+
+def test_a_command_goes_past_the_pooler(monkeypatch):
+    pooler, server = "postgresql://u@pooler/d", "postgresql://u@server/d"
+    monkeypatch.setenv("DATABASE_URL", pooler)
+    monkeypatch.delenv("DATABASE_DIRECT_URL", raising=False)
+    assert (env.go_direct(), os.environ["DATABASE_URL"]) == (False, pooler)
+    monkeypatch.setenv("DATABASE_DIRECT_URL", server)
+    assert env.is_pooled()
+    assert (env.go_direct(), os.environ["DATABASE_URL"]) == (True, server)
+    assert not env.is_pooled()
+    monkeypatch.setenv("DATABASE_URL", "")
+    refuse(monkeypatch, "DATABASE_DIRECT_URL", server, env.is_pooled)
+
+
 def test_email_goes_where_its_url_says():
     assert env.email("smtp+tls://user:pw@mail.example:587")["EMAIL_HOST"] == "mail.example"
     with pytest.raises(env.BadSetting, match="EMAIL_URL"):

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from common import sessions
 from memory.embeddings import filling, store
 from memory.embeddings.client import EmbeddingFailed
 from memory.embeddings.models import BadModel, EmbeddingModel, configured
@@ -13,6 +14,7 @@ class Command(BaseCommand):
     help = "Embed every memory that has no vector by EMBEDDING_MODEL yet. May be stopped and called again."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        sessions.check()
         try:
             model = configured()
             if model is None:

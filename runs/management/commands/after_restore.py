@@ -8,7 +8,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
 from runs.actions.schedule import now
-from runs.workers import restored
+from runs.workers import line, restored
 from runs.workers.restored import Found, StillRunning
 
 LISTED = 50
@@ -32,6 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        line.check_sessions()
         if options["nothing_lost"]:
             changed = restored.accept()
             self.stdout.write("Noted." if changed else "Nothing to note: the database is the one it was.")

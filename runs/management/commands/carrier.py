@@ -4,8 +4,10 @@ import logging
 import os
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from common import connections, sessions
 from runs.workers import carriers, line
 
 
@@ -15,6 +17,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         line.guard()
+        needed = connections.of_carriers(1, settings.CARRIER_ERRANDS, sessions.is_pooled())
+        line.check_sessions(needed, "a carrier")
         carriers.run(carriers.new_name())
         logging.shutdown()
         os._exit(0)  # without waiting for threads of tools: what they are at is nobody's by now

@@ -1,15 +1,11 @@
 """`manage.py cluster`: the workers."""
 
-import os
-import sys
 from typing import Any
 
-import psycopg
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from common import connections
-from common.db import own_connection
+from common import connections, sessions
 from runs.workers import line, watchdog
 
 
@@ -25,11 +21,6 @@ class Command(BaseCommand):
 
 def check_connections() -> None:
     """Raises BadSetting where the server allows fewer than the cluster needs; one that is away may come."""
-    needed = connections.of_cluster(settings.WORKERS, settings.CARRIERS, settings.CARRIER_ERRANDS)
-    try:
-        with own_connection() as own, own_connection() as other:
-            connections.check_sessions(own, other)
-            what = f"a cluster with WORKERS={settings.WORKERS}"
-            connections.check(own, needed, what, embedded="DATABASE_URL" not in os.environ)
-    except psycopg.OperationalError as error:
-        sys.stderr.write(f"deputy: the database cannot be reached yet: {type(error).__name__}\n")
+    workers, pooled = settings.WORKERS, sessions.is_pooled()
+    needed = connections.of_cluster(workers, settings.CARRIERS, settings.CARRIER_ERRANDS, pooled)
+    line.check_sessions(needed, f"a cluster with WORKERS={workers}")

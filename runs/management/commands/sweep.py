@@ -12,4 +12,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         line.look()
+        line.check_sessions()
         self.stdout.write(str(sweep.sweep()))

@@ -40,10 +40,10 @@ def send_email(
     """Send one message. Its Message-ID is made of the idempotency key, so that a copy can be told."""
     for address in to:
         try:
-            validate_email(address)
+            validate_email(address if _on_one_line(address) else "")
         except ValidationError:
             raise ToolError(f"'{address}' is not an e-mail address.", "INVALID_ADDRESS") from None
-    if "\n" in subject or "\r" in subject:
+    if not _on_one_line(subject):
         raise ToolError("The subject may not hold line breaks.", "INVALID_SUBJECT")
     message_id = f"<{run.idempotency_key[:32]}@{settings.MAIL_DOMAIN}>"
     mail = EmailMessage(subject, body, to=to, headers={"Message-ID": message_id})
@@ -54,3 +54,8 @@ def send_email(
             f"The mail server could not be used: {type(error).__name__}.", "MAIL_FAILED"
         ) from error
     return {"sent": sent, "to": to, "message_id": message_id}
+
+
+def _on_one_line(text: str) -> bool:
+    """Whether no header ends in it: the standard library ends a line at a form feed and its like, too."""
+    return len(f"{text}.".splitlines()) == 1

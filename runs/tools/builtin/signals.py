@@ -5,11 +5,18 @@ from typing import Annotated
 
 from policy.provenance.infer import Declaration
 from policy.terms import APPROVAL_PREFIX
-from runs.models.choices import WaitKind
+from runs.models.choices import REPEATS, WaitKind
 from runs.tools.base import ToolContext, ToolError, WaitFor
 from runs.tools.registry import tool
 
-OTHERS = (APPROVAL_PREFIX, "child-", "retry-", "review-", "input-")  # begin keys with ways of their own
+OTHERS = (
+    APPROVAL_PREFIX,
+    "child-",
+    "retry-",
+    "review-",
+    "input-",
+    REPEATS,
+)  # begin keys with ways of their own
 AN_HOUR, A_WEEK = 3_600, 7 * 24 * 3_600
 
 

@@ -44,8 +44,17 @@ class McpError(Exception):
         self.code, self.message = code, message
 
 
-def list_tools(server: McpServer) -> list[dict[str, Any]]:
-    """The server's tools as JSON, in its order. Raises McpError."""
+class Unauthorized(McpError):
+    """The server answered 401 before anything was done: it wants a person's authorization, or another one."""
+
+    def __init__(self, server: McpServer) -> None:
+        super().__init__(
+            "MCP_UNAUTHORIZED", f"The MCP server '{server}' wants a person's authorization (401)."
+        )
+
+
+def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
+    """The server's tools as JSON, in its order; to whom the `token` belongs. Raises McpError."""
 
     async def ask(client: "Client") -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -61,15 +70,21 @@ def list_tools(server: McpServer) -> list[dict[str, Any]]:
         return found
 
     with tracing.to_mcp(names.TOOLS_LIST, server.url) as span:
-        return connected(server, ask, span)
+        return connected(server, ask, span, token=token)
 
 
 def call_tool(
-    server: McpServer, name: str, arguments: dict[str, Any], idempotency_key: str, schema: dict[str, Any]
+    server: McpServer,
+    name: str,
+    arguments: dict[str, Any],
+    idempotency_key: str,
+    schema: dict[str, Any],
+    token: str = "",
 ) -> dict[str, Any]:
     """What the tool answered: {text, structured?, others?, truncated?}. Raises McpError.
 
-    `schema` is the accepted one of its arguments. `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
+    `schema` is the accepted one of its arguments, `token` a person's own. `isError` becomes MCP_TOOL_ERROR,
+    in the tool's own words.
     """
 
     async def ask(client: "Client") -> Any:
@@ -83,7 +98,7 @@ def call_tool(
         return await client.session.send_request(types.CallToolRequest(params=params), expected)
 
     with tracing.to_mcp(names.TOOLS_CALL, server.url) as span:
-        result = connected(server, ask, span, param_headers(schema, arguments))
+        result = connected(server, ask, span, param_headers(schema, arguments), token)
         if getattr(result, "is_error", False):
             span.fail(names.TOOL_ERROR)
         return answer_of(server, result)
@@ -111,9 +126,10 @@ def connected(
     ask: Callable[["Client"], Awaitable[T]],
     span: Span,
     of_call: dict[str, str] | None = None,
+    token: str = "",
 ) -> T:
     """The result of `ask` with a client that speaks to the server; calls of tools have the headers `of_call`,
-    too. Raises McpError.
+    too. With a person's `token` none of the server's own headers go. Raises McpError.
     """
     import httpx2
     from mcp import Client
@@ -122,7 +138,7 @@ def connected(
     from runs.tools.mcp.transport import Guarded
 
     try:
-        headers = server.headers
+        headers = {"Authorization": f"Bearer {token}"} if token else server.headers
     except Unreadable as error:
         raise McpError("MCP_SECRETS", str(error)) from None
     allow = frozenset(settings.MCP_ALLOW)
@@ -169,6 +185,8 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
         return McpError(transport.failure.code, f"{said} gave no answer: {transport.failure.message}.")
     if isinstance(cause, TimeoutError):
         return McpError("TIMEOUT", f"{said} gave no answer within {server.timeout_seconds} seconds.")
+    if transport.status == 401 and server.as_person and not transport.may_have_acted:
+        return Unauthorized(server)
     if transport.status in (401, 403):
         return McpError("MCP_UNAUTHORIZED", f"{said} refuses Deputy's credentials ({transport.status}).")
     if isinstance(cause, MCPError):

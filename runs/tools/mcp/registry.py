@@ -1,11 +1,12 @@
 """The tools of an organization's MCP servers, as agents may call them."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from runs.models import McpServer, McpTool, ToolState
 from runs.tools.base import Tool, ToolContext, ToolError
-from runs.tools.mcp import definitions
+from runs.tools.mcp import accounts, definitions
 from runs.tools.mcp.client import McpError, call_tool
 
 SUSPENDED = {
@@ -38,7 +39,7 @@ def made(row: McpTool) -> Tool:
         name=row.call_name,
         description=definition["description"] or definition["title"],
         parameters=definition["input_schema"],
-        function=function(row.server_id, row.name),
+        function=function(row.server_id, row.name, row.server.as_person),
         risk_level=definitions.risk(row.name, definition),
         mutating=mutating,
         supports_parallel=not mutating,
@@ -46,6 +47,7 @@ def made(row: McpTool) -> Tool:
         provenance="outside",
         suspended=suspended(row),
         checker=definitions.checker,
+        as_person=row.server.name if row.server.as_person else "",
     )
 
 
@@ -56,19 +58,26 @@ def suspended(row: McpTool) -> str:
     return SUSPENDED.get(ToolState(row.state), "").format(name=row.call_name)
 
 
-def function(server_id: str, name: str) -> Callable[..., Any]:
-    """What runs a call: the server's address and headers are read anew each time."""
+def function(server_id: str, name: str, as_person: bool = False) -> Callable[..., Any]:
+    """What runs a call: the server's address and headers are read anew each time, or its person's own
+    authorization, without which the call waits for it.
+    """
 
-    def call(run: ToolContext, /, **arguments: Any) -> dict[str, Any]:
+    def call(run: ToolContext, /, **arguments: Any) -> Any:
         server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
         if server is None or not server.enabled:
             raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+        if server.as_person != as_person:  # since the gate let it pass; the log says whose authorization goes
+            raise ToolError(f"How '{server.name}' is asked has just changed.", "TOOL_SUSPENDED")
         tool = server.tools.filter(name=name, state=ToolState.ACCEPTED).select_related("server").first()
         if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
             raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
+        schema = tool.offered()["input_schema"]
+        ask = partial(call_tool, server, name, arguments, run.idempotency_key, schema)
         try:
-            schema = tool.offered()["input_schema"]
-            return call_tool(server, name, arguments, run.idempotency_key, schema)
+            return accounts.calling(server, run.user_id, ask) if as_person else ask()
+        except accounts.NotConnected:
+            return accounts.wanted(server, tool.call_name, run.run_id)
         except McpError as error:
             raise ToolError(error.message, error.code) from None
 

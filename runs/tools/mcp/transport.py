@@ -20,7 +20,7 @@ class Guarded(httpx2.AsyncBaseTransport):
     `status` the last one: the SDK's own errors do not say. `of_all` are headers of every request, `of_call`
     those of `tools/call` alone, which the SDK would make only after listing all tools. Connections older than
     2026-07-28 name no method in a header, and have none of these. `asked` is the JSON-RPC id of the last
-    request, where `of_all` traces it.
+    request, where `of_all` traces it. `may_have_acted`: a call of a tool has left and was not refused by 401.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         self.asked: Any = None
         self.failure: OutboundError | None = None
         self.status = 0
+        self.may_have_acted = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
@@ -40,12 +41,16 @@ class Guarded(httpx2.AsyncBaseTransport):
         content = await request.aread()
         if self.of_all:
             self.asked = json.loads(content).get("id", self.asked)
+        calls = b"tools/call" in content
+        self.may_have_acted |= calls
         try:
             answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
         except OutboundError as error:
             self.failure = error
             raise httpx2.ConnectError(error.message, request=request) from None
         self.status = answer.status
+        if calls and answer.status == 401:
+            self.may_have_acted = False
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )

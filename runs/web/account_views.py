@@ -1,0 +1,177 @@
+"""My access: the person's own accounts at servers that are asked in their name; to a provider and back."""
+
+import logging
+import secrets
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from common import csp
+from common.db import row
+from groups import current
+from runs.actions import accounts
+from runs.models import McpServer
+from runs.tools.mcp import grants
+from runs.web import access, pages
+from runs.web.access import MemberRequest, member
+
+log = logging.getLogger(__name__)
+
+STATES = "deputy_accounts"  # the session's key: what has been begun and not finished
+MOST = 5  # flows begun side by side in one browser
+STATE_SECONDS = 600
+
+
+class Refused(Exception):
+    """Nothing was connected. `reason`: a few words for the log, nothing secret in them."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@never_cache
+@require_safe
+@member
+def account(request: MemberRequest, server_id: str) -> HttpResponse:
+    """Whom the person would authorize Deputy at, for what, and the way there."""
+    server = _server(request, server_id)
+    run = _run(request, request.GET.get("run", ""))
+    context = {
+        "server": server,
+        "account": accounts.of(request.user, server.organization_id).filter(server=server).first(),
+        "host": urlsplit(server.url).netloc,
+        "provider": urlsplit(server.authorization_endpoint).netloc,
+        "scopes": server.scopes.split(),
+        "run": run,
+        "here": "settings",
+    }
+    answer = pages.page(request, "web/account.html", context)
+    to = urlsplit(server.authorization_endpoint)
+    answer.headers[csp.HEADER] = csp.with_forms_to(f"{to.scheme}://{to.netloc}")
+    return answer
+
+
+@never_cache
+@require_POST
+@member
+def connect(request: MemberRequest, server_id: str) -> HttpResponse:
+    """Send the browser to the server's authorization server, with a state that is this session's alone."""
+    server = _server(request, server_id)
+    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    flows = dict(list(_flows(request).items())[-(MOST - 1) :])
+    flows[state] = {
+        "server": server.pk,
+        "bound_to": server.bound_to(),
+        "verifier": verifier,
+        "user": request.user.pk,
+        "run": _run(request, request.POST.get("run", "")),
+        "at": _now(),
+    }
+    request.session[STATES] = flows
+    return redirect(grants.authorization_address(server, state, verifier))
+
+
+@never_cache
+@require_safe
+@member
+def callback(request: MemberRequest, server_id: str) -> HttpResponse:
+    """Back from the authorization server: check what it says, and keep what it grants."""
+    try:
+        flow = _flow(request)
+        server = _server(request, server_id)
+        _check(request, server, flow)
+        tokens = grants.redeem(server, request.GET["code"], flow["verifier"])
+    except (Refused, grants.NotGranted, grants.Away) as refused:
+        log.warning("connecting an account at %s was refused: %s", server_id[:40], refused.reason)
+        said = _("Your account was not connected: {why}.").format(why=_shown(refused))
+        messages.error(request, said)
+        return redirect("web:settings")
+    accounts.connect(server, request.user, tokens)
+    messages.success(request, _("Your account at {server} is connected.").format(server=server))
+    run = flow["run"] and access.own_runs(request).filter(pk=flow["run"]).first()
+    return redirect("web:conversation", run.root_id) if run else redirect("web:settings")
+
+
+@require_POST
+@member
+def disconnect(request: MemberRequest, server_id: str) -> HttpResponse:
+    mine = accounts.of(request.user, request.membership.organization_id)
+    found = mine.filter(server_id=server_id).first()
+    if found is None:
+        raise Http404
+    accounts.disconnect(found.server, request.user)
+    messages.success(request, _("Disconnected; it stopped being used at once."))
+    return redirect("web:settings")
+
+
+def _shown(refused: Refused | grants.NotGranted | grants.Away) -> str:
+    """Why nothing was connected, for the person."""
+    if isinstance(refused, grants.Away):
+        return _("the authorization server cannot be asked now")
+    if isinstance(refused, grants.NotGranted):
+        return _("the authorization server refused")
+    return _(refused.reason)
+
+
+def _server(request: MemberRequest, server_id: str) -> McpServer:
+    """The server, in whichever of the person's organizations it is. Raises Http404."""
+    for membership in (request.membership, *request.memberships):
+        found = accounts.offered(membership.organization_id).filter(pk=server_id).first()
+        if found is not None:
+            access.enter(request, membership)
+            current.choose(request, membership.organization_id)
+            return found
+    raise Http404
+
+
+def _run(request: MemberRequest, run_id: str) -> str:
+    """The person's run that waits for it, to go back to; empty for any other."""
+    return run_id if run_id and access.own_runs(request).filter(pk=run_id).exists() else ""
+
+
+def _now() -> float:
+    """Seconds, by the database's clock."""
+    found: float = row("SELECT EXTRACT(epoch FROM clock_timestamp())::float8")[0]
+    return found
+
+
+def _flows(request: HttpRequest) -> dict[str, Any]:
+    found = request.session.get(STATES)
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _flow(request: HttpRequest) -> dict[str, Any]:
+    """What was begun under this state, which works once, in the session that got it. Raises Refused."""
+    flows = _flows(request)
+    flow = flows.pop(request.GET.get("state", ""), None)
+    request.session[STATES] = flows
+    if flow is None:
+        raise Refused(gettext_noop("unknown or used state"))
+    if flow["user"] != request.user.pk:
+        raise Refused(gettext_noop("begun by somebody else"))
+    if _now() - flow["at"] > STATE_SECONDS:
+        raise Refused(gettext_noop("expired state"))
+    return dict(flow)
+
+
+def _check(request: HttpRequest, server: McpServer, flow: dict[str, Any]) -> None:
+    """RFC 9207: what names another issuer, or none where it has to, was mixed up. Raises Refused."""
+    if flow["server"] != server.pk:
+        raise Refused(gettext_noop("answer for another server"))
+    if flow["bound_to"] != server.bound_to():
+        raise Refused(gettext_noop("the server has changed meanwhile"))
+    told = request.GET.get("iss")
+    if (told is None and server.names_issuer) or (told is not None and told != server.issuer):
+        raise Refused(gettext_noop("answer of another authorization server"))
+    if "error" in request.GET:
+        raise Refused(gettext_noop("the authorization server refused"))
+    if not request.GET.get("code"):
+        raise Refused(gettext_noop("no code"))
