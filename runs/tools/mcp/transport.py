@@ -39,7 +39,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         if request.headers.get("mcp-method") == "tools/call":
             request.headers.update(self.of_call)
         content = await request.aread()
-        if self.of_all:
+        if self.of_all and content:  # the end of a session has no body
             self.asked = json.loads(content).get("id", self.asked)
         calls = b"tools/call" in content
         self.may_have_acted |= calls
