@@ -62,6 +62,7 @@ def test_a_script_in_a_page_would_not_run(open_page: Any) -> None:
     assert page.evaluate("window.attacked") is None
 
 
+@pytest.mark.slow
 def test_the_menus_of_the_theme_open(open_page: Any) -> None:
     page = open_page(superuser(tenant()))
     page.goto(url("runs_run_changelist"))
