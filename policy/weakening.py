@@ -185,13 +185,16 @@ def _seat(before: Row, after: Row) -> str:
 
 
 def _agent(before: Row, after: Row) -> str:
-    """A person's own has its rights from nobody above it: what its role's list names, it may use unasked."""
+    """A person's own has its rights from nobody above it: what its role's list names it may use unasked, and
+    rules that speak of the role decide about it.
+    """
     if seated := _seat(before, after):
         return seated
     if after is None or after["user_id"] is None or not _differs(("user_id",), before, after):
         return ""
     vouched = Role.objects.filter(pk=after["role_id"]).values_list("allowed_tools", flat=True).first()
-    return gettext_noop("an agent gets a role that vouches for tools") if vouched else ""
+    ruled = CapabilityRule.objects.filter(role=after["role_id"]).exists()
+    return gettext_noop("an agent gets a role that vouches for tools") if vouched or ruled else ""
 
 
 def _project(before: Row, after: Row) -> str:

@@ -68,7 +68,10 @@ def text(response: Any) -> str:
 def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     """An organization whose every text field says `text`, with a run that waits for an approval."""
     with unrecorded():
-        return _tenant(text, name)
+        made = _tenant(text, name)
+    made.proposal.row_digest = changes.row_of(made.project)
+    made.proposal.save(update_fields=["row_digest"])
+    return made
 
 
 def _tenant(text: str, name: str) -> SimpleNamespace:
@@ -203,7 +206,6 @@ def _tenant(text: str, name: str) -> SimpleNamespace:
         why="what groups learn is not reviewed any more",
         before={"review_deposits": made.project.review_deposits},
         after={"review_deposits": not made.project.review_deposits},
-        row_digest=changes.row_of(made.project),
     )
     made.change = Change.objects.create(
         organization=organization,

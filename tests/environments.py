@@ -40,3 +40,31 @@ def _make(folder: Path, python: str, requirements: list[str]) -> None:
         pytest.skip(f"no registry is reached for {requirements[0]}")
     assert done.returncode == 0, said[-3000:]
     (folder / "complete").write_text("\n".join(requirements))
+
+
+def node_with(packages: list[str]) -> Path:
+    """The folder with these npm packages installed. Skips the test without node 20 or a registry."""
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        pytest.skip("this needs node and npm")
+    folder = cache() / hashlib.sha256("\n".join(["node", *packages]).encode()).hexdigest()[:16]
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "package.json").write_text("{}")
+        command = [
+            "npm",
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--omit=optional",
+            *packages,
+        ]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900)
+        if done.returncode and any(
+            word in done.stderr for word in ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT")
+        ):
+            pytest.skip(f"no registry is reached for {packages[0]}")
+        assert done.returncode == 0, done.stderr[-3000:]
+        (folder / "complete").write_text("\n".join(packages))
+    return folder

@@ -83,11 +83,18 @@ class Connection(psycopg.Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **parameters: Any) -> Self:
-        with hosts.in_turn(parameters) as ordered:
-            made = super().connect(conninfo, **ordered)
+        lost: psycopg.OperationalError | None = None
+        for one in hosts.to_try(parameters):
+            try:
+                made = super().connect(conninfo, **one)
+            except psycopg.OperationalError as error:
+                hosts.failed(one, error)
+                lost = error
+                continue
+            made.parameters = parameters
             hosts.found(made)
-        made.parameters = parameters
-        return made
+            return made
+        raise lost or psycopg.OperationalError("there is no host to connect to")
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         if timeout is not None:  # who sets a time of their own expects no answer
@@ -151,11 +158,18 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
 
     @classmethod
     async def connect(cls, conninfo: str = "", **parameters: Any) -> Self:
-        with hosts.in_turn(parameters) as ordered:
-            made = await super().connect(conninfo, **ordered)
+        lost: psycopg.OperationalError | None = None
+        for one in hosts.to_try(parameters):
+            try:
+                made = await super().connect(conninfo, **one)
+            except psycopg.OperationalError as error:
+                hosts.failed(one, error)
+                lost = error
+                continue
+            made.parameters = parameters
             hosts.found(made)
-        made.parameters = parameters
-        return made
+            return made
+        raise lost or psycopg.OperationalError("there is no host to connect to")
 
     async def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         if timeout is not None:

@@ -1,22 +1,26 @@
 """In which order the hosts of a URL are tried, where it names several.
 
-libpq tries them as written. One whose machine is gone costs every new connection `connect_timeout`, and after
-a failover a process makes several; so each process begins with the host that it found last. Where none would
-do, the one that it began with goes last.
+libpq tries them as written, and one whose machine is gone costs every new connection `connect_timeout`;
+after a failover a process makes several. So each process begins with the host that it found last, and leaves
+one that did not answer alone for a moment, as long as there are others.
 """
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+from psycopg import errors
 
 Host = tuple[str, str]  # name or address, and port
 
+SILENT_SECONDS = 5.0  # that a host which did not answer is not tried again
+
 _order: list[Host] = []  # of the hosts tried last, replaced as a whole: threads share it
+_silent: dict[Host, float] = {}  # which did not answer, and until when they are left alone
 
 
-@contextmanager
-def in_turn(parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parameters of a connection with their hosts in the order to try; learns from its failure."""
+def to_try(parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parameters of a connection, for one host after the other."""
     global _order
     named = _named(parameters)
     if len(named) < 2:
@@ -24,29 +28,33 @@ def in_turn(parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
         return
     if set(_order) != set(named):
         _order = named
-    order = _order
-    try:
-        yield _with(parameters, order)
-    except Exception:
-        if _order is order:
-            _order = [*order[1:], order[0]]
-        raise
+    now = time.monotonic()
+    live = [host for host in _order if _silent.get(host, 0.0) <= now]
+    for host in live or _order:
+        yield _to(parameters, host)
+
+
+def failed(parameters: dict[str, Any], error: Exception) -> None:
+    """A connection to one host, made with these parameters, has failed."""
+    (host,) = _named(parameters) or [("", "")]
+    if isinstance(error, errors.ConnectionTimeout) and host in _order:
+        _silent[host] = time.monotonic() + SILENT_SECONDS
 
 
 def found(made: Any) -> None:
     """Remember where this connection has led."""
     global _order
     host = _of(made)
+    _silent.pop(host, None)
     if host in _order and _order[0] != host:
         _order = [host, *(other for other in _order if other != host)]
 
 
 def gone(made: Any) -> None:
-    """Try the server of this connection last: it does not answer."""
-    global _order
+    """The server of this connection does not answer."""
     host = _of(made)
     if host in _order:
-        _order = [*(other for other in _order if other != host), host]
+        _silent[host] = time.monotonic() + SILENT_SECONDS
 
 
 def same(parameters: dict[str, Any], made: Any) -> dict[str, Any]:
@@ -54,8 +62,7 @@ def same(parameters: dict[str, Any], made: Any) -> dict[str, Any]:
     named = _named(parameters)
     if len(named) < 2:
         return parameters
-    host = _of(made)
-    return {**_with(parameters, [host] if host in named else named), "target_session_attrs": "any"}
+    return {**_to(parameters, _of(made)), "target_session_attrs": "any"}
 
 
 def _named(parameters: dict[str, Any]) -> list[Host]:
@@ -66,13 +73,10 @@ def _named(parameters: dict[str, Any]) -> list[Host]:
     return list(zip(names, ports, strict=True))
 
 
-def _with(parameters: dict[str, Any], order: list[Host]) -> dict[str, Any]:
-    names, ports = zip(*order, strict=True)
-    port = {"port": ",".join(ports)} if parameters.get("port") else {}
-    return {**parameters, "host": ",".join(names), **port}
+def _to(parameters: dict[str, Any], host: Host) -> dict[str, Any]:
+    return {**parameters, "host": host[0], **({"port": host[1]} if host[1] else {})}
 
 
 def _of(made: Any) -> Host:
-    port = str(made.info.port)
-    host = str(made.info.host)
+    host, port = str(made.info.host), str(made.info.port)
     return next((named for named in _order if named[0] == host and named[1] in (port, "")), (host, port))

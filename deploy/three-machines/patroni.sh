@@ -22,7 +22,9 @@ bootstrap:
     synchronous_mode: $synchronous
     postgresql:
       use_pg_rewind: true
-      parameters: {max_connections: 200, shared_buffers: 128MB, wal_log_hints: "on"}
+      # the last three: what follows finds the next leader, and who leads notices who is gone, within seconds
+      parameters: {max_connections: 200, shared_buffers: 128MB, wal_log_hints: "on",
+                   wal_retrieve_retry_interval: 200ms, wal_receiver_timeout: 5s, wal_sender_timeout: 5s}
   initdb: [{encoding: UTF8}, {locale: C.UTF-8}, data-checksums]
 postgresql:
   listen: "$address:5432"

@@ -40,6 +40,8 @@ ADDRESSES = {"m1": "10.77.0.1", "m2": "10.77.0.2", "m3": "10.77.0.3"}
 PATIENCE = 90.0  # seconds, for whatever takes a fraction of it when all is well
 GOAL = "What do we know about Atlas?"
 ASKERS, PAUSE = 2, 0.5  # that start runs, and the seconds between two runs of one
+PATIENCE_OF_CLUSTERS = 15.0  # in which they would have gone on by themselves
+SILENT_CLUSTERS = 31.0  # after which `after_restore` takes them for stopped
 OF_DEPUTY = ("web", "cluster")
 
 
@@ -198,7 +200,7 @@ class Load:
             thread.join()
 
     def _ask(self, turn: int) -> None:
-        with httpx.Client(headers=self.headers, timeout=3) as client:
+        with httpx.Client(headers=self.headers, timeout=httpx.Timeout(3, connect=0.5)) as client:
             while not self.over.is_set():
                 one = Asked(key=uuid.uuid4().hex, at=time.time())
                 self.asked.append(one)
@@ -347,7 +349,7 @@ class Walk:
         figures = {"leader": gone.name, "next": next_.name, "promoted_after": round(time.time() - at, 1)}
         self.figures[how] = figures
         if not self.synchronous:
-            self.go_on_by_hand(gone, at)
+            self.go_on_by_hand(gone, at, load)
         until(lambda: self.done_since(at, load), "a run that was asked for afterwards")
         figures |= self.gaps(at, load)
         say(json.dumps(figures))
@@ -376,17 +378,16 @@ class Walk:
             "longest_gap_of_completions": round(max(b - a for a, b in pairwise(around)), 1),
         }
 
-    def go_on_by_hand(self, gone: Machine, at: float) -> None:
+    def go_on_by_hand(self, gone: Machine, at: float, load: Load) -> None:
         """With asynchronous replication Deputy waits until somebody says what may be missing."""
         left = [machine for machine in self.machines if machine is not gone]
-        time.sleep(15)
-        log = "".join(path.read_text() for path in self.folder.glob("m*-cluster.log"))
-        if "the database has been restored, or a standby has taken over" not in log:
+        time.sleep(PATIENCE_OF_CLUSTERS)
+        if self.done_since(at, load):
             raise Failed("the clusters went on without being told")
         self.figures["waited_for_after_restore"] = True
         for machine in left:
             machine.stop_deputy()
-        time.sleep(31)
+        time.sleep(SILENT_CLUSTERS)
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
         say(left[0].run("deputy.sh", "manage", "after_restore", "--stopped-at", moment))
         for machine in left:

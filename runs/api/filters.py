@@ -19,7 +19,7 @@ def in_project(queryset: QuerySet[Any], column: str, request: Any, name: str) ->
     return queryset.filter(**{column: project.pk}) if project else queryset.none()
 
 
-class InstantField(IsoDateTimeField):  # type: ignore[misc]
+class InstantField(IsoDateTimeField):
     """A time that the database can be asked for."""
 
     def to_python(self, value: Any) -> Any:
@@ -32,7 +32,7 @@ class InstantField(IsoDateTimeField):  # type: ignore[misc]
         return there
 
 
-class InstantFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]
+class InstantFilter(filters.IsoDateTimeFilter):
     field_class = InstantField
 
 

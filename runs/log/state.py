@@ -6,7 +6,7 @@ from typing import Any
 
 from common.canonical import digest
 from runs.log.log import Event
-from runs.models.choices import FORMS, EventType, MessageType, RunKind, WaitKind, WaitOutcome
+from runs.models.choices import FORMS, Driver, EventType, MessageType, RunKind, WaitKind, WaitOutcome
 
 USER = "user"  # the author of a person's messages
 PAGE = ("name", "description", "detail")  # of a page's words
@@ -56,7 +56,7 @@ class Call:
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
     error: dict[str, Any] | None = None
-    approved: int = 0  # seq of the event by which a person approved it in this run
+    approved: int = 0  # seq of the event by which a person approved it in this run; not an outside agent's
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
     repeats: bool = False  # what it waits for is no answer: the call is made again then
@@ -126,6 +126,7 @@ class State:
     put_in: list[tuple[int, str]] = field(default_factory=list)  # (seq, words) that others put into a view
     restored: int = 0  # seq of the last event that says the run comes from a backup
     copied: int = 0  # seq of the last event that it has from the run it repeats
+    external: bool = False  # an outside agent drives it, and nobody knows what that has read
 
     @property
     def speaker(self) -> Member:
@@ -198,6 +199,7 @@ def _created(state: State, event: Event) -> None:
     state.model = payload.get("model", "")
     state.inherited = payload.get("inherited", [])
     state.restored = event.seq if payload.get("restored") else 0
+    state.external = payload.get("driver") == Driver.EXTERNAL
     state.copied = (payload.get("forked_from") or {}).get("seq", 0)
 
 
@@ -337,7 +339,8 @@ def _approved(state: State, event: Event) -> None:
     """Decided: the call stands before the gate once more, with the arguments as approved."""
     call = _call(state, event)
     call.phase = ASKED
-    if event.payload.get("person") and event.seq > state.copied:  # what was approved holds for that run
+    own = event.seq > state.copied and not state.external
+    if event.payload.get("person") and own:
         call.approved = event.seq
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 

@@ -90,7 +90,7 @@ def callback(request: MemberRequest, server_id: str) -> HttpResponse:
         _check(request, server, flow)
         tokens = grants.redeem(server, request.GET["code"], flow["verifier"])
     except (Refused, grants.NotGranted, grants.Away) as refused:
-        log.warning("connecting an account at %s was refused: %s", server_id[:40], refused.reason)
+        log.warning("connecting an account at %r was refused: %s", server_id[:40], refused.reason)
         said = _("Your account was not connected: {why}.").format(why=_shown(refused))
         messages.error(request, said)
         return redirect("web:settings")

@@ -59,7 +59,8 @@ def _accounts(request: MemberRequest) -> list[tuple[Any, Any]]:
     """The servers that act in people's own names, each with the person's account there or None."""
     organization_id = request.membership.organization_id
     mine = {one.server_id: one for one in accounts.of(request.user, organization_id)}
-    return [(server, mine.get(server.pk)) for server in accounts.offered(organization_id)]
+    offered = [(server, mine.get(server.pk)) for server in accounts.offered(organization_id)]
+    return [(server, one if one and one.bound_to == server.bound_to() else None) for server, one in offered]
 
 
 def may_issue(request: MemberRequest) -> bool:

@@ -4,6 +4,7 @@ import pytest
 
 from runs.models import McpServer, McpTool
 from runs.tools.mcp import client
+from runs.tools.mcp.grants import callback_address
 from tests.admin_world import client_of, person, superuser, tenant, url
 from tests.factories import permit_all
 
@@ -64,6 +65,30 @@ def test_a_server_is_added_listed_and_its_headers_are_never_shown(
     root.post(url("runs_mcpserver_change", server.pk), fields(made, headers="-"))
     server.refresh_from_db()
     assert (server.headers, server.header_names) == ({}, [])
+
+
+def test_a_server_acts_as_the_person_and_its_client_secret_is_never_shown(made, root, listed):
+    there = {
+        "issuer": "https://93.184.216.34",
+        "authorization_endpoint": "https://93.184.216.34/authorize",
+        "token_endpoint": "https://93.184.216.34/token",
+    }
+    as_person = {"as_person": "on", "client_id": "deputy", "secret": "sesame-2", "headers": "", **there}
+    root.post(url("runs_mcpserver_add"), fields(made, **as_person))
+    server = McpServer.objects.get(name="shop")
+
+    assert server.as_person and server.secret == "sesame-2"
+    shown = words(root.get(url("runs_mcpserver_change", server.pk)))
+    assert callback_address(server) in shown and "sesame-2" not in shown
+    change = url("runs_mcpserver_change", server.pk)
+    root.post(
+        change, fields(made, **{**as_person, "secret": "", "token_endpoint": "https://93.184.216.34/t"})
+    )
+    server.refresh_from_db()
+    assert server.token_endpoint.endswith("/t") and server.secret == ""  # it was for another endpoint
+    for wrong in ({"client_id": ""}, {"token_endpoint": ""}, {"token_endpoint": "http://93.184.216.34/t"}):
+        page = root.post(change, fields(made, **{**as_person, **wrong}))
+        assert page.status_code == 200 and "errorlist" in words(page), wrong
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from policy.authority import VERBS, NotAllowed, Verb
 from policy.models import CapabilityRule, Grant
 from runs.a2a.urls import RESOURCES
 from runs.a2a.views import METHODS, STREAMING
+from runs.actions import repeat
 from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
@@ -47,7 +48,9 @@ from runs.models import (
     Approval,
     ApprovalDecision,
     Channel,
+    ConnectedAccount,
     Conversation,
+    McpServer,
     ModelKey,
     Rating,
     Run,
@@ -608,6 +611,50 @@ def asking(made):
     return [made.asking.pk]
 
 
+def needing(made):
+    """The run's question is for what a call needs first."""
+    Wait.objects.filter(run=made.asking).update(correlation_key="repeat-account:x-1-1")
+    return {"run": made.asking.pk, "key": "repeat-account:x-1-1"}
+
+
+def declined(made):
+    return Wait.objects.filter(run=made.asking, outcome="rejected").exists()
+
+
+def decline_by_itself(who, made):
+    said = needing(made)
+    with suppress(NotAllowed):
+        repeat.decline(said["run"], said["key"], actor_of(who, made))
+
+
+def acting_as_the_person(made):
+    there = {"issuer": "https://as.example", "authorization_endpoint": "https://as.example/a"}
+    McpServer.objects.filter(pk=made.server.pk).update(as_person=True, client_id="deputy", **there)
+    return [made.server.pk]
+
+
+def connect_account(who, made):
+    made.sent_to = ""
+    if who.client:
+        to = reverse("web:connect_account", args=acting_as_the_person(made))
+        made.sent_to = who.client.post(to).headers.get("Location", "")
+
+
+def sent_to_connect(made):
+    return made.sent_to.startswith("https://as.example/a?")
+
+
+def with_an_account(made):
+    ConnectedAccount.objects.create(
+        organization=made.organization, server=made.server, user=made.user, sealed_access="x", bound_to="x"
+    )
+    return acting_as_the_person(made)
+
+
+def disconnected(made):
+    return ConnectedAccount.objects.filter(ended_at__isnull=False).exists()
+
+
 def ask_here(made):
     return {"goal": "Count the chairs", "project": made.project.pk}
 
@@ -887,7 +934,7 @@ def channel_tried(made):
 
 
 def away(made):
-    there = Membership.objects.get(user__username="ada")
+    there = Membership.objects.get(user=person(made, "stella", *DECIDER))
     return {"first": "2999-01-01", "last": "2999-01-02", "stand_in": there.pk}
 
 
@@ -903,7 +950,7 @@ OWN_PAGES = {  # of people: each form, and what it does
     "ask", "send", "answer", "stop", "again", "go_on", "rate", "rename", "approval", "correct", "forget",
     "forget_all", "new_group", "issue", "revoke", "new_schedule", "edit_schedule", "pause", "resume",
     "delete_schedule", "add_channel", "change_channel", "try_channel", "remove_channel", "be_away", "be_back",
-    "together",
+    "together", "decline", "connect_account", "disconnect_account",
 }  # fmt: skip
 # the form stands where it goes to
 WITH_A_PAGE = ("approval", "together", "new_group", "new_schedule", "edit_schedule")
@@ -1053,6 +1100,10 @@ ROWS = {
     ),
     "go on with a conversation": (own("send", {"goal": "2026, they say"}, asking), {}, said, {"owner"}),
     "answer at one's own page": (own("answer", question, asking), {}, answered, {"owner"}),
+    "decline what a call needs": (own("decline", needing, asking), {}, declined, {"owner"}),
+    "decline what a call needs by itself": (decline_by_itself, {}, declined, THE_PERSON),
+    "be sent to connect an account": (connect_account, {}, sent_to_connect, PEOPLE | {"robot at the pages"}),
+    "disconnect an account": (own("disconnect_account", {}, with_an_account), {}, disconnected, {"owner"}),
     "stop at one's own page": (own("stop", {}, asking), {}, stopped, {"owner"}),
     "ask again at one's own page": (own("again", {}, asking), {}, asked_again, {"owner"}),
     "go on from an answer": (own_go_on, {}, forked, {"owner"}),
@@ -1104,7 +1155,7 @@ ROWS = {
     "try one's own channel over the API": (
         api_channel("post", "{}/test/"), {}, channel_tried, THE_PERSON
     ),
-    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider", "decider, long ago"}),
+    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider, long ago"}),
     "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
     "revoke a token at one's own page": (
         own("revoke", {}, lambda made: [made.token.pk]), {}, token_revoked, {"owner"}
@@ -1267,6 +1318,7 @@ KNOWN_ACTIONS = {
     "runs.actions.message.said",
     "runs.actions.models.try_model",
     "runs.actions.rate.rate",
+    "runs.actions.repeat.decline",
     "runs.context.agent_view.operate",
     *(f"runs.execution.outside_agents.{name}" for name in DRIVING),
     *(f"memory.own.{name}" for name in ("correct", "forget", "forget_all")),

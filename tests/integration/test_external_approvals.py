@@ -3,6 +3,7 @@
 import pytest
 from django.core import mail
 
+from groups.models import Project
 from policy.models import CapabilityRule
 from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
@@ -45,6 +46,17 @@ def test_a_risky_call_stops_and_says_for_what_and_until_when(outside):
     assert (outside.run.status, outside.run.waiting_reason) == ("waiting", "approval")
     assert (mail.outbox, queued()) == ([], [])
     assert "tool.called" not in types(outside.run)
+
+
+def test_nobody_knows_what_an_outside_agent_has_read_so_each_call_is_asked_for(world, approver):
+    """In a run of Deputy's own a person's approval holds until something from outside is read."""
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="careful")
+    outside = Outside(world)
+    approve(asked(outside).pk, approver)
+    work_off()
+    assert len(mail.outbox) == 1
+    asked(outside, "n", body="I resign.")
+    assert len(mail.outbox) == 1
 
 
 def test_the_decision_hands_the_call_to_a_worker_and_the_agent_finds_its_result(outside, approver):

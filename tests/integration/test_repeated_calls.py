@@ -7,14 +7,14 @@ import pytest
 from django.test import Client
 
 from policy.models import CapabilityRule, Grant
-from runs.a2a.tasks import state_of
+from runs.a2a.tasks import STATES, state_of
 from runs.actions import repeat
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused, signal
 from runs.agui import interrupts
 from runs.execution import executor
 from runs.gate import repeats
-from runs.models import Approval, Run, ToolCall, Wait
+from runs.models import A2ATask, Approval, Run, ToolCall, Wait
 from runs.outbound import packing
 from runs.tools.base import WaitFor
 from runs.webhooks import task_words
@@ -109,6 +109,9 @@ def test_no_door_offers_to_answer_it(world, vault, ask):
     assert told.shown["reason"] == "deputy:needs" and told.shown["metadata"] == {"page": "/keys/"}
     assert told.wait is None and "responseSchema" not in told.shown
     assert state_of(run, [wait]) == task_words.AUTH_REQUIRED
+    task = A2ATask.objects.create(organization=world.organization, project=world.project, run=run)
+    states = {state for state, which in STATES.items() if A2ATask.objects.filter(which, pk=task.pk).exists()}
+    assert states == {task_words.AUTH_REQUIRED}
     browser = Client()
     browser.force_login(world.user)
     page = browser.get(f"/talk/{run.pk}/").content.decode()

@@ -214,6 +214,12 @@ def test_a_role_that_vouches_is_given_to_nobodys_own_agent_alone(world, ada, bo,
         with pytest.raises(changes.TakesSecond):
             expert.save()
         AgentInstance.objects.create(organization=world.organization, role=told, user=other)
+        with changes.settled():
+            CapabilityRule.objects.create(
+                organization=world.organization, role=told, tool="send_email", effect="allow"
+            )
+        with pytest.raises(changes.TakesSecond):
+            AgentInstance.objects.create(organization=world.organization, role=told, user=robot)
 
 
 def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):

@@ -104,7 +104,7 @@ def call_tool(
         from pydantic import TypeAdapter
 
         # Not Client.call_tool: after the effect it would list all tools to check the result's schema.
-        meta: Any = {IDEMPOTENCY_KEY: idempotency_key, **trace_of(span)}
+        meta: Any = {IDEMPOTENCY_KEY: idempotency_key}  # the SDK adds traceparent (SEP-414)
         params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta, **responses(filled))
         expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
         return await client.session.send_request(types.CallToolRequest(params=params), expected)
@@ -124,7 +124,7 @@ def responses(filled: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def trace_of(span: Span) -> dict[str, str]:
-    """What tells the other side which span asks, in headers and in `_meta` (SEP-414); nothing without one."""
+    """The header that tells the other side which span asks; nothing without one."""
     return {TRACEPARENT: str(span.ids)} if span.ids else {}
 
 

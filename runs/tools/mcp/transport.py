@@ -42,7 +42,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         content = await request.aread()
         if request.headers.get("mcp-method") == "tools/call":
             request, content = _declaring(request, content)
-        if self.of_all:
+        if self.of_all and content:  # the end of a session has no body
             self.asked = json.loads(content).get("id", self.asked)
         calls = b"tools/call" in content
         self.may_have_acted |= calls
