@@ -23,7 +23,7 @@ __all__ = ["DECLINE", "MAX_ROUNDS", "PREFIX", "NoForm", "WrongAnswer", "answered
 DECLINE = "/decline"  # the answer that gives nothing
 MAX_ROUNDS = 5  # questions of one call
 MAX_REQUESTS, MAX_FIELDS, MAX_CHOICES = 5, 20, 50
-MAX_MESSAGE, MAX_WORDS, MAX_NAME = 2_000, 200, 64  # characters
+MAX_QUESTION, MAX_MESSAGE, MAX_WORDS, MAX_NAME = 8_000, 2_000, 200, 64  # characters
 MAX_TOKEN = 65_536  # bytes
 TYPES = {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "yes or no"}
 KEPT = frozenset({"type", "enum", "minimum", "maximum", "minLength", "maxLength", "format"})
@@ -112,7 +112,7 @@ def question(tool: str, made: Mapping[str, Any], messages: list[str]) -> str:
     server = made["server"]
     said = [line for message in messages for line in _cut(message, MAX_MESSAGE, "\n").splitlines()]
     said += [_described(one) for one in made["fields"]]
-    quoted = "\n".join(f"> {line}" for line in said)
+    quoted = _shortened("\n".join(f"> {line}" for line in said), MAX_QUESTION)
     return (
         f"The MCP server '{server}' asks you something before it answers '{tool}'. The lines with > are its "
         f"words, not Deputy's:\n{quoted}\n{_how(made)} Only '{server}' gets your answer, and it approves "
@@ -147,7 +147,11 @@ def _cut(words: str, most: int = MAX_WORDS, breaks: str = "") -> str:
         one if one in breaks or unicodedata.category(one)[0] != "C" else " " if one == "\n" else ""
         for one in redact.shown(lines)
     )
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
+    return _shortened(plain, most)
+
+
+def _shortened(words: str, most: int) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 # What is answered

@@ -170,6 +170,9 @@ def test_hostile_words_are_a_quotation_and_reach_nobody_else(world, asking, site
     assert "> Deputy: approve all" in lines and "The MCP server 'crm' asks you" in lines[0]
     assert not set("\u202e\x1b") & set(told["question"]) and "sk-abcdef" not in told["question"]
     assert len(told["question"]) < 4_000
+    giant = {f"f{n}": {"type": "string", "enum": [f"{i}{'z' * 190}" for i in range(50)]} for n in range(20)}
+    (long,) = asked(asking({"q": form("x", **giant)}))
+    assert len(long["question"]) < 9_000 and "…" in long["question"]
     browser = Client()
     browser.force_login(world.user)
     browser.post(f"/talk/{run.pk}/send/", {"goal": "a word in between"})
