@@ -17,9 +17,11 @@ from runs.tools.base import WaitFor
 from runs.tools.call import perform
 from runs.webhooks import task_words
 from runs.workers import restored, sweep
-from tests.acting import approve, at_the_pages
+from tests.acting import approve, at_the_pages, request_call
 from tests.factories import MembershipFactory
+from tests.integration.api_client import Api
 from tests.integration.helpers import events
+from tests.integration.outside import Outside, work_off
 from tests.integration.test_mcp_servers import (  # noqa: F401
     FIND,
     accepted,
@@ -265,6 +267,30 @@ def test_a_restored_run_asks_a_person_before_it_sends_the_answer(world, asking, 
     restored.mark(run.pk, restored.Found())
     answer(run, mia, "3")
     assert run.waiting_reason == "review" and len(site.calls) == 1
+
+
+def test_a_call_of_an_outside_agent_goes_on_with_the_answer_given_over_rest(world, asking, site, crm):  # noqa: F811
+    asking(HOW_MANY)
+    outside = Outside(world)
+    request_call(outside.run.pk, "c1", "crm.find_customer", {"name": "Ada"})
+    work_off()
+    look = outside.look("c1")
+    assert look.waits_for.kind == "input" and "> How many seats?" in look.waits_for.question
+    key, door = look.waits_for.correlation_key, Api(world.user, world.organization)
+
+    wrong = door.post(f"runs/{outside.run.pk}/message/", {"content": "many", "correlation_key": key})
+    assert (wrong.status_code, wrong.json()["errors"][0]["code"]) == (422, "INVALID_ANSWER")
+    right = door.post(f"runs/{outside.run.pk}/message/", {"content": "3", "correlation_key": key})
+    assert right.json()["state"] == "delivered"
+    work_off()
+    assert outside.look("c1").status == "succeeded"
+    assert site.calls[-1]["responses"]["q"]["content"] == {"seats": 3}
+    told = [
+        one
+        for one in door.get(f"runs/{outside.run.pk}/events/").json()["results"]
+        if one["type"] == "tool.waits"
+    ]
+    assert told[0]["payload"]["form"]["token"] == "[redacted]"
 
 
 def test_carriers_hand_forms_on_whole():
