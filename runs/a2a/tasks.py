@@ -11,7 +11,7 @@ from groups.api.access import visible
 from runs.a2a.agents import Client
 from runs.a2a.errors import invalid, no_task
 from runs.models import A2ATask, Run, RunEvent, Wait
-from runs.models.choices import REPEATS, EventType, RunStatus, WaitKind
+from runs.models.choices import FORMS, REPEATS, EventType, RunStatus, WaitKind
 from runs.observe import showing
 from runs.webhooks import push
 from runs.webhooks import task_words as words
@@ -122,7 +122,7 @@ def _open(which: Q) -> Exists:
 
 
 # The same as task_words.state, for whole lists.
-ELSEWHERE = Q(correlation_key__startswith=REPEATS)
+ELSEWHERE = Q(correlation_key__startswith=REPEATS) | Q(correlation_key__startswith=FORMS)
 ASKS = Q(_open(Q(kind=WaitKind.INPUT) & ~ELSEWHERE))
 NEEDS = Q(_open(Q(kind=WaitKind.APPROVAL) | ELSEWHERE))
 WAITS, PENDING = Q(run__status=RunStatus.WAITING), Q(run__status=RunStatus.PENDING)

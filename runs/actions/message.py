@@ -7,11 +7,12 @@ from django.db import transaction
 from common.db import rows
 from groups.actors import Actor
 from policy.authority import Verb, can, may
+from runs.actions.fill import fill
 from runs.actions.signal import Delivered, SignalRefused, is_offered
 from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models.choices import EventType, MessageType, RunStatus, WaitKind, WaitOutcome
+from runs.models.choices import FORMS, EventType, MessageType, RunStatus, WaitKind, WaitOutcome
 from runs.outbound import calls as outbound
 from runs.queue import put
 
@@ -27,8 +28,9 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
     """Add the message to the log and answer the oldest open question, or the one named.
 
     What somebody else than the run's own person says is kept as text from outside, and answers nothing.
+    A server's form is answered only where it is named, and only that server hears the answer.
     Never decides an approval. Raises NotAllowed, RunGone, SignalRefused (RUN_ENDED, EMPTY, TOO_LONG,
-    NO_SUCH_WAIT).
+    NO_SUCH_WAIT, INVALID_ANSWER).
     """
     content = content.strip()
     with transaction.atomic():
@@ -41,6 +43,11 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
         answers = question(run_id, correlation_key)
+        if answers and answers[0].startswith(FORMS):
+            may(actor, Verb.ANSWER, log)
+            fill(log, *answers, content, actor)
+            waits.flush_and_enqueue(log)
+            return Delivered("delivered")
         if correlation_key:
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
@@ -74,5 +81,5 @@ def question(run_id: str, correlation_key: str) -> tuple[str, str | None] | None
         raise SignalRefused(
             "NO_SUCH_WAIT", f"No open question has the key '{correlation_key}'; open: {listed}."
         )
-    key = correlation_key or next(iter(open_inputs), None)
+    key = correlation_key or next((key for key in open_inputs if not key.startswith(FORMS)), None)
     return (key, open_inputs[key]) if key else None

@@ -20,6 +20,7 @@ FIELDS = {
     "CONTEXT_TOO_LONG": "/context",
     "CONTENT_TOO_LONG": "/content",
     "EMPTY": "/content",
+    "INVALID_ANSWER": "/content",
     "TOO_LONG": "/content",
     "RESERVED_KEY": "/correlation_key",
     "REASON_MISSING": "/reason",

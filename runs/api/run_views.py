@@ -233,7 +233,9 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         description=(
             "Answers an open question where there is one. Never decides an approval. Only the run's own "
             "person, in a browser session or by a token with the scope `speak_as_person`, answers and is "
-            "heard as the person; what others say the agent reads as text from outside."
+            "heard as the person; what others say the agent reads as text from outside. What another server "
+            "asks (a `tool.waits` with `form`) is answered only with its `correlation_key`, and only that "
+            "server gets the answer; one that does not fit is refused with `INVALID_ANSWER`."
         ),
     )
     @action(detail=True, methods=["post"])

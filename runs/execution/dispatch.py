@@ -20,6 +20,7 @@ from runs.log.state import Call, Member, State
 from runs.models.choices import CallStatus, EventType, WaitKind, WaitOutcome
 from runs.observe import tracing
 from runs.queue import put
+from runs.tools import forms
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, WaitFor
 from runs.tools.call import Admitted, Gate, Refused, Stopped, perform
 
@@ -264,6 +265,12 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
     key = answer.key or f"{answer.kind}-{call.call_id}"
     if answer.repeats:
         key = repeats.key(answer.key, call.call_id, log.last_seq)
+    if answer.form:
+        key = f"{forms.PREFIX}{call.call_id}-{log.last_seq}"
+        if call.forms >= forms.MAX_ROUNDS:
+            asked = f"'{call.tool}' asked {call.forms} times for more, and once again: that is too often."
+            fail(claimed, call, Failed("TOO_MANY_QUESTIONS", asked))
+            return
     if any(other.correlation_key == key for other in claimed.state.unfinished("waiting")):
         fail(claimed, call, Failed("KEY_TAKEN", f"Another call of this run waits for '{key}' already."))
         return
@@ -279,6 +286,7 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
             "question": answer.question,
             **({"choices": list(answer.choices)} if answer.choices else {}),
             **({"repeats": True, "link": answer.link} if answer.repeats else {}),
+            **({"form": answer.form} if answer.form else {}),
         },
         agent=call.agent,
     )
@@ -324,7 +332,7 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
             CallStatus.EXPIRED,
         )
         return None
-    if call.repeats:
+    if call.repeats or call.correlation_key.startswith(forms.PREFIX):
         return repeat(claimed, gate, call)
     if call.wait_kind == WaitKind.SIGNAL:
         succeed(claimed, call, Done({"key": call.correlation_key, "payload": call.payload}))
@@ -336,8 +344,9 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
 
 
 def repeat(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
-    """What the call needs is there: it stands before the gate once more, by the decisions that let it begin,
-    and is made again. It has had no effect so far, in this installation.
+    """What the call needs is there, or a form is filled in: it stands before the gate once more, by the
+    decisions that let it begin, and is made again. It has had no effect so far,
+    in this installation: who asks for more has not acted.
     """
     tool = gate().tools.get(call.tool)
     if tool is not None and perhaps_done(claimed.state, call, tool):
@@ -484,6 +493,7 @@ def context_of(claimed: ClaimedRun, call: Call, said: Admitted) -> ToolContext:
         children=claimed.state.children,
         catalog_version=open_gate(claimed).live.catalog_version,
         view=working_memory.View(claimed, member, call),
+        filled=call.filled,
     )
 
 

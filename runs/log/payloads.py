@@ -225,6 +225,7 @@ FORMS = {
             "choices": names("Answers that are offered."),
             "repeats": truth("No answer is wanted: once what the call needs is there, it is made again."),
             "link": text("The page on which the run's person gives what the call needs."),
+            "form": record("What somebody else's server asks to be filled in: its words, not Deputy's."),
         },
     ),
     EventType.TOOL_REQUIRES_APPROVAL: Form(

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.canonical import digest
 from runs.log.log import Event
-from runs.models.choices import Driver, EventType, MessageType, RunKind, WaitKind
+from runs.models.choices import FORMS, Driver, EventType, MessageType, RunKind, WaitKind, WaitOutcome
 
 USER = "user"  # the author of a person's messages
 PAGE = ("name", "description", "detail")  # of a page's words
@@ -60,6 +60,9 @@ class Call:
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
     repeats: bool = False  # what it waits for is no answer: the call is made again then
+    form: dict[str, Any] | None = None  # what it asked to be filled in last
+    filled: dict[str, Any] | None = None  # the same with the `responses`, once they are there
+    forms: int = 0  # how many it has asked for
 
 
 @dataclass(slots=True)
@@ -285,6 +288,8 @@ def _waits(state: State, event: Event, kind: str) -> None:
     call.wait_kind = kind
     call.correlation_key = event.payload["correlation_key"]
     call.repeats = event.payload.get("repeats", False)
+    if event.payload.get("form"):
+        call.form, call.filled, call.forms = event.payload["form"], None, call.forms + 1
 
 
 def _child(state: State, event: Event) -> None:
@@ -306,6 +311,8 @@ def _resolved(state: State, event: Event) -> None:
     call.reviewed = event.seq if call.wait_kind == WaitKind.REVIEW else call.reviewed
     payload = event.payload.get("payload")
     call.payload = {} if payload is None else payload
+    if call.correlation_key.startswith(FORMS) and call.outcome == WaitOutcome.COMPLETED:
+        call.filled = {**(call.form or {}), "responses": call.payload["responses"]}
     state.reserved -= call.reserved
     state.tokens += call.payload.get("tokens", 0) if call.child_run else 0
 

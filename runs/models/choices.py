@@ -53,6 +53,9 @@ WAITS_FOR_A_PERSON = (WaitKind.APPROVAL, WaitKind.INPUT, WaitKind.REVIEW)
 # Begins the keys of waits after which a call is made again (runs/gate/repeats.py). No message and no signal
 # resolves them.
 REPEATS = "repeat-"
+# Begins the keys of waits for a form that somebody else's server asks to be filled in (runs/tools/forms.py).
+# Only words that name the key answer it.
+FORMS = "form-"
 
 
 class WaitOutcome(TextChoices):

@@ -69,6 +69,8 @@ def _call(call: ToolRequest) -> list[Any]:
 
 def tool_request(arguments: dict[str, Any], context: ToolContext) -> str:
     told = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
+    if context.filled is None:
+        del told["filled"]  # a carrier of before does not know it
     return text({"arguments": arguments, "context": told | {"view": None}})
 
 
@@ -113,7 +115,8 @@ def result(told: Answer) -> dict[str, Any]:
         return {"failed": [told.code, told.message, told.details]}
     assert isinstance(told, WaitFor)  # noqa: S101 - only a tool inside the database spawns
     expires = told.expires_in.total_seconds() if told.expires_in else None
-    more = [list(told.choices), told.key, told.repeats, told.link]
+    more: list[Any] = [list(told.choices), told.key, told.repeats, told.link]
+    more += [told.form] if told.form else []
     return {"wait_for": [told.kind, told.question, expires, *more]}
 
 
@@ -122,7 +125,7 @@ def read_tool(answer: dict[str, Any]) -> Answer:
         return Failed(*answer["failed"])
     if "wait_for" in answer:
         kind, question, expires, *more = answer["wait_for"]
-        choices, key, repeats, link = more or ((), "", False, "")  # a carrier of before says no more
+        choices, key, repeats, link, *form = more or ((), "", False, "")  # a carrier of before says no more
         expires_in = None if expires is None else timedelta(seconds=expires)
-        return WaitFor(kind, question, expires_in, tuple(choices), key, repeats, link)
+        return WaitFor(kind, question, expires_in, tuple(choices), key, repeats, link, *form)
     return Done(answer["done"], tuple((type, payload) for type, payload in answer["events"]))

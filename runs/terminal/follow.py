@@ -183,7 +183,7 @@ class Follower:
             return False
         except (SignalRefused, NotAllowed) as refused:
             self.console.print(Text(clean(refused.message), "yellow"))
-            if refused.code == "EMPTY":
+            if refused.code in ("EMPTY", "INVALID_ANSWER"):
                 self.asked.discard(key)
         return True
 

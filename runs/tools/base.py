@@ -53,6 +53,7 @@ class ToolContext:
     children: int = 0
     catalog_version: int | None = None  # of the project's groups, where it has just been read
     view: OwnView | None = None
+    filled: dict[str, Any] | None = None  # the form the call asked for last, with its `responses`
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class WaitFor:
     key: str = ""  # the correlation key, where the caller chose one
     repeats: bool = False
     link: str = ""  # the page on which a person gives what is needed
+    form: dict[str, Any] | None = None  # to be filled in, for the call to be made again (runs/tools/forms.py)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from runs.actions.start import CannotStart
 from runs.gate import repeats
 from runs.log.log import AlreadyEnded, RunGone
 from runs.models import Approval, Run
-from runs.models.choices import ACTIVE
+from runs.models.choices import ACTIVE, FORMS
 from runs.web.access import MemberRequest, own_runs, own_waits
 
 
@@ -76,7 +76,8 @@ def tell(request: MemberRequest, root: Run, content: str) -> str:
     which writes the answer.
     """
     tree = own_runs(request).filter(root=root, status__in=ACTIVE)
-    answered = own_waits(request).exclude(correlation_key__startswith=repeats.PREFIX)
+    waits = own_waits(request).exclude(correlation_key__startswith=repeats.PREFIX)
+    answered = waits.exclude(correlation_key__startswith=FORMS)
     asked = answered.filter(run__in=tree).first()
     if asked is not None:
         return say(request, asked.run, content, asked.correlation_key)

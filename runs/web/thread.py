@@ -65,6 +65,7 @@ class Question:
     who: str
     choices: tuple[str, ...] = ()
     link: str = ""  # the page that gives what a call needs, where no answer does
+    server: str = ""  # who asks, where it is somebody else's server
 
 
 @dataclass
@@ -266,7 +267,8 @@ def _questions(run: Run, events: list[RunEvent], waits: list[Wait], names: dict[
         who = " · ".join(filter(None, [group, names.get(event.agent, "") if group else ""]))
         choices = tuple(str(choice) for choice in event.payload.get("choices") or [])
         text, link = (str(event.payload.get(name, "")) for name in ("question", "link"))
-        found.append(Question(run.pk, wait.correlation_key, text, who, choices, link))
+        server = str((event.payload.get("form") or {}).get("server", ""))
+        found.append(Question(run.pk, wait.correlation_key, text, who, choices, link, server))
     return found
 
 

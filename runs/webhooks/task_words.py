@@ -9,7 +9,7 @@ from itertools import starmap
 from typing import Any
 
 from common import redact
-from runs.models.choices import REPEATS, EventType, RunStatus, WaitKind
+from runs.models.choices import FORMS, REPEATS, EventType, RunStatus, WaitKind
 
 JSON = dict[str, Any]
 
@@ -46,7 +46,7 @@ def state(status: str, started: bool, waits: Iterable[str]) -> str:
 
 def kind_of(kind: str, correlation_key: str) -> str:
     """What the wait is to A2A: what a person gives at Deputy's pages alone is no question."""
-    return WaitKind.APPROVAL.value if correlation_key.startswith(REPEATS) else kind
+    return WaitKind.APPROVAL.value if correlation_key.startswith((REPEATS, FORMS)) else kind
 
 
 def waiting(kinds: Iterable[str]) -> str:

@@ -29,12 +29,28 @@ def main() -> None:
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in says()["tools"]])
 
-    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
+    def asking(said: dict[str, Any], params: Any) -> types.InputRequiredResult | None:
+        """What it asks: `asks` holds the requests of one round after the other."""
+        done = int((params.request_state or "state-0").removeprefix("state-"))
+        declined = any(one.action != "accept" for one in (params.input_responses or {}).values())
+        if declined or done >= len(said["asks"]):
+            return None
+        requests = said["asks"][done]
+        state = f"state-{done + 1}" if not said.get("for_ever") else "state-0"
+        found = {"resultType": "input_required", "inputRequests": requests, "requestState": state}
+        return types.InputRequiredResult.model_validate(found | said.get("also", {}))
+
+    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult | types.InputRequiredResult:
         said, arguments = says(), params.arguments or {}
         with book.with_suffix(".calls").open("a") as calls:
             kept = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "by": caller.get()}
+            if said.get("asks"):
+                kept["responses"] = params.model_dump(mode="json", by_alias=True).get("inputResponses")
+                kept["state"] = params.request_state
             kept["traceparent"] = ctx.request.headers.get("traceparent")
             calls.write(json.dumps(kept) + "\n")
+        if said.get("asks") and (asked := asking(said, params)):
+            return asked
         if said.get("mode") == "slow":
             await anyio.sleep(30)
         if said.get("mode") == "giant":

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from policy.provenance.infer import Declaration
 from policy.terms import APPROVAL_PREFIX
-from runs.models.choices import REPEATS, WaitKind
+from runs.models.choices import FORMS, REPEATS, WaitKind
 from runs.tools.base import ToolContext, ToolError, WaitFor
 from runs.tools.registry import tool
 
@@ -16,6 +16,7 @@ OTHERS = (
     "review-",
     "input-",
     REPEATS,
+    FORMS,
 )  # begin keys with ways of their own
 AN_HOUR, A_WEEK = 3_600, 7 * 24 * 3_600
 

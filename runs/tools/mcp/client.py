@@ -5,6 +5,7 @@ The SDK takes more than a second to import, so it is there only in processes tha
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
@@ -53,6 +54,16 @@ class Unauthorized(McpError):
         )
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The server wants forms filled in before it answers: by key, each one's message and schema. The call is
+    to be made again with the answers and with `token`, unchanged.
+    """
+
+    requests: dict[str, tuple[str, dict[str, Any]]]
+    token: str | None
+
+
 def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
     """The server's tools as JSON, in its order; to whom the `token` belongs. Raises McpError."""
 
@@ -80,11 +91,12 @@ def call_tool(
     idempotency_key: str,
     schema: dict[str, Any],
     token: str = "",
-) -> dict[str, Any]:
-    """What the tool answered: {text, structured?, others?, truncated?}. Raises McpError.
+    filled: dict[str, Any] | None = None,
+) -> dict[str, Any] | Asked:
+    """What the tool answered: {text, structured?, others?, truncated?}; or what it asks. Raises McpError.
 
-    `schema` is the accepted one of its arguments, `token` a person's own. `isError` becomes MCP_TOOL_ERROR,
-    in the tool's own words.
+    `schema` is the accepted one of its arguments, `token` a person's own, `filled` the form that it asked for
+    last, with the `responses`. `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
     """
 
     async def ask(client: "Client") -> Any:
@@ -93,7 +105,7 @@ def call_tool(
 
         # Not Client.call_tool: after the effect it would list all tools to check the result's schema.
         meta: Any = {IDEMPOTENCY_KEY: idempotency_key}  # the SDK adds traceparent (SEP-414)
-        params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
+        params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta, **responses(filled))
         expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
         return await client.session.send_request(types.CallToolRequest(params=params), expected)
 
@@ -102,6 +114,13 @@ def call_tool(
         if getattr(result, "is_error", False):
             span.fail(names.TOOL_ERROR)
         return answer_of(server, result)
+
+
+def responses(filled: dict[str, Any] | None) -> dict[str, Any]:
+    """What a call says of the form that was filled in for it."""
+    if filled is None:
+        return {}
+    return {"inputResponses": filled["responses"], "requestState": filled["token"]}
 
 
 def trace_of(span: Span) -> dict[str, str]:
@@ -206,12 +225,12 @@ def root(error: BaseException) -> BaseException:
 # Results
 
 
-def answer_of(server: McpServer, result: Any) -> dict[str, Any]:
-    """A result as the log keeps it. Raises McpError."""
+def answer_of(server: McpServer, result: Any) -> dict[str, Any] | Asked:
+    """A result as the log keeps it, or what is asked. Raises McpError."""
     from mcp_types import CallToolResult
 
     if not isinstance(result, CallToolResult):
-        raise McpError("MCP_INPUT_REQUIRED", f"The MCP server '{server}' asks for further input.")
+        return asked_of(server, result)
     text = "\n".join(block.text for block in result.content if block.type == "text")
     if result.is_error:
         raise McpError("MCP_TOOL_ERROR", text[:2000] or "The tool failed and did not say why.")
@@ -224,6 +243,25 @@ def answer_of(server: McpServer, result: Any) -> dict[str, Any]:
     if len(text) > MAX_TEXT:
         answer["truncated"] = True
     return answer
+
+
+def asked_of(server: McpServer, result: Any) -> Asked:
+    """The forms that the server asks for. Raises McpError for whatever else it asks."""
+    from mcp_types import ElicitRequest, ElicitRequestFormParams
+
+    found = {}
+    for key, request in (result.input_requests or {}).items():
+        if not isinstance(request, ElicitRequest) or not isinstance(request.params, ElicitRequestFormParams):
+            what = "an address to be opened" if isinstance(request, ElicitRequest) else f"'{request.method}'"
+            raise input_refused(server, f"{what}, and only forms are filled in here")
+        found[key] = (request.params.message, dict(request.params.requested_schema))
+    if not found:
+        raise input_refused(server, "the same call once more, without saying what for")
+    return Asked(found, result.request_state)
+
+
+def input_refused(server: McpServer, why: str) -> McpError:
+    return McpError("MCP_INPUT_REQUIRED", f"The MCP server '{server}' asks for further input: {why}.")
 
 
 def other(block: Any) -> dict[str, Any]:

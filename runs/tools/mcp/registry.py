@@ -1,14 +1,17 @@
 """The tools of an organization's MCP servers, as agents may call them."""
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from runs.models import McpServer, McpTool, ToolState
-from runs.tools.base import Tool, ToolContext, ToolError
+from runs.tools import forms
+from runs.tools.base import Tool, ToolContext, ToolError, WaitFor
 from runs.tools.mcp import accounts, definitions
-from runs.tools.mcp.client import McpError, call_tool
+from runs.tools.mcp.client import Asked, McpError, call_tool
 
+FORM_WAITS = timedelta(days=7)  # for the person to answer what a server asks
 SUSPENDED = {
     ToolState.NEW: "'{name}' is new: an administrator has to accept it first.",
     ToolState.CHANGED: "'{name}' has changed at its server: an administrator has to look at it first.",
@@ -73,12 +76,26 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
         if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
             raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
         schema = tool.offered()["input_schema"]
-        ask = partial(call_tool, server, name, arguments, run.idempotency_key, schema)
+        if run.filled is not None and run.filled["url"] != server.url:
+            raise ToolError(f"'{server.name}' has moved since it asked.", "MCP_SERVER_MOVED")
+        ask = partial(call_tool, server, name, arguments, run.idempotency_key, schema, filled=run.filled)
         try:
-            return accounts.calling(server, run.user_id, ask) if as_person else ask()
+            answer = accounts.calling(server, run.user_id, ask) if as_person else ask()
         except accounts.NotConnected:
             return accounts.wanted(server, tool.call_name, run.run_id)
         except McpError as error:
             raise ToolError(error.message, error.code) from None
+        return wanted(server, tool.call_name, answer) if isinstance(answer, Asked) else answer
 
     return call
+
+
+def wanted(server: McpServer, tool: str, asked: Asked) -> WaitFor:
+    """The call waits until its person has answered the server, which gets the answer with the same call."""
+    try:
+        form = forms.form(server.name, server.url, asked.requests, asked.token)
+    except forms.NoForm as no:
+        said = f"What '{server.name}' asks cannot be put to anybody: {no}."
+        raise ToolError(said, "MCP_INPUT_REQUIRED") from None
+    messages = [message for message, _ in asked.requests.values()]
+    return WaitFor("input", forms.question(tool, form, messages), FORM_WAITS, form=form)

@@ -9,6 +9,7 @@ import httpx2
 
 from common.outbound import Fetched, OutboundError, fetch
 
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"  # in _meta
 MAX_ANSWER = 2_000_000  # bytes of one answer, unpacked
 OURS = frozenset({"accept-encoding", "connection", "content-length", "host", "transfer-encoding"})
 
@@ -39,6 +40,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         if request.headers.get("mcp-method") == "tools/call":
             request.headers.update(self.of_call)
         content = await request.aread()
+        if request.headers.get("mcp-method") == "tools/call":
+            request, content = _declaring(request, content)
         if self.of_all and content:  # the end of a session has no body
             self.asked = json.loads(content).get("id", self.asked)
         calls = b"tools/call" in content
@@ -69,6 +72,17 @@ class Guarded(httpx2.AsyncBaseTransport):
         if answer.truncated:
             raise OutboundError("TOO_LARGE", f"the answer is larger than {MAX_ANSWER} bytes")
         return answer
+
+
+def _declaring(request: httpx2.Request, content: bytes) -> tuple[httpx2.Request, bytes]:
+    """The same call, saying that forms can be filled in. The SDK would say so of addresses to be opened, too,
+    and to servers of older versions, which then ask in the middle of their answer.
+    """
+    said = json.loads(content)
+    said["params"]["_meta"].setdefault(CAPABILITIES, {})["elicitation"] = {"form": {}}
+    content = json.dumps(said).encode()
+    headers = [pair for pair in request.headers.multi_items() if pair[0] != "content-length"]
+    return httpx2.Request(request.method, request.url, headers=headers, content=content), content
 
 
 def _told(answer: Fetched) -> dict[str, str]:
