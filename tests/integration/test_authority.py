@@ -1312,6 +1312,7 @@ KNOWN_ACTIONS = {
     "runs.actions.decide.approve",
     "runs.actions.decide.reject",
     "runs.actions.decide.check_entitled",
+    "runs.actions.fill.fill",  # behind `message`, which has asked
     "runs.actions.fork.fork",
     "runs.actions.fork.point",
     "runs.actions.message.message",

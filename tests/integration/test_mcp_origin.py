@@ -119,7 +119,8 @@ def test_a_call_that_passed_the_gate_before_the_move_is_not_sent(made, monkeypat
     call = registry.function(made.server.pk, made.tool.name)
     sent = []
     monkeypatch.setattr(registry, "call_tool", lambda *args: sent.append(args))
-    context = type("Context", (), {"organization_id": made.organization.pk, "idempotency_key": "k"})
+    known = {"organization_id": made.organization.pk, "idempotency_key": "k", "filled": None}
+    context = type("Context", (), known)
     call(context)
     assert len(sent) == 1
     move(made, "https://crm.evil.example/mcp")
