@@ -13,11 +13,12 @@ class Columns(Generic[M]):
     """The columns of a model under an alias, and its instance from the values they had.
 
     For statements that run often and are wide: the ORM takes longer to write one than the server to answer.
-    `sql`: the columns, to be selected.
+    `sql`: the columns, to be selected. `only`: the names of those that are, the key among them; the others
+    are read when they are asked for.
     """
 
-    def __init__(self, model: type[M], alias: str) -> None:
-        fields = model._meta.concrete_fields
+    def __init__(self, model: type[M], alias: str, only: tuple[str, ...] = ()) -> None:
+        fields = [field for field in model._meta.concrete_fields if not only or field.attname in only]
         self.model = model
         self.sql = ", ".join(f"{alias}.{field.column}" for field in fields)
         self._names = [field.attname for field in fields]
