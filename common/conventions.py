@@ -35,6 +35,7 @@ PROTOCOL = "network.protocol.name"
 TOOL_ERROR = "tool_error"  # error.type where a tool's result has isError
 TOOLS_CALL = "tools/call"
 TOOLS_LIST = "tools/list"
+RESOURCES_LIST, RESOURCES_READ = "resources/list", "resources/read"
 TASKS_GET, TASKS_UPDATE, TASKS_CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 
 # Of Deputy's prefixes, what the conventions call the provider; others keep their names.

@@ -102,7 +102,27 @@ def main() -> None:
         declared = ctx.meta["io.modelcontextprotocol/clientCapabilities"]
         return "io.modelcontextprotocol/tasks" in declared.get("extensions", {})
 
-    server = Server("crm", on_list_tools=list_tools, on_call_tool=call_tool)
+    async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
+        found = [types.Resource.model_validate(one) for one in says().get("resources", [])]
+        return types.ListResourcesResult(resources=found)
+
+    async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
+        found = [types.ResourceTemplate.model_validate(one) for one in says().get("templates", [])]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(ctx: Any, params: Any) -> types.ReadResourceResult:
+        with book.with_suffix(".asked").open("a") as asked:
+            asked.write(json.dumps({"method": "resources/read", "uri": params.uri}) + "\n")
+        return types.ReadResourceResult.model_validate({"contents": says()["contents"][params.uri]})
+
+    server = Server(
+        "crm",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         server.add_request_handler(method, TaskParams, on_task(method))
     inner = server.streamable_http_app(stateless_http=True)

@@ -18,6 +18,7 @@ from common.tracing import Span
 from runs.models import McpServer
 from runs.observe import tracing
 from runs.providers import loop
+from runs.tools.mcp.definitions import MAX_RESOURCES
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -34,7 +35,7 @@ MAX_TEXT = 100_000  # characters of a result that reach the log
 MAX_TASK_ID = 1000  # characters
 MODERN = "2026-07-28"  # the first version with tasks, and with forms in the middle of a call
 LEAST_PAUSE, MOST_PAUSE, PAUSE = 1.0, 60.0, 5.0  # seconds between two questions about a task
-INVALID_PARAMS = -32602  # of JSON-RPC
+INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601  # of JSON-RPC
 IDEMPOTENCY_KEY = "deputy/idempotency-key"  # in _meta: the same call again has the same
 
 
@@ -95,6 +96,76 @@ def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
 
     with tracing.to_mcp(names.TOOLS_LIST, server.url) as span:
         return connected(server, ask, span, token=token)
+
+
+def list_resources(server: McpServer, token: str = "") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The server's resources and templates as JSON; none where it offers none. Raises McpError."""
+
+    async def ask(client: "Client") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        if client.server_capabilities.resources is None:
+            return [], []
+        resources = await _pages(client.list_resources, "resources")
+        return resources, await _pages(client.list_resource_templates, "resource_templates")
+
+    with tracing.to_mcp(names.RESOURCES_LIST, server.url) as span:
+        return connected(server, ask, span, token=token)
+
+
+async def _pages(ask: Callable[..., Awaitable[Any]], name: str) -> list[dict[str, Any]]:
+    """What a list has on all of its pages, a little more than is of use at most; nothing where the server
+    does not answer to it.
+    """
+    from mcp import MCPError
+
+    found: list[dict[str, Any]] = []
+    cursor = None
+    for _ in range(MAX_PAGES):
+        try:
+            page = await ask(cursor=cursor)
+        except MCPError as error:
+            if error.error.code != METHOD_NOT_FOUND:
+                raise
+            return []
+        listed = getattr(page, name)
+        found += [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]
+        cursor = page.next_cursor
+        if not cursor or len(found) > MAX_RESOURCES:
+            break
+    return found
+
+
+def read_resource(server: McpServer, uri: str, token: str = "") -> dict[str, Any]:
+    """The text of a resource: {uri, text, mime_type?, others?, truncated?}. The server reads it, wherever its
+    address points. Raises McpError, also where it holds no text (MCP_NOT_TEXT).
+    """
+
+    async def ask(client: "Client") -> Any:
+        import mcp_types as types
+        from pydantic import TypeAdapter
+
+        asked = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+        expected: TypeAdapter[Any] = TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
+        return await client.session.send_request(asked, expected)
+
+    with tracing.to_mcp(names.RESOURCES_READ, server.url) as span:
+        result = connected(server, ask, span, token=token)
+    contents = getattr(result, "contents", None)
+    if contents is None:
+        raise input_refused(server, "more before it reads a resource, and forms are for tools only")
+    texts = [one for one in contents if hasattr(one, "text")]
+    others = [_blob(one) for one in contents if not hasattr(one, "text")]
+    if not texts:
+        kinds = ", ".join(sorted({one["mime_type"] for one in others})) or "nothing"
+        raise McpError("MCP_NOT_TEXT", f"'{uri[:200]}' holds no text ({kinds[:200]}), and only text is read.")
+    text = "\n".join(one.text for one in texts)
+    told = {"uri": uri, "text": text[:MAX_TEXT]}
+    kept = {"mime_type": texts[0].mime_type, "others": others, "truncated": len(text) > MAX_TEXT}
+    return {**told, **{name: value for name, value in kept.items() if value}}
+
+
+def _blob(one: Any) -> dict[str, Any]:
+    """A piece of a resource that is no text, without its bytes."""
+    return {"uri": one.uri, "mime_type": one.mime_type or "bytes", "size": len(one.blob) * 3 // 4}
 
 
 def call_tool(

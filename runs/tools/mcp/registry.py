@@ -5,16 +5,20 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from policy.provenance.infer import EVERYTHING, Declaration
 from runs.models import McpServer, McpTask, McpTool, ToolState
 from runs.models.choices import WaitKind
 from runs.tools import forms
 from runs.tools.base import Tool, ToolContext, ToolError, WaitFor
 from runs.tools.mcp import accounts, definitions, tasks
-from runs.tools.mcp.client import LEAST_PAUSE, Asked, McpError, Task, call_tool
+from runs.tools.mcp.client import LEAST_PAUSE, Asked, McpError, Task, call_tool, read_resource
 
 FORM_WAITS = timedelta(days=7)  # for the person to answer what a server asks
 TASK_WAITS = timedelta(days=7)  # for a server to finish its task
 MAX_TASKS = 1000  # open at one server; beyond, Deputy does not say that calls may become tasks
+READING = Declaration(  # what its server reads is somebody else's words, and its address says where from
+    fields={EVERYTHING: "outside"}, steering=frozenset({"uri"}), effect=False, deeds=frozenset({"read"})
+)
 SUSPENDED = {
     ToolState.NEW: "'{name}' is new: an administrator has to accept it first.",
     ToolState.CHANGED: "'{name}' has changed at its server: an administrator has to look at it first.",
@@ -41,11 +45,13 @@ def made(row: McpTool) -> Tool:
     """The tool as its accepted definition says; hints only tighten (runs/tools/mcp/definitions.py)."""
     definition = row.offered()
     mutating = definitions.mutating(row.name, definition)
+    reads = definitions.reads_resources(definition)
+    runs = reader(row.server_id) if reads else function(row.server_id, row.name, row.server.as_person)
     return Tool(
         name=row.call_name,
         description=definition["description"] or definition["title"],
         parameters=definition["input_schema"],
-        function=function(row.server_id, row.name, row.server.as_person),
+        function=runs,
         risk_level=definitions.risk(row.name, definition),
         mutating=mutating,
         supports_parallel=not mutating,
@@ -54,6 +60,7 @@ def made(row: McpTool) -> Tool:
         suspended=suspended(row),
         checker=definitions.checker,
         as_person=row.server.name if row.server.as_person else "",
+        declared=READING if reads else None,
     )
 
 
@@ -99,6 +106,35 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
         return wanted(server, tool.call_name, answer) if isinstance(answer, Asked) else answer
 
     return call
+
+
+def reader(server_id: str) -> Callable[..., Any]:
+    """What reads a server's resources: those that were accepted, by the server alone. Deputy opens none of
+    their addresses itself.
+    """
+
+    def read(run: ToolContext, /, uri: str = "") -> Any:
+        server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
+        if server is None or not server.enabled:
+            raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+        tool = server.tools.filter(name=definitions.READ_RESOURCE, state=ToolState.ACCEPTED).first()
+        listed = tool.accepted if tool else None
+        if not listed or not definitions.reads_resources(listed):
+            raise ToolError(f"The resources of '{server.name}' have to be accepted anew.", "TOOL_SUSPENDED")
+        if not uri:
+            return {name: listed[name] for name in ("resources", "templates")}
+        if not definitions.may_read(listed, uri):
+            said = f"'{server.name}' lists no such resource: call this without uri to see which there are."
+            raise ToolError(said, "UNKNOWN_RESOURCE")
+        ask = partial(read_resource, server, uri)
+        try:
+            return accounts.calling(server, run.user_id, ask) if server.as_person else ask()
+        except accounts.NotConnected:
+            return accounts.wanted(server, f"{server.name}.{definitions.READ_RESOURCE}", run.run_id)
+        except McpError as error:
+            raise ToolError(error.message, error.code) from None
+
+    return read
 
 
 def resumed(server: McpServer, task: McpTask, filled: dict[str, Any] | None, token: str = "") -> Task:
