@@ -25,6 +25,11 @@ ERROR = "error.type"
 SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 
+# HTTP; a span of a request is called by its method and route
+HTTP_METHOD = "http.request.method"
+HTTP_ROUTE = "http.route"
+HTTP_STATUS = "http.response.status_code"
+
 # MCP; a span of a request is called by its method, and by its tool where there is one
 MCP_METHOD = "mcp.method.name"
 MCP_VERSION = "mcp.protocol.version"
