@@ -19,7 +19,7 @@ class McpTask(Created):
     """One call that a server answered with a task (extension io.modelcontextprotocol/tasks, SEP-2663).
 
     As long as the row is there, the call is not made again: the task goes on. `task_id` is the server's name
-    for it, and opens it to whoever has it: it stands nowhere else. `url` is the address that gave it, and the
+    for it, which Deputy shows to nobody. `url` is the address that gave it, and the
     only one that hears it. `correlation_key` is that of the wait. `generation` says which of the queue's
     messages asks; `answered` holds the keys of forms that the server has the answers of. `answer` is what the
     run is to take next, as runs/outbound/packing.py writes it; nothing where nobody knows what became of it.

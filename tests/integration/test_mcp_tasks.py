@@ -14,6 +14,7 @@ from runs.models import Approval, McpServer, McpTask, Run, TaskState, ToolCall, 
 from runs.outbound import packing
 from runs.outbound.errands import Later
 from runs.queue import put
+from runs.tools import forms
 from runs.tools.mcp import client, registry, tasks
 from runs.workers import sweep
 from tests.acting import approve, at_the_pages, request_call
@@ -40,8 +41,8 @@ def working(world, crm, site, ask):
     site.behave(FIND, BOOK)
     accepted(crm, world.user)
 
-    def begin(tool="crm.find_customer", **task):
-        site.behave(FIND, BOOK, task=task)
+    def begin(tool="crm.find_customer", always=False, **task):
+        site.behave(FIND, BOOK, task=task, always=always)
         heard = []
 
         def model(messages, facts):
@@ -154,7 +155,8 @@ def test_a_task_that_was_not_asked_for_or_has_no_usable_id_fails_the_call(workin
         run = working(**made)
         assert ToolCall.objects.get(run=run).error["code"] == "MCP_BAD_ANSWER"
     monkeypatch.setattr(registry, "MAX_TASKS", 0)
-    site.behave(FIND, BOOK, task={}, always=True)
+    run = working(always=True)
+    assert "nobody asked for" in ToolCall.objects.get(run=run).error["message"]
 
 
 def test_a_server_that_speaks_of_another_task_or_fails_is_asked_again_and_given_up(working, site):
@@ -257,6 +259,21 @@ def test_a_task_that_asks_is_given_the_persons_answer_and_nothing_else(world, wo
     assert poll() is None
     assert go_on(run).status == "completed" and len(site.calls) == 1
     assert Approval.objects.filter(run=run).count() == 1
+
+
+def test_a_task_that_asks_for_ever_is_stopped_and_cancelled(world, working, site):
+    run = working()
+    mia = at_the_pages(world.user, world.organization.pk)
+    for number in range(forms.MAX_ROUNDS):
+        site.say(task={"status": "input_required", "inputRequests": {f"q{number}": HOW_MANY["q"]}})
+        poll()
+        go_on(run)
+        message(run.pk, "3", mia, Wait.objects.get(run=run, resolved_at=None).correlation_key)
+        go_on(run)
+    site.say(task={"status": "input_required", "inputRequests": {"last": HOW_MANY["q"]}})
+    poll()
+    assert ToolCall.objects.get(run=go_on(run)).error["code"] == "TOO_MANY_QUESTIONS"
+    assert poll() is None and methods(site)[-1] == "tasks/cancel" and len(site.calls) == 1
 
 
 def test_a_deny_that_was_added_meanwhile_keeps_the_answer_and_cancels_the_task(world, working, site):
