@@ -1,5 +1,6 @@
 """What all views share."""
 
+import re
 from copy import deepcopy
 from typing import Any, ClassVar, NoReturn
 
@@ -11,6 +12,7 @@ from common.api.errors import bad_query
 from common.trace_context import TRACEPARENT
 
 MOST_NAMES = 500
+GROUP = re.compile(r"\(\?P<(\w+)>[^()]*\)")
 
 
 class ApiView(viewsets.GenericViewSet):
@@ -30,10 +32,10 @@ class ApiView(viewsets.GenericViewSet):
         if asked_by is None:
             return super().dispatch(request, *args, **kwargs)
         method = request.method if request.method.lower() in self.http_method_names else "HTTP"
-        route = getattr(request.resolver_match, "route", "")
+        route = _route(request)
         told: dict[str, Any] = {conventions.HTTP_METHOD: method, conventions.HTTP_ROUTE: route}
         with (
-            tracing.request("server", f"{method} {route}".strip(), told, asked_by) as span,
+            tracing.request("server", f"{method} {route}", told, asked_by) as span,
             tracing.working_for_request(span.ids),
         ):
             answer = super().dispatch(request, *args, **kwargs)
@@ -62,6 +64,11 @@ class ApiView(viewsets.GenericViewSet):
     def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
         """One row of what the asker sees; whatever else there is does not exist for them."""
         return generics.get_object_or_404(queryset, **by)
+
+
+def _route(request: Any) -> str:
+    """The pattern of the address: `/api/runs/{pk}/`."""
+    return "/" + GROUP.sub(r"{\1}", request.resolver_match.route).strip("^$")
 
 
 def accepted(serializer: type[serializers.Serializer], request: Any, partial: bool = False) -> dict[str, Any]:

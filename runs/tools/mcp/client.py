@@ -32,7 +32,7 @@ T = TypeVar("T")
 MAX_TOOLS = 500  # of one server
 MAX_PAGES = 50
 MAX_TEXT = 100_000  # characters of a result that reach the log
-MAX_TASK_ID = 1000  # characters
+MAX_TASK_ID, MAX_MIME_TYPE = 1000, 200  # characters
 MODERN = "2026-07-28"  # the first version with tasks, and with forms in the middle of a call
 LEAST_PAUSE, MOST_PAUSE, PAUSE = 1.0, 60.0, 5.0  # seconds between two questions about a task
 INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601  # of JSON-RPC
@@ -159,13 +159,21 @@ def read_resource(server: McpServer, uri: str, token: str = "") -> dict[str, Any
         raise McpError("MCP_NOT_TEXT", f"'{uri[:200]}' holds no text ({kinds[:200]}), and only text is read.")
     text = "\n".join(one.text for one in texts)
     told = {"uri": uri, "text": text[:MAX_TEXT]}
-    kept = {"mime_type": texts[0].mime_type, "others": others, "truncated": len(text) > MAX_TEXT}
+    kept = {
+        "mime_type": (texts[0].mime_type or "")[:MAX_MIME_TYPE],
+        "others": others,
+        "truncated": len(text) > MAX_TEXT,
+    }
     return {**told, **{name: value for name, value in kept.items() if value}}
 
 
 def _blob(one: Any) -> dict[str, Any]:
     """A piece of a resource that is no text, without its bytes."""
-    return {"uri": one.uri, "mime_type": one.mime_type or "bytes", "size": len(one.blob) * 3 // 4}
+    return {
+        "uri": one.uri,
+        "mime_type": (one.mime_type or "bytes")[:MAX_MIME_TYPE],
+        "size": len(one.blob) * 3 // 4,
+    }
 
 
 def call_tool(

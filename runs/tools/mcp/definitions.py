@@ -87,6 +87,7 @@ def _about(key: str, listed: list[dict[str, Any]]) -> list[dict[str, str]]:
     found = [
         {name: str(one[word]) for word, name in (*named, ("mimeType", "mime_type")) if one.get(word)}
         for one in listed
+        if one.get(key)
     ]
     return sorted(found, key=canonical)
 
