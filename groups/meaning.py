@@ -117,13 +117,15 @@ def _by_model(candidates: Sequence[Candidate]) -> Basis | None:
 
 
 def _by_words(candidates: Sequence[Candidate]) -> Basis | None:
-    """From the words' own vectors, where there are past goals enough."""
-    learnt = sum(len(candidate.examples) for candidate in candidates)
-    if len(candidates) < 2 or learnt < max(LEARNT, len(candidates)):
+    """From the words' own vectors, where enough past goals have them."""
+    needed = max(LEARNT, len(candidates))
+    if len(candidates) < 2 or sum(len(candidate.examples) for candidate in candidates) < needed:
         return None
     from groups.word_vectors import vector
 
     made = {text: vector(text) for candidate in candidates for text in candidate.examples}
+    if sum(each is not None for each in made.values()) < needed:
+        return None
     # Names are often no words: what a group says of itself needs only one that is known.
     made |= {said: vector(said, least=0.0) for said in map(profile, candidates)}
     vectors = {text: each for text, each in made.items() if each is not None}
