@@ -13,8 +13,8 @@ from groups.scoring import Candidate, Router, Score, best_cut
 
 Vectors = Mapping[str, Sequence[float]]
 
-# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS, which was
-# chosen on the sets that are reported.
+# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS and REFUSED,
+# which were chosen on the sets that are reported.
 WORDS = 0.5  # what words count beside meaning, each in units of its own usual spread over the groups
 BARE = 1.4  # the same beside the sum of the words' vectors
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
@@ -106,8 +106,9 @@ def router(
 
 def _same(before: "Router | FusedRouter", candidates: Sequence[Candidate], model: Basis | None) -> bool:
     """Whether `before` was made of these candidates and of the same vectors by a model, or of none."""
-    known = before.embedded if isinstance(before, FusedRouter) else None
-    return before.candidates == candidates and known == (model and frozenset(model.vectors))
+    then = before.embedded if isinstance(before, FusedRouter) else None
+    now = None if model is None else frozenset(model.vectors)
+    return before.candidates == candidates and then == now
 
 
 def _by_model(candidates: Sequence[Candidate]) -> Basis | None:
@@ -162,9 +163,8 @@ class FusedRouter:
         self._words, self._ids = words, [candidate.id for candidate in candidates]
         self._of_goal, self._share, vectors = basis.of_goal, basis.words, basis.vectors
         self.candidates = tuple(candidates)
-        self.embedded = (
-            frozenset(vectors) if basis.by_model else None
-        )  # texts of which a model's vector is known
+        # The texts of which a model's vector is known; None where the vectors are the words'.
+        self.embedded = frozenset(vectors) if basis.by_model else None
         self._said = [profile(candidate) for candidate in candidates]
         self._past = [
             (i, text)
