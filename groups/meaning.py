@@ -20,9 +20,8 @@ BARE = 1.4  # the same beside the sum of the words' vectors
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
 SAMPLE = 300  # examples the threshold is found from
 PARTS = 4  # of the sample, each asked in a space that was made without it
-REFUSED = (
-    0.04  # of past goals at most lies below the threshold: trying a wrong group costs less than refusing
-)
+# Of past goals at most so many lie below the threshold: trying a wrong group costs less than refusing.
+REFUSED = 0.04
 STEEP = 1.5  # how quickly a score leaves 0.5 on both sides of the threshold
 # Past goals from which on the words' vectors count, and at least one a group: what groups only say of
 # themselves is told apart better by words alone.

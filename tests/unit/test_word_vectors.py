@@ -69,7 +69,7 @@ def test_goals_go_by_words_that_mean_nearly_the_same():
 
 def test_few_past_goals_leave_routing_to_words_alone():
     assert isinstance(meaning.router(candidates()), FusedRouter)
-    few = candidates(LEARNT // len(MATTERS))
+    few = candidates(6)
     assert isinstance(meaning.router(few), Router)
     assert isinstance(meaning.router(candidates()[:1]), Router)
     many = [dataclasses.replace(few[0], id=f"g{n}", examples=()) for n in range(30)]
