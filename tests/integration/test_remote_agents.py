@@ -22,12 +22,14 @@ from runs.models import (
     RemoteAgent,
     RemoteTask,
     Run,
+    RunEvent,
     ToolCall,
     Wait,
 )
 from runs.outbound import errands
 from runs.queue import put
 from runs.tools import forms, toolbox
+from runs.web import story
 from runs.webhooks import task_words
 from runs.workers import sweep, tasks
 from tests import a2a_peer
@@ -36,6 +38,7 @@ from tests.a2a_peer import reply, task
 from tests.acting import approve, at_the_pages, cancel, message
 from tests.factories import GroupFactory, MemberFactory, ProjectFactory
 from tests.integration.helpers import events
+from tests.integration.outside import Outside, work_off
 from tests.integration.test_decisions import decider
 from tests.scripted import Scripted, by_role, call, in_order, say
 
@@ -168,6 +171,9 @@ def test_a_long_task_is_a_wait_for_a_time_and_later_words_go_to_the_same_convers
     said = [payload["question"] for type, payload in events(child) if type == "tool.waits"]
     assert said[0].endswith("is at work.") and said[1].endswith("on its own side:\n> Sign in at our page.")
     assert "cannot answer now (503)" in said[2]
+    told = story.without_looks(RunEvent.objects.filter(run=child).order_by("seq"))
+    lines = [line.text for event in told if (line := story.line_of(child, event, {}))]
+    assert lines.count(story.doing(SEND)) == 2 and "Asks you" not in lines
     assert peer.told(4) == "Hurry." and peer.calls[4][1]["message"]["contextId"] == "context-1"
     assert child.output == "partner says:\n\n> 6"
 
@@ -331,6 +337,24 @@ def test_who_declines_to_answer_ends_the_task_and_so_do_too_many_questions(world
             executor.run(child.pk)
         assert ended(child)["code"] == code and remote_agents.cancel_due() == 1
         assert RemoteTask.objects.get(run=child).state == "TASK_STATE_INPUT_REQUIRED"
+
+
+def test_a_look_that_is_answered_with_another_task_fails(world, peer, seat, allowed, ask):
+    peer.says(task("WORKING"), task("COMPLETED", ANSWER, id="task-2"))
+    child = child_of(ask(in_order(seat, say("Done."))))
+    due(child)
+    assert ended(child)["code"] == "A2A_BAD_ANSWER"
+
+
+def test_an_outside_agents_call_lasts_as_long_as_its_task(world, peer, agent, allowed):
+    peer.says(task("WORKING"), task("COMPLETED", ANSWER))
+    outside = Outside(world)
+    look = outside.call("c1", SEND, text="What does A charge?")
+    assert (look.open, look.waits_for.kind) == (True, "timer")
+    Wait.objects.filter(run=outside.run).update(expires_at=F("created_at") - timedelta(seconds=1))
+    sweep.sweep()
+    work_off()
+    assert outside.look("c1").result["text"] == ANSWER and peer.methods() == ["SendMessage", "GetTask"]
 
 
 # Cards
