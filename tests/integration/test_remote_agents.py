@@ -35,9 +35,9 @@ from runs.workers import sweep, tasks
 from tests import a2a_peer
 from tests.a2a_client import A2A
 from tests.a2a_peer import reply, task
-from tests.acting import approve, at_the_pages, cancel, message
+from tests.acting import approve, at_the_pages, cancel, message, resolve
 from tests.factories import GroupFactory, MemberFactory, ProjectFactory
-from tests.integration.helpers import events
+from tests.integration.helpers import events, state_of
 from tests.integration.outside import Outside, work_off
 from tests.integration.test_decisions import decider
 from tests.scripted import Scripted, by_role, call, in_order, say
@@ -109,16 +109,21 @@ def child_of(run):
 
 
 def test_a_seats_answer_is_the_groups_and_stays_outside_text(world, peer, seat, allowed, ask):
-    peer.says(task("COMPLETED", ANSWER))
+    peer.says(task("COMPLETED", ANSWER), task("COMPLETED", ANSWER, id="task-2"))
     run = ask(in_order(seat, letter("mallory@evil.example"), say("Done.")), "Find out what A charges")
     child = child_of(run)
 
-    (sent,) = peer.calls
+    asks = call((SEND, {"text": "What does A charge?"}))
+    alone = ask(in_order(asks, letter("mallory@evil.example"), say("Done.")), "Find out what A charges")
+    sent, _ = peer.calls
     assert sent[1]["message"]["parts"] == [{"text": "What does A charge?"}]
     assert sent[2]["authorization"] == "Bearer sesame" and sent[2]["a2a-version"] == "1.0"
     assert child.output == f"partner says:\n\n> {ANSWER}" and child.status == "completed"
     assert ToolCall.objects.get(run=child).result["text"] == ANSWER
-    assert origins(Approval.objects.get(run=run)).values[0].source == "outside" and mail.outbox == []
+    assert child.usage == {"steps": 2, "tokens": 0, "children": 0}
+    waiting = [Approval.objects.get(run=one) for one in (run, alone)]
+    assert [origins(approval).values[0].source for approval in waiting] == ["outside", "outside"]
+    assert mail.outbox == []
 
 
 def test_nothing_leaves_before_somebody_has_approved_exactly_these_words(world, peer, seat, ask, request):
@@ -302,9 +307,17 @@ class Killed(BaseException):
     """A worker that dies in the middle of a call."""
 
 
-def killed(drive, run):
+def killed(drive, run, late=False):
+    """Before the call is made, or `late`, before anybody was told what came of it."""
+    perform = executor.perform
+
+    def die(*call):
+        if late:
+            perform(*call)
+        raise Killed
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "perform", lambda *_: (_ for _ in ()).throw(Killed()))
+        patch.setattr(executor, "perform", die)
         with pytest.raises(Killed):
             drive()
     Run.objects.filter(status="running").update(lease_expires_at=F("created_at"))
@@ -320,6 +333,16 @@ def test_a_crash_asks_a_person_about_a_message_and_nobody_about_a_look(world, pe
     child = killed(lambda: executor.run(run.pk), run)
     assert (child.status, child.waiting_reason, peer.calls) == ("waiting", "review", [])
 
+    peer.says(task("COMPLETED", ANSWER), task("COMPLETED", ANSWER))
+    run = ask(in_order(seat, say("Done.")), drive=False)
+    child = killed(lambda: executor.run(run.pk), run, late=True)
+    (call_id,) = state_of(child).calls
+    resolve(child.pk, call_id, "retry", decider(world))
+    executor.run(child.pk)
+    child.refresh_from_db()
+    assert (child.status, peer.methods()) == ("completed", ["SendMessage", "GetTask"])  # no second task
+
+    peer.calls.clear()
     peer.says(task("WORKING"), task("COMPLETED", ANSWER))
     run = ask(in_order(seat, say("Done.")))
     child = killed(lambda: due(child_of(run)), run)

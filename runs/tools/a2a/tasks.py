@@ -18,7 +18,7 @@ from runs.tools.a2a import client
 from runs.tools.a2a.client import PeerError, Reply
 from runs.tools.base import Done, Failed, ToolContext, ToolError, WaitFor
 
-FIRST_SECONDS, MOST_SECONDS = 1.0, 120.0  # between two looks: doubled each time, up to the most
+FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0  # between two looks: doubled each time, up to the most
 MOST_FAILURES = 8  # looks in a row without an answer
 LONGEST = timedelta(days=7)  # of a task; the run's own time is usually over before
 QUESTION_WAITS = timedelta(days=7)  # for the person to answer what the agent asks
@@ -38,14 +38,14 @@ def advance(agent: RemoteAgent, run: ToolContext, text: str, context_id: str) ->
         return _begun(agent, run, text, context_id)
     if task.url != agent.endpoint:
         raise ToolError(f"The remote agent '{agent}' has moved since it was given the task.", "A2A_MOVED")
-    if run.filled is not None:
+    if run.filled is not None and task.ended_at is None:
         return _answered(agent, run, task)
     return _looked(agent, run, task)
 
 
 def of_call(run_id: str, call_id: str) -> RemoteTask | None:
-    """The call's task that is not over."""
-    return RemoteTask.objects.filter(run_id=run_id, call_id=call_id, ended_at=None).first()
+    """The call's task, also one that is over: of a call that is made again, nobody was told how it ended."""
+    return RemoteTask.objects.filter(run_id=run_id, call_id=call_id).order_by("id").last()
 
 
 def _begun(agent: RemoteAgent, run: ToolContext, text: str, context_id: str) -> Any:
