@@ -158,6 +158,10 @@ def remote_task_id() -> str:
     return new_id("rtk")
 
 
+def mcp_task_id() -> str:
+    return new_id("mtk")
+
+
 def connected_account_id() -> str:
     return new_id("cac")
 

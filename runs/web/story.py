@@ -62,6 +62,8 @@ def _told(run: Run, event: RunEvent) -> tuple[str, str, str] | None:
         return None if tool == ESCALATE else (doing(tool), "", "")
     if kind == EventType.TOOL_WAITS and payload.get("kind") == WaitKind.TIMER:
         return None
+    if kind == EventType.TOOL_WAITS and payload.get("server"):
+        return _("{server} works on it").format(server=payload["server"]), "", ""
     if kind == EventType.TOOL_WAITS:
         return _("Asks you"), "warn", str(payload.get("question", ""))
     if kind == EventType.TOOL_REQUIRES_APPROVAL:

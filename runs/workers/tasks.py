@@ -21,7 +21,7 @@ from django.db import OperationalError, connection
 from common.db import is_locked, let_go
 from groups import routing
 from memory import duplicates
-from runs.actions import accounts, mcp, remote_agents, repeat
+from runs.actions import accounts, mcp, mcp_tasks, remote_agents, repeat
 from runs.execution import executor, external
 from runs.models import McpServer, RemoteAgent
 from runs.notices import delivery, slack
@@ -158,6 +158,11 @@ def cancel_remote_task(task_id: str) -> None:
     """Cancel a task at a remote agent that nobody waits for any more."""
     if not remote_agents.cancel(task_id):
         raise errands.Later(remote_agents.CANCEL_AGAIN.total_seconds())
+
+
+def poll_mcp_task(task_id: str, generation: str) -> None:
+    """Ask an MCP server how far the task is that it has made of a call."""
+    mcp_tasks.poll(task_id, int(generation))
 
 
 def repeat_calls(organization_id: str, user_id: str, need: str) -> None:

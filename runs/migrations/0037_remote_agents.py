@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0023_proposal_row_digest'),
-        ('runs', '0034_connected_accounts'),
+        ('runs', '0036_run_traceparent'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
