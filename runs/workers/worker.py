@@ -20,6 +20,7 @@ from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
 from runs.actions import mcp
+from runs.log import months
 from runs.models.queue import ErrandKind
 from runs.notices import delivery, watch
 from runs.outbound import lost
@@ -164,6 +165,7 @@ class Duties:
         sending.send_due()
         sending.forget()
         lost.forget()
+        months.keep_up()
         schedules.forget()
         if (now := time.monotonic()) >= self.oauth_at:
             self.oauth_at = now + OAUTH_SECONDS
