@@ -152,7 +152,9 @@ class Work:
         from tests.acting import start
 
         found = row("SELECT id FROM runs_run WHERE status = 'pending' LIMIT 1")
-        return found[0] if found else start(user=self.park._actor.user, project=self.park._project, goal="waits")
+        return (
+            found[0] if found else start(user=self.park._actor.user, project=self.park._project, goal="waits")
+        )
 
 
 def measure(steps: dict[str, Callable[[], Any]]) -> Times:

@@ -61,7 +61,11 @@ class Command(BaseCommand):
         verb = ("would be " if dry_run else "") + ("detached" if detach else "removed")
         with unlocked():
             for month in prune_months.prune_months(detach=detach, dry_run=dry_run):
-                why = verb if month.kept_by is None else "kept, by {} of {} and maybe more".format(*month.kept_by)
+                why = (
+                    verb
+                    if month.kept_by is None
+                    else "kept, by {} of {} and maybe more".format(*month.kept_by)
+                )
                 self.stdout.write(f"{month.name} ({month.bytes / 1e6:,.0f} MB): {why}")
 
     def make_months(self) -> None:
