@@ -4,9 +4,9 @@
 
 The same questions and steps among both numbers of runs, once with the log in one table and once in partitions
 of a month each, over twelve months. For each: the median of its milliseconds, and the pages of the database
-that its statements look at (those of the planner left out). `append` is the step's insert of three events in
-microseconds of the server's processor time. Then the migration that partitions a table of that size, and for
-how long it locks. Takes up to half an hour and 10 GB of disk.
+that its statements look at (those of the planner left out). `append` is the step's insert of three events,
+and `read` what reads three, in microseconds of the server's processor time. Then the migration that
+partitions a table of that size, and for how long it locks. Takes up to half an hour and 10 GB of disk.
 """
 
 import argparse
@@ -33,10 +33,12 @@ BEGIN = datetime.now(UTC)
 
 RUNS = """
 INSERT INTO runs_run (id, organization_id, project_id, user_id, root_id, depth, kind, driver, session_key,
-    goal, context, status, budgets, usage, attempt, crashes, last_seq, last_digest, created_at, started_at, ended_at)
-SELECT made.id, o.id, p.id, u.id, made.id, 0, 'personal', 'internal', '', 'An old goal', '', 'completed', '{}', '{}', 1, 0,
-    %s, '', made.at, made.at, made.at
-FROM unnest(%s::text[], %s::timestamptz[]) AS made(id, at), groups_organization o, groups_project p, auth_user u
+    goal, context, status, budgets, usage, attempt, crashes, last_seq, last_digest, created_at, started_at,
+    ended_at)
+SELECT made.id, o.id, p.id, u.id, made.id, 0, 'personal', 'internal', '', 'An old goal', '', 'completed',
+    '{}', '{}', 1, 0, %s, '', made.at, made.at, made.at
+FROM unnest(%s::text[], %s::timestamptz[]) AS made(id, at),
+    groups_organization o, groups_project p, auth_user u
 WHERE u.username = 'mia'
 """
 LOG = """
@@ -54,7 +56,7 @@ Times = dict[str, tuple[float, int]]  # of each question or step: milliseconds, 
 
 
 def fill(old: int, new: int, most: int) -> None:
-    """Bring the number of ended runs from `old` to `new`, evenly over the months to come if `most` there are."""
+    """Bring the number of ended runs from `old` to `new`, evenly over the months to come."""
     from common import ids
     from common.db import execute, rows
 
@@ -84,7 +86,8 @@ def one_table() -> None:
         created_at timestamptz NOT NULL, digest varchar(64) NOT NULL,
         organization_id varchar(31) NOT NULL, run_id varchar(31) NOT NULL,
         CONSTRAINT run_event_seq UNIQUE (run_id, seq));
-    CREATE INDEX run_event_id ON runs_runevent USING brin (id) WITH (autosummarize = on, pages_per_range = 16);
+    CREATE INDEX run_event_id ON runs_runevent USING brin (id)
+        WITH (autosummarize = on, pages_per_range = 16);
     CREATE INDEX run_event_decisions ON runs_runevent (organization_id, created_at)
         WHERE type IN ('tool.called', 'tool.blocked', 'tool.requires_approval');
     """
@@ -160,7 +163,7 @@ class Work:
 def measure(steps: dict[str, Callable[[], Any]]) -> Times:
     """The steps take turns, so that a slow minute of the machine meets all."""
     times: dict[str, list[float]] = {name: [] for name in steps}
-    for name, step in steps.items():
+    for step in steps.values():
         step()
     for _ in range(ROUNDS):
         for name, step in steps.items():
@@ -188,6 +191,21 @@ def pages_of(step: Callable[[], Any]) -> int:
     return found
 
 
+def read_us() -> float:
+    """The same for reading the last of a run's events."""
+    from common.db import row
+    from runs.log import log
+
+    run = row("SELECT id FROM runs_run WHERE goal = 'An old goal' ORDER BY id OFFSET 50 LIMIT 1")[0]
+    for _ in range(200):
+        log.read(run, EVENTS - 3)
+    (pid,) = row("SELECT pg_backend_pid()")
+    before = ticks(pid)
+    for _ in range(APPENDS):
+        log.read(run, EVENTS - 3)
+    return us(ticks(pid) - before)
+
+
 def append_us() -> float:
     """Processor time of the server for one insert of three events into the log, in microseconds."""
     from django.db import transaction
@@ -210,6 +228,10 @@ def append_us() -> float:
             execute(INSERT, [organization, run, datetime.now(UTC), events])
         spent = ticks(pid) - before
         transaction.set_rollback(True)
+    return us(spent)
+
+
+def us(spent: int) -> float:
     return round(spent / os.sysconf("SC_CLK_TCK") / APPENDS * 1e6, 1)
 
 
@@ -255,9 +277,9 @@ def over(layout: str, url: str, counts: list[int]) -> dict[str, Any]:
         fill(there, count, max(counts))
         there = count
         told[str(count)] = measure(work.steps())
-        appended = [append_us() for _ in range(5)]
-        told[str(count)]["append"] = (median(appended), 0)
-        print(layout, count, told[str(count)], appended, flush=True)
+        for name, cost in (("append", append_us), ("read", read_us)):
+            told[str(count)][name] = (median(cost() for _ in range(5)), 0)
+        print(layout, count, told[str(count)], flush=True)
     if layout == LAYOUTS[0]:
         told["move"] = move()
         print(told["move"], flush=True)

@@ -1,8 +1,8 @@
 """Remove whole months of the log, where no organization keeps the record of any of their runs.
 
 A month goes when it is over and each of its runs has ended, has been pruned (runs/actions/prune.py), and
-ended longer ago than its organization keeps the record (`record_days`; empty keeps it for ever). What stays is
-the runs' rows, calls and approvals, and a note that the month has gone, by which `verify_run` knows.
+ended longer ago than its organization keeps the record (`record_days`; empty keeps it for ever). What stays
+is the runs' rows, calls and approvals, and a note that the month has gone, by which `verify_run` knows.
 """
 
 from collections.abc import Iterator

@@ -26,15 +26,15 @@ def keep_up() -> None:
     try:
         for name in months.create(TABLE):
             logger.info("made %s", name)
+        with transaction.atomic():  # autovacuum looks at partitions alone, and plans are made for the whole
+            if row(OLD_STATISTICS, [TABLE])[0]:
+                execute(f"ANALYZE {TABLE}")
     except OperationalError as error:
         if not is_locked(error):
             raise
         logger.warning("%s is locked by somebody else; its next month is made later", TABLE)
     except months.TooMany as error:
         logger.warning("%s: stop the clusters for a moment and run manage.py prune --months", error)
-    with transaction.atomic():  # autovacuum looks at partitions alone, and plans need to know of the whole
-        if row(OLD_STATISTICS, [TABLE])[0]:
-            execute(f"ANALYZE {TABLE}")
 
 
 def is_gone(run_id: str) -> bool:

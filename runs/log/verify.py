@@ -37,8 +37,8 @@ class RunUnknown(LookupError):
 class Verdict:
     """What was found. `broken` is empty when all is well; `seq` is the first event that is wrong.
 
-    Of a `pruned` run the chain, the order and the kinds of its events were checked, by the digests kept. Of one
-    whose events are `gone` with their month nothing could be: only that it had ended and been pruned.
+    Of a `pruned` run the chain, the order and the kinds of its events were checked, by the digests kept. Of
+    one whose events are `gone` with their month it is only known that it had ended and been pruned.
     """
 
     run_id: str

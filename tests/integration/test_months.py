@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from itertools import pairwise
 
 import pytest
 from django.core.management import call_command
@@ -42,7 +43,7 @@ def in_months(count):
 def test_a_migrated_database_has_its_log_in_months_and_three_of_them_ahead():
     found = months.partitions(TABLE)
     assert (found[0].name, found[0].since) == (f"{TABLE}_old", "")
-    assert all(before.until == after.since for before, after in zip(found, found[1:], strict=False))
+    assert all(before.until == after.since for before, after in pairwise(found))
     assert found[-1].until > ids.first_of("run", months.following(datetime.now(UTC), 3))
     assert months.missing(TABLE) == log_months.check(["default"]) == []
     assert months.create(TABLE) == []

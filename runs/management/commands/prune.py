@@ -45,8 +45,8 @@ class Command(BaseCommand):
         for organization in chosen:
             self.prune(organization, options["dry_run"])
         if not options["organization"]:
-            self.prune_months(options["detach"], options["dry_run"])
             self.tidy(options["dry_run"])
+            self.prune_months(options["detach"], options["dry_run"])
 
     def prune(self, organization: Organization, dry_run: bool) -> None:
         if organization.retention_days is None:
@@ -61,12 +61,8 @@ class Command(BaseCommand):
         verb = ("would be " if dry_run else "") + ("detached" if detach else "removed")
         with unlocked():
             for month in prune_months.prune_months(detach=detach, dry_run=dry_run):
-                why = (
-                    verb
-                    if month.kept_by is None
-                    else "kept, by {} of {} and maybe more".format(*month.kept_by)
-                )
-                self.stdout.write(f"{month.name} ({month.bytes / 1e6:,.0f} MB): {why}")
+                kept = month.kept_by and "kept, by {} of {} and maybe more".format(*month.kept_by)
+                self.stdout.write(f"{month.name} ({month.bytes / 1e6:,.0f} MB): {kept or verb}")
 
     def make_months(self) -> None:
         """With as many rows as there are to be moved, while appending waits."""
