@@ -217,11 +217,10 @@ def _organization(before: Row, after: Row) -> str:
         return ""
     if before["second_person"] and not after["second_person"]:
         return gettext_noop("no second person is asked any more")
-    return (
-        gettext_noop("what runs said is removed sooner")
-        if _more(after["retention_days"], before["retention_days"])
-        else ""
-    )
+    if _more(after["record_days"], before["record_days"]):
+        return gettext_noop("the record of runs is removed sooner")
+    sooner = _more(after["retention_days"], before["retention_days"])
+    return gettext_noop("what runs said is removed sooner") if sooner else ""
 
 
 def _channel(before: Row, after: Row) -> str:

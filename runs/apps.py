@@ -20,12 +20,13 @@ class RunsConfig(AppConfig):
         from policy import tools
         from runs.actions import models
         from runs.gate import repeats
-        from runs.log import listeners
+        from runs.log import listeners, months
         from runs.notices import own
         from runs.tools import facts, registry
         from runs.tools.mcp import accounts
         from runs.webhooks import outbox
 
+        checks.register(months.check, checks.Tags.database)
         tools.register("toolbox", facts.of_organization)
         listeners.listen(outbox.listener)
         listeners.listen(own.listener)

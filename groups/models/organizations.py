@@ -42,6 +42,13 @@ class Organization(Created):
         validators=[MinValueValidator(1)],
         help_text="After so many days what ended runs said is removed by manage.py prune. Empty: never.",
     )
+    record_days = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="After so many days manage.py prune may remove the whole log of pruned runs, by months: "
+        "nothing proves then what happened. Empty: never.",
+    )
     thin_notices = models.BooleanField(
         default=False,
         db_default=False,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.db import from_json, row, rows
-from runs.log import log
+from runs.log import log, months
 from runs.log.state import State, apply
 from runs.models.choices import EventType, RunStatus
 
@@ -25,6 +25,7 @@ ENDED = {
     EventType.RUN_FAILED.value: RunStatus.FAILED,
     EventType.RUN_CANCELLED.value: RunStatus.CANCELLED,
 }
+ENDS = frozenset(ended.value for ended in ENDED.values())
 GOES_ON = frozenset({RunStatus.PENDING.value, RunStatus.RUNNING.value})  # a lost lease leaves no event
 
 
@@ -36,7 +37,8 @@ class RunUnknown(LookupError):
 class Verdict:
     """What was found. `broken` is empty when all is well; `seq` is the first event that is wrong.
 
-    Of a `pruned` run the chain, the order and the kinds of its events were checked, by the digests kept.
+    Of a `pruned` run the chain, the order and the kinds of its events were checked, by the digests kept. Of
+    one whose events are `gone` with their month it is only known that it had ended and been pruned.
     """
 
     run_id: str
@@ -45,6 +47,7 @@ class Verdict:
     broken: str = ""
     seq: int | None = None
     pruned: bool = False
+    gone: bool = False
 
 
 @dataclass
@@ -93,6 +96,8 @@ def verify(run_id: str) -> Verdict:
             except (LookupError, TypeError, ValueError) as problem:
                 words = f"event {at} ({type}) does not follow from those before: {problem!r}"
                 return Verdict(run_id, last_seq, status, words, at)
+        if not there and seq == 1 and pruned_at is not None and status in ENDS and months.is_gone(run_id):
+            return Verdict(run_id, 0, status, _beyond(run_id, last_seq, status), pruned=True, gone=True)
         if len(there) < min(PIECE, last_seq - seq + 1):
             lost = seq + len(there)
             return Verdict(run_id, last_seq, status, f"event {lost} is missing", lost)
@@ -119,7 +124,7 @@ def _row_differs(
 
 def _beyond(run_id: str, last_seq: int, status: str) -> str:
     """An ended run has no further events; one that goes on may have got some meanwhile."""
-    if status not in {ended.value for ended in ENDED.values()}:
+    if status not in ENDS:
         return ""
     (further,) = row(BEYOND, [run_id, last_seq])
     return f"event {further} stands behind the end of the run" if further else ""

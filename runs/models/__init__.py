@@ -21,7 +21,7 @@ from .notices import (
     NoticeKind,
     Topic,
 )
-from .operations import DatabaseLine, EventCount, EventCountCursor, WorkerGroup
+from .operations import DatabaseLine, EventCount, EventCountCursor, GoneMonth, WorkerGroup
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .prices import ModelPrice
 from .queue import QueueMessage
@@ -51,6 +51,7 @@ __all__ = [
     "EventCount",
     "EventCountCursor",
     "Follower",
+    "GoneMonth",
     "IdempotencyRecord",
     "InstallationKey",
     "McpServer",

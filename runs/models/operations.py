@@ -46,6 +46,22 @@ class EventCountCursor(models.Model):
         return str(self.done)
 
 
+class GoneMonth(models.Model):
+    """A month of the log that was removed (runs/actions/prune_months.py): the events of all runs whose ids
+    are at least `since` and below `until`. `detached`: its table, `name`, was left in the database.
+    """
+
+    name = models.CharField(primary_key=True, max_length=63)
+    since = models.CharField(max_length=31, blank=True)
+    until = models.CharField(max_length=31)
+    gone_at = models.DateTimeField()
+    runs = models.PositiveIntegerField()
+    detached = models.BooleanField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class DatabaseLine(models.Model):
     """Which PostgreSQL this is: the server's system identifier and its timeline (common/postgres/lineage.py).
 

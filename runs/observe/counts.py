@@ -37,7 +37,9 @@ WITH new AS MATERIALIZED (
 ),
 replies AS (
     SELECT new.*, EXTRACT(epoch FROM new.created_at - before.created_at) AS seconds
-    FROM new JOIN runs_runevent before ON before.run_id = new.run_id AND before.seq = new.seq - 1
+    FROM new CROSS JOIN LATERAL (  -- one at a time, in the partition of its run
+        SELECT created_at FROM runs_runevent WHERE run_id = new.run_id AND seq = new.seq - 1 OFFSET 0
+    ) before
     WHERE new.type = 'message.created' AND new.payload->>'role' = 'assistant'
 ),
 answers AS (

@@ -20,6 +20,7 @@ from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
 from runs.actions import mcp, mcp_tasks, remote_agents
+from runs.log import months
 from runs.models.queue import ErrandKind
 from runs.notices import delivery, watch
 from runs.outbound import lost
@@ -34,6 +35,7 @@ BEAT_SECONDS = 4.0  # between two signs of life
 STARTING_SECONDS = 1.0  # the same until the first worker is there
 FORWARD_SECONDS = 1.0  # between two looks at what PostgreSQL keeps for Redis
 LOOK_SECONDS = 0.2
+MONTHS_SECONDS = 3_600  # between two looks whether the log has its partitions
 UPKEEP_SECONDS = 60  # between two rounds of clearing away what is over
 OAUTH_SECONDS = 3600  # the same for programs' tokens, which takes a dozen statements
 SILENT_SECONDS = 30.0  # the most that one duty may take; after that the watchdog replaces the group
@@ -105,7 +107,7 @@ class Duties:
 
     def __init__(self, page: WorkerStatus, name: str, gone: list[str]) -> None:
         self.page, self.name, self.gone = page, name, gone
-        self.sweep_at = self.upkeep_at = self.oauth_at = 0.0
+        self.sweep_at = self.upkeep_at = self.oauth_at = self.months_at = 0.0
         self.forward_at = 0.0 if put.on_redis() else math.inf
 
     def attend(self) -> None:
@@ -173,6 +175,9 @@ class Duties:
             clear_expired()
         if settings.EMBEDDING_MODEL and not put.has_backlog(ErrandKind.OTHER):
             put.enqueue_task("embed_memories")
+        if now >= self.months_at:
+            self.months_at = now + MONTHS_SECONDS
+            months.keep_up()
 
     def leave(self) -> None:
         """The group has stopped in order: what it did not come to is anybody's, and nobody waits for it."""

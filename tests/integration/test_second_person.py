@@ -350,7 +350,7 @@ CHANNEL = {
     "user_id": None, "kind": "email", "sealed_address": "a", "enabled": True, "topics": ["approvals"],
     "project_id": None,
 }  # fmt: skip
-HOME = {"second_person": True, "retention_days": 90}
+HOME = {"second_person": True, "retention_days": 90, "record_days": 900}
 SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "send_*"}
 PROVIDER = {"only": True, "default_role": ""}
 
@@ -388,7 +388,9 @@ WEAKER = {
         [{"approval_profile": "careful"}],
     ),
     "groups.organization": (
-        HOME, [{"second_person": False}, {"retention_days": 1}], [{"retention_days": 400}]
+        HOME,
+        [{"second_person": False}, {"retention_days": 1}, {"record_days": 400}],
+        [{"retention_days": 400}, {"record_days": 1000}, {"record_days": None}],
     ),
     "groups.identityprovider": (PROVIDER, [{"default_role": "administrator"}, None], []),
     "runs.channel": (

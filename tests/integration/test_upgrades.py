@@ -45,7 +45,7 @@ SCHEMA = """
     UNION ALL SELECT 'trigger', format('%s.%s', tgrelid::regclass, tgname), pg_get_triggerdef(oid)
     FROM pg_trigger WHERE NOT tgisinternal
     UNION ALL SELECT 'table', relname, format('%s %s %s', relpersistence, relreplident, reloptions)
-    FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')
+    FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S')
 """
 
 

@@ -46,5 +46,6 @@ class Command(BaseCommand):
 
 
 def sentence(verdict: Verdict) -> str:
-    found = f"BROKEN: {verdict.broken}" if verdict.broken else "whole, pruned" if verdict.pruned else "whole"
+    kept = "pruned, its month is gone" if verdict.gone else "whole, pruned" if verdict.pruned else "whole"
+    found = f"BROKEN: {verdict.broken}" if verdict.broken else kept
     return f"{verdict.run_id}: {verdict.status}, {verdict.events} events, {found}"
