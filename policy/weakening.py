@@ -249,6 +249,15 @@ def _provider(before: Row, after: Row) -> str:
     return gettext_noop("who signs in, and as what") if before != after else ""
 
 
+def _server(before: Row, after: Row) -> str:
+    """One that acts as the person, and then is asked with what everybody shares: also by being taken away,
+    for one of the same name may come after it.
+    """
+    if before is None or not before["as_person"] or (after is not None and after["as_person"]):
+        return ""
+    return gettext_noop("a server is not asked in people's own names any more")
+
+
 def _differs(names: Collection[str], before: Row, after: Row) -> bool:
     return before is None or after is None or any(before[name] != after[name] for name in names)
 
@@ -277,4 +286,5 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "groups.organization": _organization,
     "groups.identityprovider": _provider,
     "runs.channel": _channel,
+    "runs.mcpserver": _server,
 }

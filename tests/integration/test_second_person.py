@@ -25,7 +25,7 @@ from policy.models import Capability, CapabilityRule, Grant
 from policy.weakening import why
 from runs.actions import decide, second
 from runs.actions.second import SecondRefused
-from runs.models import Channel
+from runs.models import Channel, McpServer
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person
 from tests.factories import UserFactory, permit
@@ -320,6 +320,25 @@ def test_a_standing_approval_waits_wherever_it_is_made(world, ada, bo, rule, ask
     assert (Grant.objects.get().max_uses, Grant.objects.get().granted_by) == (5, ada)
 
 
+def test_a_server_goes_back_to_a_shared_header_by_two(world, ada, bo, rule):
+    server = McpServer(organization=world.organization, name="crm", url="https://crm.example/mcp")
+    server.as_person, server.client_id = True, "deputy"
+    server.keep_headers({"Authorization": "Bearer shared"})
+    server.save()
+    server.as_person = False
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        server.save()
+    assert McpServer.objects.get().headers == {}
+    held.value.proposed.save(force_insert=True)
+    with changes.acting(bo, "admin"):
+        confirmed(bo, held.value.proposed)
+    assert McpServer.objects.get().headers == {"Authorization": "Bearer shared"}
+    server.refresh_from_db()
+    server.as_person = True
+    with changes.acting(ada, "admin"):
+        server.save()
+
+
 def test_the_setting_is_switched_off_by_two_and_on_only_where_there_are_two(world, ada, bo, rule):
     organization = Organization.objects.get(pk=world.organization.pk)
     organization.second_person = False
@@ -353,6 +372,7 @@ CHANNEL = {
 HOME = {"second_person": True, "retention_days": 90}
 SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "send_*"}
 PROVIDER = {"only": True, "default_role": ""}
+SERVER = {"as_person": True, "url": "https://crm.example/mcp", "scopes": "crm", "enabled": True}
 
 WEAKER = {
     "policy.capabilityrule": (
@@ -396,6 +416,11 @@ WEAKER = {
         [{"enabled": False}, {"topics": []}, {"sealed_address": "b"}, None,
          {"kind": "slack", "sealed_address": "b"}],
         [{"topics": ["approvals", "alarms"]}, {"name": "n"}],
+    ),
+    "runs.mcpserver": (
+        SERVER,
+        [{"as_person": False}, None],
+        [{"scopes": "crm:read"}, {"url": "https://other.example/mcp"}, {"enabled": False}],
     ),
 }  # fmt: skip
 ADDED = [
