@@ -27,6 +27,7 @@ ERRAND_TASKS = {  # what carriers do (runs/outbound/errands.py)
     "execute_call": ErrandKind.CALLS,
     "refresh_mcp_server": ErrandKind.OTHER,
     "revoke_account": ErrandKind.OTHER,
+    "revoke_sign_in": ErrandKind.OTHER,
     "embed_memories": ErrandKind.OTHER,
 }
 BACKLOG_SECONDS = 5

@@ -372,7 +372,11 @@ CHANNEL = {
 HOME = {"second_person": True, "retention_days": 90}
 SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "send_*"}
 PROVIDER = {"only": True, "default_role": ""}
-SERVER = {"as_person": True, "url": "https://crm.example/mcp", "scopes": "crm", "enabled": True}
+SERVER = {
+    "as_person": True, "exchange_at": "", "url": "https://crm.example/mcp", "scopes": "crm", "resource": "",
+    "audience": "", "with_actor": True, "enabled": True,
+}  # fmt: skip
+EXCHANGING = {**SERVER, "exchange_at": "idp"}
 
 WEAKER = {
     "policy.capabilityrule": (
@@ -419,7 +423,7 @@ WEAKER = {
     ),
     "runs.mcpserver": (
         SERVER,
-        [{"as_person": False}, None],
+        [{"as_person": False}, {"exchange_at": "idp"}, None],
         [{"scopes": "crm:read"}, {"url": "https://other.example/mcp"}, {"enabled": False}],
     ),
 }  # fmt: skip
@@ -433,10 +437,30 @@ ADDED = [
     ("groups.role", ROLE, True),
     ("groups.project", {**PROJECT, "approval_profile": "open"}, True),
     ("groups.project", PROJECT, False),
+    ("runs.mcpserver", SERVER, False),
+    ("runs.mcpserver", EXCHANGING, True),
     ("runs.channel", {**CHANNEL, "kind": "slack"}, True),
     ("runs.channel", CHANNEL, False),
     ("runs.channel", {**CHANNEL, "kind": "slack", "user_id": 1}, False),
 ]
+
+
+CHANGED = [
+    (EXCHANGING, {"url": "https://other.example/mcp"}, True),
+    (EXCHANGING, {"audience": "hr"}, True),
+    (EXCHANGING, {"resource": "https://hr.example"}, True),
+    (EXCHANGING, {"scopes": "crm hr"}, True),
+    (EXCHANGING, {"with_actor": False}, True),
+    (EXCHANGING, {"exchange_at": "idp2"}, True),
+    ({**EXCHANGING, "as_person": False}, {"as_person": True}, True),
+    (EXCHANGING, {"exchange_at": ""}, False),
+    (EXCHANGING, {"enabled": False}, False),
+]
+
+
+def test_what_sign_ins_are_exchanged_for_waits():
+    for row, changed, weakens in CHANGED:
+        assert bool(why("runs.mcpserver", row, {**row, **changed})) == weakens, changed
 
 
 def test_what_weakens_and_what_does_not(db):

@@ -51,6 +51,7 @@ def made(row: McpTool) -> Tool:
         suspended=suspended(row),
         checker=definitions.checker,
         as_person=row.server.name if row.server.as_person else "",
+        exchanged_at=row.server.exchange_at if row.server.as_person else "",
     )
 
 
