@@ -41,14 +41,14 @@ class Decide(Deputy):
         ann = get_user_model().objects.get(username="ann")
         self._decider = at_the_pages(ann, self._project.organization_id)
         waiting = Approval.objects.filter(status="pending").order_by("id")
-        self._pending = iter(waiting.values_list("id", "run_id"))
+        self._pending = iter(list(waiting.values_list("id", "run_id", "arguments_digest")))
 
     def item(self) -> None:
+        from runs.actions import decide
         from runs.execution import executor
-        from tests.acting import approve
 
-        approval_id, run_id = next(self._pending)
-        approve(approval_id, self._decider)
+        approval_id, run_id, digest = next(self._pending)
+        decide.approve(approval_id, self._decider, digest)
         if self.drives:
             executor.run(run_id)
         self._wait(run_id)

@@ -29,7 +29,13 @@ class Wake(Deputy):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
+        from runs.models import Run
+        from tests.acting import at_the_pages
+
         self._parked = iter(parked())
+        asker = Run.objects.select_related("user").filter(status="waiting").first()
+        assert asker is not None
+        self._person = at_the_pages(asker.user, asker.organization_id)
         first = next(self._parked)
         self._wake(first)
         self.expect(first, status="completed", output=ANSWER)
@@ -38,10 +44,10 @@ class Wake(Deputy):
         self._wake(next(self._parked))
 
     def _wake(self, run_id: str) -> None:
+        from runs.actions.message import message
         from runs.execution import executor
-        from tests.acting import message
 
-        message(run_id, "Europe", author="mia")
+        message(run_id, "Europe", self._person)
         executor.run(run_id)
 
 

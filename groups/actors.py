@@ -5,17 +5,21 @@ ask policy/authority.py what it may do. It is frozen: what was known at the door
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 
+from common.columns import Columns
 from groups import current
-from groups.models import Membership, Token
+from groups.models import CustomRole, Membership, Token
 from groups.models.organizations import MembershipKind
 from groups.scopes import reach
 
+MEMBERSHIP, CUSTOM_ROLE = Columns(Membership, "m"), Columns(CustomRole, "custom")
+MEMBER = f"{MEMBERSHIP.sql}, {CUSTOM_ROLE.sql}"  # for statements that read a membership along
 CONFIRMED_AT = "deputy_confirmed_at"  # the session's key: when its user last gave their password, in seconds
 
 
@@ -119,6 +123,14 @@ def active_membership(user: Any, organization_id: str | None) -> Membership | No
         return None
     found = Membership.objects.filter(user=user, organization_id=organization_id, active=True)
     return found.select_related("custom_role").first()
+
+
+def member_of(values: Iterator[Any]) -> Membership | None:
+    """The membership with its role, of the values that MEMBER gave; None where there was none."""
+    found, role = MEMBERSHIP.take(values), CUSTOM_ROLE.take(values)
+    if found is not None:
+        found.custom_role = role
+    return found
 
 
 def actors_of(request: Any) -> list[Actor]:

@@ -22,11 +22,13 @@ LIVE_BOUNDARY_OF = """(
     SELECT json_build_array(
         m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
         p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'),
-        (SELECT json_agg(DISTINCT g.tool) FROM policy_grant g
-         WHERE g.organization_id = o.id AND g.project_id = p.id AND g.any_arguments AND g.revoked_at IS NULL
-           AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
-           AND (g.max_uses IS NULL
-                OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))))
+        (SELECT json_object_agg(g.tool, g.whatever) FROM (
+            SELECT g.tool, bool_or(g.any_arguments) AS whatever FROM policy_grant g
+            WHERE g.organization_id = o.id AND g.project_id = p.id AND g.revoked_at IS NULL
+              AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
+              AND (g.max_uses IS NULL
+                   OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))
+            GROUP BY g.tool) g))
     FROM groups_organization o
     LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = {1}
     LEFT JOIN policy_policyversion v ON v.organization_id = o.id
@@ -72,8 +74,8 @@ class CompiledPolicy:
 class LiveBoundary:
     """A user's live membership: None as boundary means none that is active for this project.
 
-    `version` is of the organization's policy; what follows is the project's, read along. `granted`: the tools
-    that a live standing approval lets pass whatever their arguments.
+    `version` is of the organization's policy; what follows is the project's, read along. `covered`: the tools
+    that a live standing approval is about; `granted`: those it lets pass whatever their arguments.
     """
 
     boundary: Boundary | None
@@ -83,6 +85,7 @@ class LiveBoundary:
     review_deposits: bool = False
     profile: Profile = "off"
     granted: frozenset[str] = frozenset()
+    covered: frozenset[str] = frozenset()
 
 
 _compiled: OrderedDict[str, CompiledPolicy] = OrderedDict()
@@ -98,8 +101,9 @@ def live_boundary_of(found: Any, project_id: str) -> LiveBoundary | None:
     """What LIVE_BOUNDARY_OF gave for this project."""
     if found is None:
         return None
-    active, allowed, denied, kind, projects, *of_place, granted = from_json(found)
-    of_place.append(frozenset(granted or ()))
+    active, allowed, denied, kind, projects, *of_place, covered = from_json(found)
+    covered = covered or {}
+    of_place += [frozenset(tool for tool, whatever in covered.items() if whatever), frozenset(covered)]
     if not active or (projects is not None and project_id not in projects):
         return LiveBoundary(None, kind or "", *of_place)
     return LiveBoundary(Boundary(_maybe(allowed), tuple(denied)), kind, *of_place)

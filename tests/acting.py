@@ -4,7 +4,9 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
+from groups import bearer
 from groups.actors import Actor, Via, active_membership
+from groups.models import Token
 from groups.scopes import SCOPES
 from runs.actions import cancel as cancelling
 from runs.actions import decide
@@ -108,3 +110,9 @@ def _of(run_id: str, by: Any) -> Actor:
         return Actor(None, None, Via.SYSTEM)
     user = by if isinstance(by, get_user_model()) else run.user
     return at_the_pages(user, run.organization_id)
+
+
+def holder(secret: str) -> Token | None:
+    """The usable token for this secret, or None."""
+    found = bearer.live(secret)
+    return found[0] if found else None

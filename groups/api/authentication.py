@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework import authentication
 
 from common.api.errors import Problem
-from groups import changes, current, oauth
+from groups import bearer, changes, current, oauth
 from groups.actors import Actor
 from groups.models import Door, Membership, Token
 
@@ -29,20 +29,16 @@ class TokenAuthentication(authentication.BaseAuthentication):
         scheme, _, secret = request.headers.get("Authorization", "").strip().partition(" ")
         if scheme.lower() not in SCHEMES:
             return None
-        token = Token.objects.live(secret.strip()) or oauth.live(secret.strip(), request.path)
-        if token is None:
+        found = bearer.live(secret.strip()) or _through_oauth(secret.strip(), request.path)
+        if found is None:
             raise Problem(
                 401,
                 "BAD_TOKEN",
                 "The token is unknown, revoked or expired.",
                 headers={"WWW-Authenticate": self.authenticate_header(request)},
             )
-        memberships = Membership.objects.filter(user=token.user, organization=token.organization)
-        stand(
-            request,
-            token.user,
-            list(memberships.filter(active=True).select_related("organization", "custom_role")),
-        )
+        token, membership = found
+        stand(request, token.user, [membership] if membership else [])
         touch(token)
         changes.made_by(lambda: changes.By(token.user, Door.API, token.pk))
         request.actor = Actor.of_token(token, request.membership)
@@ -93,6 +89,14 @@ def stand(request: Any, user: Any, memberships: list[Membership], chosen: str | 
     request.membership = memberships[0]
     request.organization = memberships[0].organization
     current.stand(user, memberships[0])
+
+
+def _through_oauth(secret: str, path: str) -> tuple[Token, Membership | None] | None:
+    token = oauth.live(secret, path)
+    if token is None:
+        return None
+    memberships = Membership.objects.filter(user=token.user, organization=token.organization, active=True)
+    return token, memberships.select_related("organization", "custom_role").first()
 
 
 def _slug(membership: Membership) -> str:

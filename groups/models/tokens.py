@@ -8,8 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
 
 from common import ids
 from common.models import Created
@@ -48,15 +46,6 @@ class TokenManager(models.Manager["Token"]):
             **fields,
         )
         return token, secret
-
-    def live(self, secret: str) -> "Token | None":
-        """The usable token for this secret, with its user and organization, or None."""
-        return (
-            self.select_related("user", "organization")
-            .filter(secret_hash=hash_secret(secret), revoked_at=None, user__is_active=True)
-            .filter(Q(expires_at=None) | Q(expires_at__gt=Now()))
-            .first()
-        )
 
 
 class Token(Created):

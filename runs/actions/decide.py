@@ -13,8 +13,9 @@ from django.db import transaction
 
 from common import ids, redact
 from common.canonical import NotJson, normalise
-from common.db import Statement, execute, from_json, row
-from groups.actors import Actor, active_membership
+from common.columns import Columns
+from common.db import Statement, execute, row
+from groups.actors import MEMBER, Actor, member_of
 from groups.changes import TakesSecond
 from groups.models import Membership
 from policy.authority import (
@@ -28,24 +29,31 @@ from policy.authority import (
     seats,
     speaks,
 )
+from policy.cache import LIVE_BOUNDARY_OF, LiveBoundary, live_boundary_of
 from policy.models import Grant
 from policy.terms import Decision
 from runs.gate import admission, demands
 from runs.gate.approvals import arguments_digest, watch
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
-from runs.models import Approval
+from runs.models import Approval, Run, ToolCall
 from runs.models.choices import ApprovalStatus, EventType, WaitOutcome
 from runs.queue import put
 
-# The approval, locked, and what its project says of who decides: in one statement, and not by the ORM, which
-# takes longer to write it than the server to answer.
-FIELDS = Approval._meta.concrete_fields
+# The approval, locked, and all that its decision depends on: in one statement, and not by the ORM, which
+# takes longer to write it than the server to answer. The membership is the decider's; the boundary is that
+# of the run's user.
+APPROVAL, RUN, CALL = Columns(Approval, "a"), Columns(Run, "r"), Columns(ToolCall, "c")
 ASKED = f"""
-SELECT {", ".join(f"a.{field.column}" for field in FIELDS)}, project.allow_self_approval,
+SELECT project.allow_self_approval,
     EXISTS (SELECT FROM runs_wait w WHERE w.run_id = a.run_id AND w.correlation_key = a.correlation_key
-            AND w.resolved_at IS NULL)
-FROM runs_approval a JOIN groups_project project ON project.id = %s
+            AND w.resolved_at IS NULL),
+    {LIVE_BOUNDARY_OF.format("r.organization_id", "r.user_id", "r.project_id")},
+    {APPROVAL.sql}, {RUN.sql}, {CALL.sql}, {MEMBER}
+FROM runs_approval a JOIN runs_run r ON r.id = a.run_id JOIN runs_toolcall c ON c.id = a.tool_call_id
+JOIN groups_project project ON project.id = r.project_id
+LEFT JOIN groups_membership m ON m.organization_id = r.organization_id AND m.user_id = %s AND m.active
+LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
 WHERE a.id = %s FOR NO KEY UPDATE OF a
 """  # noqa: S608 - the names of our own columns
 
@@ -62,7 +70,6 @@ CONCLUDE = """
 UPDATE runs_approval SET status = %s, decided_at = %s, decided_by_id = %s, decided_as_human = %s, reason = %s
 WHERE id = %s
 """
-JSON_FIELDS = ("edited_arguments", "replaced_arguments", "deciders")
 
 
 class DecisionRefused(Exception):
@@ -121,6 +128,8 @@ class Asked:
     approval: Approval
     allow_self_approval: bool
     waited_for: bool
+    live: LiveBoundary | None  # of the run's user
+    membership: Membership | None  # of the decider, as it is today
 
     @property
     def about(self) -> About:
@@ -139,7 +148,7 @@ class Asked:
 
         Where policy denies them meanwhile the gate says so when the call comes before it again.
         """
-        decision = admission.ask_about(self.approval.run, self.approval.tool_call)
+        decision = admission.ask_about(self.approval.run, self.approval.tool_call, self.live)
         if decision is None or decision.effect == "deny":
             return self.stored()
         demand = demands.of_decision(decision, self.allow_self_approval)
@@ -203,8 +212,8 @@ def _decide(
         message = "Say which arguments you decide about: arguments_digest, as the approval names it."
         raise DecisionRefused("DIGEST_MISSING", message)
     with transaction.atomic():
-        asked = _asked(lock_run(approval_id), approval_id)
-        said = _today(said, asked.about)
+        asked = _asked(lock_run(approval_id), approval_id, said.actor)
+        said = _today(said, asked)
         demand = asked.demand() if asked.pending else asked.stored()
         _check_entitled(said.actor, demand, asked.about)
         if not asked.pending:
@@ -223,10 +232,9 @@ def _decide(
         return _say(asked, said, demand)
 
 
-def _today(said: Said, about: About) -> Said:
+def _today(said: Said, asked: Asked) -> Said:
     """By the actor as they are now that the run is locked: a membership that has ended meanwhile is none."""
-    actor = replace(said.actor, membership=active_membership(said.actor.user, about.organization_id))
-    return replace(said, actor=actor)
+    return replace(said, actor=replace(said.actor, membership=asked.membership))
 
 
 def _say(asked: Asked, said: Said, demand: Demand) -> Approval:
@@ -265,13 +273,19 @@ def lock_run(approval_id: str) -> RunLog:
         raise Approval.DoesNotExist(approval_id) from None
 
 
-def _asked(log: RunLog, approval_id: str) -> Asked:
-    """The approval, locked after its run; what its project allows; and whether its wait is open."""
-    *values, allow_self_approval, waited_for = row(ASKED, [log.project_id, approval_id])
-    approval = Approval.from_db("default", [field.attname for field in FIELDS], values)
-    for name in JSON_FIELDS:
-        setattr(approval, name, from_json(getattr(approval, name)))
-    return Asked(log, approval, allow_self_approval, waited_for)
+def _asked(log: RunLog, approval_id: str, actor: Actor) -> Asked:
+    """The approval, locked after its run, and what its decision by the actor depends on."""
+    user = actor.user
+    decider = user.pk if getattr(user, "is_active", False) else None
+    allow_self_approval, waited_for, live, *values = row(ASKED, [decider, approval_id])
+    rest = iter(values)
+    approval, run, call, membership = APPROVAL.take(rest), RUN.take(rest), CALL.take(rest), member_of(rest)
+    assert approval is not None and run is not None and call is not None  # noqa: S101 - joined by their keys
+    approval.run, approval.tool_call = run, call
+    if membership is not None:
+        membership.user = user
+    boundary = live_boundary_of(live, run.project_id)
+    return Asked(log, approval, allow_self_approval, waited_for, boundary, membership)
 
 
 def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
@@ -284,7 +298,7 @@ def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
         arguments = normalise(arguments)
     except NotJson as error:
         raise DecisionRefused("INVALID_ARGUMENTS", f"The arguments are not JSON: {error}") from None
-    answer = admission.ask_again(old.run, old.tool_call, arguments)
+    answer = admission.ask_again(old.run, old.tool_call, arguments, asked.live)
     if answer.refused or answer.decision is None:
         refused = answer.refused
         assert refused is not None  # noqa: S101

@@ -186,7 +186,8 @@ class OutsideView(ApiView):
         return run, call
 
     def _ended(self, pk: str) -> Response:
-        run = access.with_waits(access.runs(self.request.membership)).get(pk=pk)
+        run = access.runs(self.request.membership).get(pk=pk)
+        access.read_waits(run)
         return Response(RunSerializer(run).data)
 
 

@@ -302,7 +302,8 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         return bool(run.user_id == self.request.user.pk)
 
     def _shown(self, pk: str) -> Any:
-        run = self.get_object_or_404(access.with_waits(self.get_queryset()), pk=pk)
+        run = self._found(pk)
+        access.read_waits(run)
         return RunSerializer(run, context={"doing": doing.of(run)}).data
 
     def _streamed(self, cursor: type[stream.RunCursor | stream.TreeCursor], pk: str) -> HttpResponseBase:

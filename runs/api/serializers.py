@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common import redact
-from common.api.views import StrictBoolean, StrictSerializer, TextField
+from common.api.views import ShownSerializer, StrictBoolean, StrictSerializer, TextField
 from memory.context.models import PageKind, SegmentPermission, SegmentType
 from policy.models.rules import Effect
 from runs.actions.message import MAX_CONTENT
@@ -35,7 +35,7 @@ class PermissionsSerializer(serializers.Serializer):
     denied_tools = serializers.ListField(child=serializers.CharField())
 
 
-class WaitSerializer(serializers.ModelSerializer):
+class WaitSerializer(ShownSerializer):
     """Something the run waits for now, and the key that resolves it."""
 
     tool = serializers.CharField(source="tool_call.tool", default=None, allow_null=True)
@@ -63,7 +63,7 @@ class WaitSerializer(serializers.ModelSerializer):
         return pending.get((wait.run_id, wait.correlation_key))
 
 
-class RunSummarySerializer(serializers.ModelSerializer):
+class RunSummarySerializer(ShownSerializer):
     project = serializers.CharField(source="project_id")
     user = serializers.CharField(source="user.username", help_text="Whom the run works for.")
     parent = serializers.CharField(source="parent_run_id", allow_null=True)
@@ -166,7 +166,7 @@ class RunNodeSerializer(WithWaits):
         return RunNodeSerializer(below.get(run.pk, []), many=True, context=self.context).data
 
 
-class EventSerializer(serializers.ModelSerializer):
+class EventSerializer(ShownSerializer):
     run = serializers.CharField(source="run_id")
 
     class Meta:
@@ -199,7 +199,7 @@ class StreamedEventSerializer(serializers.Serializer):
     )
 
 
-class WordSerializer(serializers.ModelSerializer):
+class WordSerializer(ShownSerializer):
     user = serializers.CharField(source="user.username")
 
     class Meta:
@@ -208,7 +208,7 @@ class WordSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class ApprovalSerializer(serializers.ModelSerializer):
+class ApprovalSerializer(ShownSerializer):
     run = serializers.CharField(source="run_id")
     project = serializers.CharField(source="run.project_id")
     user = serializers.CharField(source="run.user.username", help_text="Whom the run works for.")

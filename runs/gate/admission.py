@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Exists
 
+from policy.cache import LiveBoundary
 from policy.terms import Decision
 from runs.gate.approvals import Begun
 from runs.gate.provenance import of_run
@@ -26,18 +27,17 @@ class Asked:
     decision: Decision | None = None  # policy's, where it came to be asked
 
 
-def gate_of(run: Run) -> Gate:
-    """The gate as the run stands before it now."""
-    gate = Gate.open(
-        run.organization_id, run.project_id, run.group_id, run.user_id, run.delegated_permissions
-    )
+def gate_of(run: Run, live: LiveBoundary | None = None) -> Gate:
+    """The gate as the run stands before it now. `live`: the boundary of its user, where it was just read."""
+    whose = (run.organization_id, run.project_id, run.group_id, run.user_id)
+    gate = Gate.open(*whose, run.delegated_permissions, live)
     gate.trace = lambda tool, arguments: of_run(run, gate.declared).facts(tool, arguments)
     return gate
 
 
-def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
+def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any], live: LiveBoundary | None = None) -> Asked:
     """What policy says about the call with other arguments, for the agent that asked for it."""
-    gate = gate_of(run)
+    gate = gate_of(run, live)
     role_id = role_of(run, call)
     said = gate.admit(gate.agent(call.agent, role_id), call.tool, arguments, (run.pk, call.call_id))
     if isinstance(said, Refused):
@@ -46,9 +46,9 @@ def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any]) -> Asked:
     return Asked(effect, said.idempotency_key, None, said.decision)
 
 
-def ask_about(run: Run, call: ToolCall) -> Decision | None:
+def ask_about(run: Run, call: ToolCall, live: LiveBoundary | None = None) -> Decision | None:
     """What policy says now about the call as it would run; None where it would not come before policy."""
-    return ask_again(run, call, call.effective_arguments).decision
+    return ask_again(run, call, call.effective_arguments, live).decision
 
 
 def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, Any]) -> Tool | None:

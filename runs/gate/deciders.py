@@ -67,8 +67,7 @@ def _anybodys(actor: Actor) -> Q:
     found = Q(deciders=[]) & ~(strict & Q(run__user=actor.user))
     if actor.via != Via.SESSION or not actor.is_person:
         return found & ~people
-    changed = Q(Exists(accounts.changes_by_others(actor.user)))
-    return found & ~(people & changed)
+    return found & ~(people & Q(accounts.is_changed_by_another(actor.user)))
 
 
 def _named(actor: Actor, pending: QuerySet[Approval]) -> list[str]:

@@ -4,16 +4,29 @@ Asked when a decision is taken and once more when the call is about to run: the 
 and the arguments of that moment, and a decision counts as long as whoever took it could still take it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from groups.actors import Actor, Via
-from groups.models import Membership, Token
+from django.contrib.auth import get_user_model
+
+from common.columns import Columns
+from common.db import rows
+from groups.actors import MEMBER, Actor, Via, member_of
 from policy.authority import About, Demand, NotAllowed, may_decide, seats
 from policy.terms import Decision
-from runs.models import Approval, ApprovalDecision
+from runs.models import Approval
 
 REVOKED = "the token it was taken with was revoked"
+USER = Columns(get_user_model(), "u")
+TAKEN = f"""
+SELECT d.via, d.as_human, d.token_id, t.revoked_at IS NOT NULL, {USER.sql}, {MEMBER}
+FROM runs_approvaldecision d JOIN {get_user_model()._meta.db_table} u ON u.id = d.user_id
+LEFT JOIN groups_membership m ON m.user_id = d.user_id AND m.organization_id = %s AND m.active
+LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
+LEFT JOIN groups_token t ON t.id = d.token_id
+WHERE d.approval_id = %s AND d.arguments_digest = %s AND d.approved ORDER BY d.id
+"""  # noqa: S608 - the names of our own columns
 
 
 @dataclass(frozen=True)
@@ -49,11 +62,8 @@ def of_approval(approval: Approval, allow_self_approval: bool) -> Demand:
 
 
 def counted(approval_id: str, arguments_digest: str, demand: Demand, about: About) -> Counted:
-    """How many approvals of exactly these arguments count. Two or three queries, and each one's rights."""
-    decisions = ApprovalDecision.objects.filter(
-        approval_id=approval_id, arguments_digest=arguments_digest, approved=True
-    ).select_related("user")
-    actors = taken_by(list(decisions.order_by("id")), about.organization_id)
+    """How many approvals of exactly these arguments count. One query, and each one's rights."""
+    actors = taken_by(approval_id, arguments_digest, about.organization_id)
     judged = [(actor, *_judged(actor, demand, about)) for actor in actors]
     void = [f"{actor}: {why}" for actor, why, _ in judged if why]
     places = [found for _, why, found in judged if not why]
@@ -90,28 +100,21 @@ def seated(places: list[list[str]]) -> int:
     return sum(sit(number, set()) for number in range(len(places)))
 
 
-def taken_by(decisions: list[ApprovalDecision], organization_id: str) -> list[Actor]:
-    """Whoever took these decisions, as they are today, by the door they took them at."""
-    users = [decision.user_id for decision in decisions]
-    mine = Membership.objects.filter(organization_id=organization_id, user__in=users, active=True)
-    members = {membership.user_id: membership for membership in mine}
-    tokens = {decision.token_id for decision in decisions if decision.token_id}
-    revoked = set(Token.objects.filter(pk__in=tokens).exclude(revoked_at=None).values_list("pk", flat=True))
-    return [
-        _taker(decision, members.get(decision.user_id), decision.token_id in revoked)
-        for decision in decisions
-    ]
+def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> list[Actor]:
+    """Whoever approved these arguments, as they are today, by the door they did it at."""
+    found = rows(TAKEN, [organization_id, approval_id, arguments_digest])
+    return [_taker(*one[:4], values=iter(one[4:])) for one in found]
 
 
-def _taker(decision: ApprovalDecision, membership: Membership | None, revoked: bool) -> Actor:
+def _taker(door: str, as_human: bool, token_id: str | None, revoked: bool, *, values: Iterator[Any]) -> Actor:
     """Who took a decision. One from before doors were recorded counts as a token's, never as made on Deputy's
     pages. A revoked token has no scope left; one that has merely expired had them when it decided.
     """
-    user: Any = decision.user
+    user: Any = USER.take(values)
+    membership = member_of(values)
     active = membership if user.is_active else None
-    via = Via(decision.via or Via.TOKEN.value)
     scopes: frozenset[str] | None = frozenset() if revoked else None
-    return Actor(user, active, via, scopes, decision.as_human, decision.token_id)
+    return Actor(user, active, Via(door or Via.TOKEN.value), scopes, as_human, token_id)
 
 
 def refusal(actor: Actor, demand: Demand, about: About) -> str:

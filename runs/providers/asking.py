@@ -47,7 +47,7 @@ def ask(
     """
     try:
         provider, name = registry.get(model, own)
-        return checked(capped(provider.complete(messages, tools, settings(name))))
+        return usable(provider.complete(messages, tools, settings(name)))
     except PASSED_ON:
         raise
     except Unfit as unfit:
@@ -69,7 +69,7 @@ async def answer(
     try:
         provider, name = registry.get(model, own)
         assert isinstance(provider, AsyncProvider)  # noqa: S101 - others are asked in a thread
-        return checked(await provider.answer(messages, tools, settings(name), words))
+        return usable(await provider.answer(messages, tools, settings(name), words))
     except ProviderError:
         raise
     except asyncio.CancelledError as error:
@@ -91,6 +91,11 @@ def broken(model: str, what: str) -> ProviderError:
 
 class Unfit(Exception):
     """What a provider returned is no reply that could be kept; the message says why."""
+
+
+def usable(reply: object) -> Reply:
+    """What is kept of a reply, however it was asked for. Raises Unfit."""
+    return checked(capped(reply))
 
 
 def capped(reply: object) -> object:

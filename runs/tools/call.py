@@ -209,6 +209,8 @@ class Gate:
 
     def with_grants(self, context: Context, tool: Tool, arguments: dict[str, Any]) -> Context:
         """The context with the standing approvals that cover these arguments now."""
+        if tool.name not in self.live.covered:
+            return context
         place = (self.organization_id, self.project_id)
         return replace(context, grants=policy_cache.live_grants(*place, tool.name, arguments))
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib import admin
 
-from groups.models import AgentInstance, Group, GroupMember, Membership, Role, RoutingExample, Token
+from groups.models import AgentInstance, Group, GroupMember, Membership, Role, RoutingExample
 from memory.models import DepositedKnowledge
 from policy.models import CapabilityRule, Grant
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
-from tests.acting import reject
+from tests.acting import holder, reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, text, url
 from tests.factories import permit
 from tests.scripted import by_role, call, say
@@ -703,12 +703,12 @@ def test_a_token_is_issued_shown_once_and_revoked(made):
 
     issued = text(client.post(url("groups_token_add"), fields, follow=True))
     secret = issued.split("The secret is ")[1].split(" ")[0]
-    token = Token.objects.live(secret)
+    token = holder(secret)
     assert token is not None and (token.user, token.scopes) == (root, ["runs:read"])
     assert secret not in text(client.get(url("groups_token_change", token.pk)))
     client.post(url("groups_token_changelist"), {"action": "revoke", "_selected_action": token.pk})
 
-    assert Token.objects.live(secret) is None
+    assert holder(secret) is None
 
 
 def test_the_sidebar_counts_what_waits_and_says_nothing_where_nothing_does(made, approver):

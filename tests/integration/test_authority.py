@@ -62,6 +62,7 @@ from runs.models import (
     WebhookEndpoint,
 )
 from runs.web import urls as web_urls
+from tests.acting import holder
 from tests.admin_pages import PAGES
 from tests.admin_world import person, superuser, url
 from tests.factories import MembershipFactory, ProjectFactory, permit
@@ -404,7 +405,7 @@ def actor_of(who, made):
     membership = made.organization.memberships.filter(user=who.user, active=True).first()
     if who.client:
         return Actor(who.user, membership, Via.SESSION, None, True)
-    token = Token.objects.live(who.secret)
+    token = holder(who.secret)
     return Actor.of_token(token, membership)
 
 
@@ -416,7 +417,7 @@ def over_mcp(act):
         if not who.secret:
             return
         actor = replace(actor_of(who, made), via=Via.MCP)
-        token, run = Token.objects.live(who.secret), made.asking.pk
+        token, run = holder(who.secret), made.asking.pk
         with suppress(offer.Refused):
             act(McpSession(who.user, actor.membership, token, actor, made.project, run))
 
@@ -442,7 +443,7 @@ def rearrange(who, made):
 
 def mcp_session(who, made):
     """As the entrance makes it; None where it lets nobody in."""
-    token = Token.objects.live(who.secret) if who.secret else None
+    token = holder(who.secret) if who.secret else None
     membership = made.organization.memberships.filter(user=who.user, active=True).first()
     if token is None or membership is None:
         return None

@@ -21,7 +21,7 @@ from runs.actions.decide import DecisionRefused
 from runs.demo import chinese, content, world
 from runs.execution import inline
 from runs.models import Approval, Run
-from tests.acting import approve
+from tests.acting import approve, holder
 
 pytestmark = pytest.mark.django_db
 
@@ -60,7 +60,7 @@ def test_its_accounts_can_be_used_as_printed(client):
     assert set(told["users"]) == {"admin", "approver", "member", "robot"}
     for name, secrets in told["users"].items():
         assert client.login(username=name, password=secrets["password"])
-        token = Token.objects.live(secrets["token"])
+        token = holder(secrets["token"])
         assert (token.user.username, token.organization.slug) == (name, "demo")
     assert Project.objects.get(pk=told["project"]).slug == "atlas"
     assert {Group.objects.get(pk=pk).name for pk in told["groups"].values()} == set(told["groups"])
@@ -99,7 +99,7 @@ def test_making_it_again_adds_nothing_and_shows_no_secret():
     assert counts() == before
     assert second["groups"] == first["groups"]
     assert all(secrets == {"password": None, "token": None} for secrets in second["users"].values())
-    assert Token.objects.live(first["users"]["member"]["token"])
+    assert holder(first["users"]["member"]["token"])
 
 
 def test_what_somebody_changed_stays_changed():
@@ -121,11 +121,11 @@ def test_reset_secrets_issues_new_ones_and_revokes_the_old(client):
     new = demo(json=True, reset_secrets=True)["users"]
 
     for name in old:
-        assert not Token.objects.live(old[name]["token"])
-        assert Token.objects.live(new[name]["token"])
+        assert not holder(old[name]["token"])
+        assert holder(new[name]["token"])
         assert not client.login(username=name, password=old[name]["password"])
         assert client.login(username=name, password=new[name]["password"])
-    assert Token.objects.live(own), "only the demo's own token is revoked"
+    assert holder(own), "only the demo's own token is revoked"
 
 
 def test_an_account_that_was_there_before_is_left_alone(client):

@@ -12,6 +12,7 @@ from email.utils import formatdate
 
 import pytest
 
+from runs.providers import asking, loop
 from runs.providers.base import Message, ModelSettings, ProviderError, Reply, ToolRequest, ToolSchema
 from runs.providers.chat import ChatProvider
 from tests.model_server import Answer, ModelServer, Received, asks_for, says
@@ -444,3 +445,16 @@ class TestProcesses:
             os.waitpid(child, 0)
             assert ask(server, [Message("user", "after")]).content == "after"
             assert len(server.connections) == 2, "the child must not speak on the parent's connection"
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_as_many_calls_of_a_reply_are_kept_however_it_is_asked_for(awaited, monkeypatch, settings):
+    settings.CALLS_IN_REPLY = 3
+    calls = [asks_for("memory_search", {"query": str(n)}, f"c{n}") for n in range(7)]
+    with ModelServer(says(None, *calls)) as server:
+        monkeypatch.setenv("DEPUTY_MODEL_BASE_URL", server.base_url)
+        asked = ("compatible:tiny", ASK, (SEARCH,), lambda name: ModelSettings(model=name, timeout=10))
+        reply = loop.call(lambda: asking.answer(*asked), 20) if awaited else asking.ask(*asked)
+
+    assert [call.arguments.get("query") for call in reply.tool_calls] == ["0", "1", "2", None]
+    assert reply.tool_calls[-1].code == "TOO_MANY_CALLS"
