@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
     }
 
     dependencies = [
-        ('groups', '0024_kept_sign_ins'),
+        ('groups', '0025_kept_sign_ins'),
         ('runs', '0034_connected_accounts'),
     ]
 

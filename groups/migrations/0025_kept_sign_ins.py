@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('groups', '0023_proposal_row_digest'),
+        ('groups', '0024_history_of_the_last_hour'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
