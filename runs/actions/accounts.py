@@ -62,15 +62,18 @@ def listed(user: Any, organization_id: str) -> list[Listed]:
     """
     mine = {one.server_id: one for one in of(user, organization_id)}
     there = {one.pk: one for one in offered(organization_id)}
-    theirs = {one.server_id: one.server for one in mine.values() if not one.declined}
+    theirs = {one.server_id: one.server for one in mine.values() if one.bound_to == one.server.bound_to()}
     servers = sorted({**theirs, **there}.values(), key=lambda server: server.name)
     return [_listed(server, user, mine.get(server.pk)) for server in servers]
 
 
-def connected(user: Any, organization_id: str, server_id: str) -> Listed | None:
-    """Of those, one that the user can disconnect."""
-    found = (one for one in listed(user, organization_id) if one.server.pk == server_id)
-    return next((one for one in found if one.account or one.connected), None)
+def ending(user: Any, organization_id: str, server_id: str) -> McpServer | None:
+    """The server, where the user has something to disconnect."""
+    kept = of(user, organization_id).filter(server=server_id, declined=False).first()
+    if kept is not None:
+        return kept.server
+    found = (one.server for one in listed(user, organization_id) if one.connected)
+    return next((server for server in found if server.pk == server_id), None)
 
 
 def _listed(server: McpServer, user: Any, account: ConnectedAccount | None) -> Listed:

@@ -80,8 +80,8 @@ class AccountView(ApiView):
     )
     @action(detail=True, methods=["post"])
     def disconnect(self, request: Any, pk: str) -> Response:
-        found = accounts.connected(request.user, request.organization.pk, pk)
-        if found is None:
+        server = accounts.ending(request.user, request.organization.pk, pk)
+        if server is None:
             raise Http404
-        accounts.disconnect(found.server, request.user)
+        accounts.disconnect(server, request.user)
         return Response(status=204)

@@ -134,10 +134,10 @@ def callback(request: MemberRequest, server_id: str) -> HttpResponse:
 @require_POST
 @member
 def disconnect(request: MemberRequest, server_id: str) -> HttpResponse:
-    found = accounts.connected(request.user, request.membership.organization_id, server_id)
-    if found is None:
+    server = accounts.ending(request.user, request.membership.organization_id, server_id)
+    if server is None:
         raise Http404
-    accounts.disconnect(found.server, request.user)
+    accounts.disconnect(server, request.user)
     messages.success(request, _("Disconnected; it stopped being used at once."))
     return redirect("web:settings")
 

@@ -394,6 +394,8 @@ def test_only_who_may_do_everything_has_sign_ins_exchanged(world, crm, company, 
         (root, plain, {"exchange_at": theirs.pk}, False),
         (chief, plain, {"exchange_at": provider.pk}, True),
         (root, plain, {"exchange_at": INSTALLATION}, True),
+        (chief, plain, {"audience": "hr"}, False),
+        (chief, plain, {"as_person": "", "client_id": "x"}, False),
         (chief, crm, {"url": "https://93.184.216.34/mcp", "resource": URL}, True),
     ]
     for user, server, asked, works in attempts:

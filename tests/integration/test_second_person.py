@@ -1,5 +1,6 @@
 """What weakens an organization's rules, rights or oversight waits for a second person, at every door."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from groups import changes
+from groups.actors import CONFIRMED_AT
 from groups.models import (
     AgentInstance,
     Change,
@@ -310,6 +312,10 @@ def test_a_standing_approval_waits_wherever_it_is_made(world, ada, bo, rule, ask
     remember = decide.Remember(any_arguments=True, uses=5)
     with changes.acting(ada, "page"), pytest.raises(decide.DecisionRefused, match="second person"):
         approve(approval.pk, ada, remember=remember)
+    with changes.one_request(), pytest.raises(decide.DecisionRefused) as unconfirmed:
+        changes.made_by(lambda: changes.By(ada, "page", confirmed=False))
+        approve(approval.pk, ada, remember=remember)
+    assert unconfirmed.value.code == "CONFIRM_FIRST"
     approval.refresh_from_db()
     assert approval.status == "pending" and not Grant.objects.exists()
 
@@ -498,3 +504,31 @@ def test_what_deputy_does_itself_waits_for_nobody(world, ada, rule):
     with changes.acting(ada):
         rule.delete()
     assert not ProposedChange.objects.exists()
+
+
+def test_what_weakens_takes_a_session_that_was_confirmed_lately(world, ada, rule):
+    """Whether or not a second person is asked: whoever finds a browser open loosens nothing by it."""
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=False)
+    client = Client()
+    client.force_login(ada)
+    with_session(client, time.time() - 10_000)
+    page = reverse("admin:policy_capabilityrule_delete", args=[rule.pk])
+    answer = client.post(page, {"post": "yes"})
+    assert answer.status_code == 403 and reverse("web:confirm") in answer.content.decode()
+    api = f"/api/policy/rules/{rule.pk}/"
+    weaker, stricter = {"deciders_needed": 1}, {"deciders_needed": 3}
+    assert problem(client.patch(api, weaker, content_type="application/json")) == (403, "CONFIRM_FIRST")
+    rule.refresh_from_db()
+    assert rule.deciders_needed == 2 and not ProposedChange.objects.exists()
+    assert client.patch(api, stricter, content_type="application/json").status_code == 200
+    assert patched(ada, world, rule, deciders_needed=2).status_code == 200  # by a token
+
+    with_session(client, time.time())
+    assert client.post(page, {"post": "yes"}).status_code == 302
+    assert not CapabilityRule.objects.filter(pk=rule.pk).exists()
+
+
+def with_session(client, confirmed_at):
+    session = client.session
+    session[CONFIRMED_AT] = int(confirmed_at)
+    session.save()
