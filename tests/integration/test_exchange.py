@@ -365,6 +365,8 @@ def test_nothing_is_kept_of_a_sign_in_that_lacks_its_second_factor(world, crm, c
     browser = sign_in(provider, company).browser
     assert "_auth_user_id" not in browser.session and not KeptSignIn.objects.exists()
     assert "subject-1" not in json.dumps(dict(browser.session))
+    browser.force_login(MembershipFactory(organization=world.organization).user)
+    assert not KeptSignIn.objects.exists() and "deputy_brought" not in browser.session
 
 
 def fields(crm, **more):
