@@ -25,6 +25,11 @@ ERROR = "error.type"
 SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 
+# HTTP; a span of a request is called by its method and route
+HTTP_METHOD = "http.request.method"
+HTTP_ROUTE = "http.route"
+HTTP_STATUS = "http.response.status_code"
+
 # MCP; a span of a request is called by its method, and by its tool where there is one
 MCP_METHOD = "mcp.method.name"
 MCP_VERSION = "mcp.protocol.version"
@@ -35,6 +40,8 @@ PROTOCOL = "network.protocol.name"
 TOOL_ERROR = "tool_error"  # error.type where a tool's result has isError
 TOOLS_CALL = "tools/call"
 TOOLS_LIST = "tools/list"
+RESOURCES_LIST, RESOURCES_READ = "resources/list", "resources/read"
+TASKS_GET, TASKS_UPDATE, TASKS_CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 
 # Of Deputy's prefixes, what the conventions call the provider; others keep their names.
 PROVIDERS = {"google": "gcp.gemini"}

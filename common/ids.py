@@ -154,6 +154,10 @@ def mcp_tool_id() -> str:
     return new_id("mct")
 
 
+def mcp_task_id() -> str:
+    return new_id("mtk")
+
+
 def connected_account_id() -> str:
     return new_id("cac")
 

@@ -50,6 +50,7 @@ class Recorded(Span):
 
     def __init__(self, recorded: trace.Span) -> None:
         self.recorded, self.failed = recorded, False
+        self.linked: set[str] = set()
         context = recorded.get_span_context()
         self.ids = Named(context.trace_id, context.span_id)
 
@@ -63,6 +64,9 @@ class Recorded(Span):
             self.recorded.set_status(Status(StatusCode.ERROR))
 
     def link(self, run_id: str, root_id: str) -> None:
+        if run_id in self.linked:
+            return
+        self.linked.add(run_id)
         self.recorded.add_link(_context(Named(trace_id(root_id), span_id(run_id))))
 
 
@@ -140,7 +144,14 @@ def _started(
             raise
 
 
-def run_ended(work: Work, parent_run_id: str | None, name: str, attributes: Attributes, error: str) -> None:
+def run_ended(
+    work: Work,
+    parent_run_id: str | None,
+    name: str,
+    attributes: Attributes,
+    error: str,
+    asked_by: Named | None = None,
+) -> None:
     context = trace.set_span_in_context(
         _span_of(parent_run_id, work.root_id) if parent_run_id else trace.INVALID_SPAN
     )
@@ -151,6 +162,7 @@ def run_ended(work: Work, parent_run_id: str | None, name: str, attributes: Attr
             context,
             SpanKind.INTERNAL,
             said({names.OPERATION: names.INVOKE_AGENT, **_whose(work), **attributes}),
+            [Link(_context(asked_by))] if asked_by else [],
             start_time=int(ids.made_at(work.run_id) * NANOSECONDS),
         )
     finally:

@@ -101,11 +101,18 @@ def working_for_request(ids: Ids | None) -> Iterator[None]:
 
 
 def run_ended(
-    work: current.Work, parent_run_id: str | None, name: str, attributes: Attributes, error: str
+    work: current.Work,
+    parent_run_id: str | None,
+    name: str,
+    attributes: Attributes,
+    error: str,
+    asked_by: Ids | None,
 ) -> None:
-    """The span `invoke_agent` of a whole run, from its creation until now; `error` is empty or its code."""
+    """The span `invoke_agent` of a whole run, from its creation until now; `error` is empty or its code. It
+    links to the request from outside that began it.
+    """
     if not exporting:
         return
     from common import telemetry
 
-    telemetry.run_ended(work, parent_run_id, name, attributes, error)
+    telemetry.run_ended(work, parent_run_id, name, attributes, error, asked_by)

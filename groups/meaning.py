@@ -1,26 +1,33 @@
 """Routing by meaning beside words: how near a goal is to what each group says of itself and has done.
 
-Without an embedding model nothing of this is loaded. The vectors come from whoever keeps them
-(`register`): groups are the ground floor, and know of no model.
+A model's vectors come from whoever keeps them (`register`): groups are the ground floor, and know of no
+model. Where no model embeds and groups have examples, vectors of words do instead (groups/word_vectors.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from groups.scoring import Candidate, Router, Score, best_cut
 
 Vectors = Mapping[str, Sequence[float]]
 
-# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS and REFUSED,
-# which were chosen on the sets that are reported.
+# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS, which was
+# chosen on the sets that are reported.
 WORDS = 0.5  # what words count beside meaning, each in units of its own usual spread over the groups
+BARE = 1.4  # the same beside the sum of the words' vectors
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
 SAMPLE = 300  # examples the threshold is found from
 PARTS = 4  # of the sample, each asked in a space that was made without it
-REFUSED = 0.1  # of past goals at most lies below the threshold: trying a wrong group costs less than refusing
+REFUSED = (
+    0.04  # of past goals at most lies below the threshold: trying a wrong group costs less than refusing
+)
 STEEP = 1.5  # how quickly a score leaves 0.5 on both sides of the threshold
+# Past goals from which on the words' vectors count, and at least one a group: what groups only say of
+# themselves is told apart better by words alone.
+LEARNT = 20
+NO_WORSE = 0.95  # of the past goals that words alone route rightly, the words' vectors must leave so many
 
 
 class Source(Protocol):
@@ -69,24 +76,64 @@ class _Made:
     embed = known
 
 
+@dataclass(frozen=True)
+class Basis:
+    """What is known of meaning: vectors of the groups' texts, who knows a goal's, what words count beside it.
+
+    `by_model`: whether a model made the vectors.
+    """
+
+    vectors: Vectors
+    of_goal: Callable[[str], Sequence[float] | None]
+    words: float = WORDS
+    by_model: bool = True
+
+
 def router(
     candidates: Iterable[Candidate], before: "Router | FusedRouter | None" = None
 ) -> "Router | FusedRouter":
-    """By words and meaning where there are vectors of the groups' texts; otherwise by words alone.
+    """By words and meaning where vectors of the groups' texts are known; otherwise by words alone.
 
     `before` is given back where it was made of the same.
     """
     candidates = tuple(candidates)
+    basis = _by_model(candidates)
+    if before is not None and _same(before, candidates, basis):
+        return before
+    basis = basis or _by_words(candidates)
+    return Router(candidates) if basis is None else FusedRouter(Router(candidates), candidates, basis)
+
+
+def _same(before: "Router | FusedRouter", candidates: Sequence[Candidate], model: Basis | None) -> bool:
+    """Whether `before` was made of these candidates and of the same vectors by a model, or of none."""
+    known = before.embedded if isinstance(before, FusedRouter) else None
+    return before.candidates == candidates and known == (model and frozenset(model.vectors))
+
+
+def _by_model(candidates: Sequence[Candidate]) -> Basis | None:
     texts = [text for candidate in candidates for text in texts_of(candidate)]
     vectors = _sources[0].known(texts) if _sources and len(candidates) > 1 else {}
+    return Basis(vectors, _sources[0].of_goal) if _tells(candidates, vectors) else None
+
+
+def _by_words(candidates: Sequence[Candidate]) -> Basis | None:
+    """From the words' own vectors, where there are past goals enough."""
+    learnt = sum(len(candidate.examples) for candidate in candidates)
+    if len(candidates) < 2 or learnt < max(LEARNT, len(candidates)):
+        return None
+    from groups.word_vectors import vector
+
+    made = {text: vector(text) for candidate in candidates for text in candidate.examples}
+    # Names are often no words: what a group says of itself needs only one that is known.
+    made |= {said: vector(said, least=0.0) for said in map(profile, candidates)}
+    vectors = {text: each for text, each in made.items() if each is not None}
+    return Basis(vectors, vector, BARE, by_model=False) if _tells(candidates, vectors) else None
+
+
+def _tells(candidates: Sequence[Candidate], vectors: Vectors) -> bool:
+    """Whether these vectors know each group's own text, and are of one model."""
     described = all(profile(candidate) in vectors for candidate in candidates)
-    alike = len({len(vector) for vector in vectors.values()}) == 1
-    if not described or not alike or find_spec("numpy") is None:
-        same = isinstance(before, Router) and before.candidates == candidates
-        return before if same and before is not None else Router(candidates)
-    if isinstance(before, FusedRouter) and before.made_of == (candidates, frozenset(vectors)):
-        return before
-    return FusedRouter(Router(candidates), candidates, vectors)
+    return described and len({len(vector) for vector in vectors.values()}) == 1
 
 
 def texts_of(candidate: Candidate) -> list[str]:
@@ -103,15 +150,19 @@ def profile(candidate: Candidate) -> str:
 class FusedRouter:
     """Words and meaning in one score; by words alone where a goal has no vector."""
 
-    def __init__(self, words: Router, candidates: Sequence[Candidate], vectors: Vectors) -> None:
-        import numpy  # comes with requirements-embeddings.txt
+    def __init__(self, words: Router, candidates: Sequence[Candidate], basis: Basis) -> None:
+        import numpy  # loaded where something is compared
 
         from groups.nearness import Rows, Space
 
         self._np: Any = numpy
         self._make: Any = Space
         self._words, self._ids = words, [candidate.id for candidate in candidates]
-        self.made_of = (tuple(candidates), frozenset(vectors))
+        self._of_goal, self._share, vectors = basis.of_goal, basis.words, basis.vectors
+        self.candidates = tuple(candidates)
+        self.embedded = (
+            frozenset(vectors) if basis.by_model else None
+        )  # texts of which a model's vector is known
         self._said = [profile(candidate) for candidate in candidates]
         self._past = [
             (i, text)
@@ -123,27 +174,24 @@ class FusedRouter:
         self._rows: Any = Rows(own, [vectors[text] for _, text in self._past], [i for i, _ in self._past])
         self._space: Any = Space(self._rows, self._rows.whitening())
         self._spreads = (1.0, 1.0)
-        self._threshold = 0.0
+        self._threshold, self._helps = 0.0, True
         self._calibrate()
 
     def score(self, goal: str) -> list[Score]:
         """All candidates, best first; equals in their own order."""
-        vector = _sources[0].of_goal(goal) if _sources else None
-        if vector is None or len(vector) != len(self._rows.mean):
+        vector = self._of_goal(goal)
+        if not self._helps or vector is None or len(vector) != len(self._rows.mean):
             return self._words.score(goal)
-        by_words = {score.id: score for score in self._words.score(goal)}
+        said = self._words.weighed(goal)
         near = self._space.near(self._space.place(self._rows.centred(vector)))
-        joined = self._joined(self._words.raw(goal), near)
-        values = self._np.asarray(self._words.kept(goal))
-        values = values / (1 + self._np.exp(-STEEP * (joined - self._threshold)))
-        order = sorted(range(len(self._ids)), key=lambda i: -values[i])
-        return [
-            Score(self._ids[i], float(values[i]), bool(values[i] >= 0.5), by_words[self._ids[i]].matched)
-            for i in order
-        ]
+        joined = self._joined(said.raw, near)
+        likely = self._np.asarray(said.kept) / (1 + self._np.exp(-STEEP * (joined - self._threshold)))
+        values = likely.tolist()
+        order = sorted(range(len(values)), key=lambda i: -values[i])
+        return [Score(self._ids[i], values[i], values[i] >= 0.5, said.matched.get(i, ())) for i in order]
 
     def _joined(self, words: Sequence[float], near: Any) -> Any:
-        return WORDS * self._np.asarray(words) / self._spreads[0] + near / self._spreads[1]
+        return self._share * self._np.asarray(words) / self._spreads[0] + near / self._spreads[1]
 
     def _calibrate(self) -> None:
         """The usual spreads, and the value that best parts goals of a group from goals of none."""
@@ -159,6 +207,9 @@ class FusedRouter:
         if not self._past:  # nobody has said yet what belongs where: what is nearer than groups to each other
             self._threshold = float(np.mean(strange) - 1.5 * np.std(strange))
             return
+        if self.embedded is None:  # a language of which the words' vectors know little
+            alone = sum(int(np.argmax(words)) == i for i, words, _ in seen)
+            self._helps = sum(int(values.argmax()) == i for i, values in joined) >= NO_WORSE * alone
         belongs = [float(values.max()) for _, values in joined]
         self._threshold = min(best_cut(belongs, strange, STRANGE), float(np.quantile(belongs, REFUSED)))
 

@@ -1,7 +1,6 @@
 """How near a goal's vector is to each group's: the geometry of routing by meaning.
 
-Needs numpy, which comes with requirements-embeddings.txt; groups/meaning.py imports this module only where
-it is installed.
+groups/meaning.py imports this module, and numpy with it, only where there is something to compare.
 """
 
 from collections.abc import Sequence

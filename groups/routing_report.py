@@ -25,6 +25,7 @@ def report(
     with embedding_now(texts):
         started = time.perf_counter()
         made = router(candidates)
+        made.score("")  # what is only made when somebody asks
         built = time.perf_counter()
         ranked = [[(score.id, score.score) for score in made.score(goal["text"])] for goal in goals]
         ended = time.perf_counter()
@@ -35,7 +36,7 @@ def report(
         "goals": len(goals),
         "goals_without_group": len(goals) - len(routed),
         "with_examples": with_examples,
-        "by_meaning": isinstance(made, FusedRouter),
+        "by_meaning": isinstance(made, FusedRouter) and made.embedded is not None,
         "accuracy_at_1": _mean([_hit(gold, ranking, 1) for gold, ranking in routed]),
         "joint_accuracy": _mean(
             [_right(goal["gold"], ranking) for goal, ranking in zip(goals, ranked, strict=True)]

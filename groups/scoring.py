@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from common.function_words import is_function_word
@@ -72,6 +73,23 @@ class Score:
     matched: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Weighed:
+    """What a goal's words say, in the order of the candidates.
+
+    `raw`: how well they suit each, as `Router.raw`; `kept`: what that is multiplied by, as `Router.kept`;
+    `matched`: for the best few, as in `Score`.
+    """
+
+    raw: list[float]
+    kept: list[float]
+    matched: dict[int, tuple[str, ...]]
+
+    @property
+    def values(self) -> list[float]:
+        return [value * share for value, share in zip(self.raw, self.kept, strict=True)]
+
+
 _GOALS_KEPT = 200  # a run's goal is asked about at each of its steps
 
 Bag = dict[str, float]  # features and how often they occur
@@ -90,26 +108,37 @@ class Router:
         self._examples = [[_unit(self._example(bag)) for bag in bags] for bags in examples]
         self._index()
         self._count(profiles, examples)
-        self._threshold = self._calibrated()
-        self._lately: dict[str, list[Score]] = {}
+        self._lately: dict[str, Weighed] = {}
 
     def score(self, goal: str) -> list[Score]:
         """All candidates, best first; equals in their own order, so that no match at all gives the first."""
+        found = self.weighed(goal)
+        values = found.values
+        order = sorted(range(len(values)), key=lambda i: -values[i])
+        return [self._score(i, values[i], found.matched.get(i, ())) for i in order]
+
+    def weighed(self, goal: str) -> "Weighed":
+        """What the goal's words say of each candidate, before it is decided what fits."""
         if goal not in self._lately:
             if len(self._lately) >= _GOALS_KEPT:
                 self._lately.clear()
-            self._lately[goal] = self._scored(goal)
+            self._lately[goal] = self._weigh(goal)
         return self._lately[goal]
 
-    def _scored(self, goal: str) -> list[Score]:
+    def _weigh(self, goal: str) -> "Weighed":
+        found = Weighed(self.raw(goal), self.kept(goal), {})
+        values = found.values
+        order = sorted(range(len(values)), key=lambda i: -values[i])
         asked = self._weighted(_features(goal))
-        raw = [value * share for value, share in zip(self.raw(goal), self.kept(goal), strict=True)]
-        order = sorted(range(len(raw)), key=lambda i: -raw[i])
-        words = _surface(goal) if order and raw[order[0]] > 0 else {}
-        return [
-            self._score(i, raw[i], self._matched(i, asked, words, rank == 0) if rank < _EXPLAINED else ())
-            for rank, i in enumerate(order)
-        ]
+        words = _surface(goal) if order and values[order[0]] > 0 else {}
+        for rank, i in enumerate(order[:_EXPLAINED]):
+            found.matched[i] = self._matched(i, asked, words, rank == 0)
+        return found
+
+    @cached_property
+    def _threshold(self) -> float:
+        """Found when somebody first asks what fits; where meaning decides that, nobody does."""
+        return self._calibrated()
 
     def raw(self, goal: str, without: int | None = None) -> list[float]:
         """How well each candidate's words suit the goal: 0 and more, only to be compared with each other.

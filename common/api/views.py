@@ -1,14 +1,18 @@
 """What all views share."""
 
+import re
 from copy import deepcopy
 from typing import Any, ClassVar, NoReturn
 
 from rest_framework import generics, serializers, viewsets
 from rest_framework.exceptions import APIException, Throttled
 
+from common import conventions, trace_context, tracing
 from common.api.errors import bad_query
+from common.trace_context import TRACEPARENT
 
 MOST_NAMES = 500
+GROUP = re.compile(r"\(\?P<(\w+)>[^()]*\)")
 
 
 class ApiView(viewsets.GenericViewSet):
@@ -19,6 +23,26 @@ class ApiView(viewsets.GenericViewSet):
 
     area: ClassVar[str]
     scope: str = ""
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """As usual; a request that names its caller's span (W3C Trace Context) is a span of their trace.
+        Nothing is decided by what it says.
+        """
+        asked_by = trace_context.read(request.headers.get(TRACEPARENT)) if tracing.exporting else None
+        if asked_by is None:
+            return super().dispatch(request, *args, **kwargs)
+        method = request.method if request.method.lower() in self.http_method_names else "HTTP"
+        route = _route(request)
+        told: dict[str, Any] = {conventions.HTTP_METHOD: method, conventions.HTTP_ROUTE: route}
+        with (
+            tracing.request("server", f"{method} {route}", told, asked_by) as span,
+            tracing.working_for_request(span.ids),
+        ):
+            answer = super().dispatch(request, *args, **kwargs)
+            span.tell({conventions.HTTP_STATUS: answer.status_code})
+            if answer.status_code >= 500:
+                span.fail(str(answer.status_code))
+        return answer
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         refuse_nul(request)
@@ -40,6 +64,11 @@ class ApiView(viewsets.GenericViewSet):
     def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
         """One row of what the asker sees; whatever else there is does not exist for them."""
         return generics.get_object_or_404(queryset, **by)
+
+
+def _route(request: Any) -> str:
+    """The pattern of the address: `/api/runs/{pk}/`."""
+    return "/" + GROUP.sub(r"{\1}", request.resolver_match.route).strip("^$")
 
 
 def accepted(serializer: type[serializers.Serializer], request: Any, partial: bool = False) -> dict[str, Any]:

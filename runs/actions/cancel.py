@@ -5,7 +5,7 @@ from django.db import transaction
 from common.db import execute, row, rows
 from groups.actors import Actor
 from policy.authority import Verb, may
-from runs.actions import finish
+from runs.actions import finish, mcp_tasks
 from runs.log import waits
 from runs.log.log import AlreadyEnded, RunGone, RunLog
 from runs.models.choices import ACTIVE, ApprovalStatus, CallStatus, RunStatus, WaitOutcome
@@ -19,11 +19,18 @@ CANCEL_APPROVALS = """
 UPDATE runs_approval SET status = %s, decided_at = clock_timestamp(), reason = %s
 WHERE run_id = %s AND status = 'pending'
 """
-# What is under way may have its effect all the same; what its worker learns of it goes on the row.
+# What is under way, here or as a task of an MCP server, may have its effect all the same; what is learnt of
+# it goes on the row.
 CANCEL_CALLS = """
-UPDATE runs_toolcall SET status = CASE status WHEN 'running' THEN %s ELSE %s END,
-    ended_at = CASE status WHEN 'running' THEN NULL ELSE clock_timestamp() END
-WHERE run_id = %s AND status IN ('requested', 'waiting', 'running')
+UPDATE runs_toolcall c SET status = CASE WHEN open.begun THEN %s ELSE %s END,
+    ended_at = CASE WHEN open.begun THEN NULL ELSE clock_timestamp() END
+FROM (
+    SELECT o.id, o.status = 'running' OR EXISTS (
+        SELECT FROM runs_mcptask t
+        WHERE t.run_id = o.run_id AND t.call_id = o.call_id AND t.state <> 'ended') AS begun
+    FROM runs_toolcall o WHERE o.run_id = %s AND o.status IN ('requested', 'waiting', 'running')
+) open
+WHERE c.id = open.id
 """
 CHILDREN = """
 SELECT id FROM runs_run WHERE parent_run_id = ANY(%s) AND status = ANY(%s) ORDER BY depth, id
@@ -87,3 +94,4 @@ def close_open(run_id: str, reason: str) -> None:
     execute(CANCEL_WAITS, [WaitOutcome.CANCELLED.value, run_id])
     execute(CANCEL_APPROVALS, [ApprovalStatus.CANCELLED.value, reason, run_id])
     outbound.drop(run_id)
+    mcp_tasks.hurry(run_id)

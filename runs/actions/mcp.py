@@ -1,10 +1,10 @@
 """List an MCP server's tools again, and accept what it lists."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import Q
@@ -20,6 +20,8 @@ from runs.tools.mcp.definitions import Listed
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LOOK_AGAIN = timedelta(hours=1)  # between two looks at an enabled server's tools
 
 
@@ -31,13 +33,14 @@ def refresh(server: McpServer, by: Any = None) -> str:
     """
     try:
         server = _with_endpoints(server)
-        listed, problem = [definitions.read(tool) for tool in _list(server, by)], ""
+        listed = [definitions.read(tool) for tool in _ask(server, by, client.list_tools)]
+        reading, problem = _reading(server, by)
     except client.McpError as error:
-        listed, problem = None, error.message
+        listed, reading, problem = None, None, error.message
     with transaction.atomic():
         McpServer.objects.select_for_update(no_key=True).get(pk=server.pk)
         if listed is not None:
-            _keep(server, listed)
+            _keep(server, listed, reading, bool(problem))
         McpServer.objects.filter(pk=server.pk).update(checked_at=Now(), problem=problem)
     if not server.as_person:  # what waited for an account while it still did goes on
         repeat.met(server.organization_id, None, accounts.need(server.pk))
@@ -55,16 +58,24 @@ def _with_endpoints(server: McpServer) -> McpServer:
     return McpServer.objects.get(pk=server.pk)
 
 
-def _list(server: McpServer, by: Any) -> list[dict[str, Any]]:
-    """The server's list of tools. Raises McpError."""
+def _reading(server: McpServer, by: Any) -> tuple[Listed | None, str]:
+    """The tool that reads the server's resources, if it has any; or why they cannot be listed."""
     try:
-        return client.list_tools(server)
+        return definitions.of_resources(*_ask(server, by, client.list_resources)), ""
+    except client.McpError as error:
+        return None, error.message
+
+
+def _ask(server: McpServer, by: Any, ask: Callable[..., T]) -> T:
+    """What the server lists. Raises McpError."""
+    try:
+        return ask(server)
     except client.Unauthorized:
         user_id = getattr(by, "pk", None) or server.listed_by_id
         try:
             if user_id is None:
                 raise accounts.NotConnected
-            found = accounts.calling(server, user_id, partial(client.list_tools, server))
+            found = accounts.calling(server, user_id, partial(ask, server))
         except accounts.NotConnected:
             raise client.McpError(
                 "MCP_UNAUTHORIZED",
@@ -107,10 +118,15 @@ def refresh_due() -> int:
     return len(found)
 
 
-def _keep(server: McpServer, listed: list[Listed]) -> None:
-    """Write down what has changed, and nothing where nothing has."""
+def _keep(server: McpServer, listed: list[Listed], reading: Listed | None, unheard: bool) -> None:
+    """Write down what has changed, and nothing where nothing has. A tool of the server's own goes before the
+    one that is `reading` its resources; what becomes of that one is left open where they were `unheard` of.
+    """
     known = {tool.name: tool for tool in server.tools.all()}
-    for one in {one.name: one for one in listed}.values():
+    found = {one.name: one for one in [*filter(None, [reading]), *listed]}
+    if unheard and definitions.READ_RESOURCE not in found:
+        known.pop(definitions.READ_RESOURCE, None)
+    for one in found.values():
         tool = known.pop(one.name, None) or McpTool(
             organization_id=server.organization_id, server=server, name=one.name[:128]
         )

@@ -16,10 +16,10 @@ from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models.choices import FORMS, EventType, WaitKind, WaitOutcome
+from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
-RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS)
+RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
 FIND = """
 SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s

@@ -18,6 +18,7 @@ from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
+from runs.observe import tracing
 
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
@@ -238,6 +239,8 @@ def begin(new: NewRun, now: datetime) -> RunLog:
         "queued_at": now,
         "created_at": now,
     }
+    if not new.parent_run_id and (traceparent := tracing.began(run_id)):
+        columns["traceparent"] = traceparent
     log = RunLog.make(now, columns)
     log.append(EventType.RUN_CREATED, _created(new))
     return log

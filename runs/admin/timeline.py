@@ -263,6 +263,8 @@ def _detail(type: EventType, payload: dict[str, Any]) -> str:
         origin = payload.get("forked_from")
         return _("from event {seq} of {run}").format(**origin) if origin else ""
     if type == EventType.TOOL_WAITS:
+        if payload.get("server"):
+            return _("{server} works on it").format(server=payload["server"])
         return str(payload.get("question", ""))
     if type == EventType.TOOL_REQUIRES_APPROVAL:
         return str(payload.get("message", ""))

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
 from policy.terms import AgentContext
-from runs.actions import escalate
+from runs.actions import escalate, mcp_tasks
 from runs.context import working_memory
 from runs.gate import approvals, lineage, repeats
 from runs.gate.opening import open_gate
@@ -17,7 +17,7 @@ from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
 from runs.log.log import RunLog
 from runs.log.state import Call, Member, State
-from runs.models.choices import CallStatus, EventType, WaitKind, WaitOutcome
+from runs.models.choices import TASKS, CallStatus, EventType, WaitKind, WaitOutcome
 from runs.observe import tracing
 from runs.queue import put
 from runs.tools import forms
@@ -266,6 +266,8 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
     key = answer.key or f"{answer.kind}-{call.call_id}"
     if answer.repeats:
         key = repeats.key(answer.key, call.call_id, log.last_seq)
+    if answer.task:
+        key = f"{TASKS}{call.call_id}-{log.last_seq}"
     if answer.form:
         key = f"{forms.PREFIX}{call.call_id}-{log.last_seq}"
         if call.forms >= forms.MAX_ROUNDS:
@@ -288,10 +290,13 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
             **({"choices": list(answer.choices)} if answer.choices else {}),
             **({"repeats": True, "link": answer.link} if answer.repeats else {}),
             **({"form": answer.form} if answer.form else {}),
+            **({"server": answer.task["name"]} if answer.task else {}),
         },
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
+    if answer.task:
+        mcp_tasks.keep(log, call, answer.task, key)
     theirs = (claimed.organization_id, claimed.user_id)
     if answer.repeats and repeats.met(*theirs, answer.key):  # it has come meanwhile
         waits.resolve(log, key, WaitOutcome.COMPLETED.value)
@@ -324,6 +329,9 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
         withdrawn = Failed("WITHDRAWN", f"'{call.tool}' was withdrawn before it had an answer.")
         fail(claimed, call, withdrawn, EventType.TOOL_FAILED, CallStatus.CANCELLED)
         return None
+    if call.correlation_key.startswith(TASKS):
+        take_task(claimed, gate, call)
+        return None
     if call.outcome != WaitOutcome.COMPLETED:
         fail(
             claimed,
@@ -342,6 +350,23 @@ def take_answer(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
         return reviewed(claimed, gate, call)
     succeed(claimed, call, Done(call.payload))
     return None
+
+
+def take_task(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> None:
+    """What became of the task that a server has made of the call."""
+    if call.outcome != WaitOutcome.COMPLETED:
+        late = f"'{call.tool}' has not ended in time; its server is asked to stop. What it did is not known."
+        fail(claimed, call, Failed("MCP_TASK_LATE", late), EventType.TOOL_EXPIRED, CallStatus.EXPIRED)
+        mcp_tasks.hurry(claimed.run_id)
+        return
+    answer = mcp_tasks.take(claimed.run_id, call.call_id)
+    tool = gate().tools.get(call.tool)
+    if answer is not None:
+        record_answer(claimed, call.call_id, answer)
+    elif tool is None or tool.mutating:
+        outcome_unknown(claimed, call)
+    else:
+        fail(claimed, call, Failed("MCP_TASK_UNKNOWN", f"Its server knows no more of '{call.tool}'."))
 
 
 def repeat(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
@@ -394,10 +419,11 @@ def recover(claimed: ClaimedRun, gate: GateOnDemand, calls: tuple[Call, ...]) ->
 
 def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
     """Run the call once more, if that is harmless and policy still lets it pass, by what it demands now and
-    the decisions that count now.
+    the decisions that count now. Where it is a task at its server, that one goes on and no other begins.
     """
     tool = gate().tools.get(call.tool)
-    if tool is None or not (tool.idempotent or not tool.mutating):
+    harmless = tool is not None and (tool.idempotent or not tool.mutating)
+    if tool is None or not (harmless or mcp_tasks.known(claimed.run_id, call.call_id)):
         return None
     said, _ = admitted_again(claimed, gate, call)
     return once_more(claimed, call, said) if isinstance(said, Admitted) else None

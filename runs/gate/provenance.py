@@ -6,6 +6,7 @@ when a rule or a profile asks.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from common.canonical import canonical
@@ -70,9 +71,15 @@ class Gathered:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
         if self.seq == 0:
             self._begin()
-        for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
-            self.material.recall(f"{memory_id}:{seq}", text, trust)
+        if self._replied():
+            for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
+                self.material.recall(f"{memory_id}:{seq}", text, trust)
         self.seq = self.state.seq
+
+    def _replied(self) -> bool:
+        """Whether the model was asked since the last time: with its prompt it read memories."""
+        messages = takewhile(lambda said: said.seq > self.seq, reversed(self.state.messages))
+        return any(said.author != USER for said in messages)
 
     def _steered(self) -> bool:
         """Whether the agent may have read something from outside. If so, an answer that it suggested with

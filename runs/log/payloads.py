@@ -230,6 +230,7 @@ FORMS = {
             "repeats": truth("No answer is wanted: once what the call needs is there, it is made again."),
             "link": text("The page on which the run's person gives what the call needs."),
             "form": record("What somebody else's server asks to be filled in: its words, not Deputy's."),
+            "server": text("The MCP server that has made a task of the call."),
         },
     ),
     EventType.TOOL_REQUIRES_APPROVAL: Form(

@@ -8,6 +8,7 @@ from .conversations import Conversation, Rating
 from .events import RunEvent
 from .idempotency import IdempotencyRecord
 from .mcp import McpServer, McpTool, ToolState
+from .mcp_tasks import McpTask, TaskState
 from .model_keys import ModelKey, ModelProvider, TriedModel
 from .notices import (
     Alarm,
@@ -51,6 +52,7 @@ __all__ = [
     "IdempotencyRecord",
     "InstallationKey",
     "McpServer",
+    "McpTask",
     "McpTool",
     "ModelKey",
     "ModelPrice",
@@ -67,6 +69,7 @@ __all__ = [
     "Schedule",
     "ScheduleState",
     "ScheduledRun",
+    "TaskState",
     "ToolCall",
     "ToolState",
     "Topic",

@@ -56,6 +56,9 @@ REPEATS = "repeat-"
 # Begins the keys of waits for a form that somebody else's server asks to be filled in (runs/tools/forms.py).
 # Only words that name the key answer it.
 FORMS = "form-"
+# Begins the keys of waits for a task that somebody else's server has made of a call
+# (runs/actions/mcp_tasks.py). Only what the server says of the task resolves them.
+TASKS = "mcp-task-"
 
 
 class WaitOutcome(TextChoices):

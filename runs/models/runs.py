@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from common import ids, redact
+from common import ids, redact, trace_context
 from common.models import Created
 from runs.models.choices import ACTIVE, Driver, RunKind, RunStatus, WaitKind
 
@@ -13,7 +13,8 @@ class Run(Created):
     """The row that is claimed and shown. The truth is its events; this repeats their sum.
 
     `budgets` {"steps", "tokens", "depth", "children"} and `usage` {"steps", "tokens", "children"} count;
-    `attempt` is the fencing token.
+    `attempt` is the fencing token. `traceparent` names the span of the request from outside that began a tree
+    of runs, where spans are exported; nothing is decided by it.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.run_id, editable=False)
@@ -61,6 +62,7 @@ class Run(Created):
     queued_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    traceparent = models.CharField(max_length=trace_context.LENGTH, db_default="", blank=True)
     pruned_at = models.DateTimeField(null=True, help_text="When what it said was removed for its age.")
 
     class Meta:

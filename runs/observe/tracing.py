@@ -8,14 +8,17 @@ from urllib.parse import urlsplit
 from django.db import transaction
 
 from common import conventions as names
-from common import tracing
+from common import trace_context, tracing
 from common.current import Work
-from common.trace_context import Ids
+from common.db import row
+from common.trace_context import TRACEPARENT, Ids
+from common.trace_ids import span_id, trace_id
 from common.tracing import Attributes, Span
 from runs.providers import registry
 from runs.providers.base import Reply
 from runs.providers.keys import Own
 
+ASKED_BY = "SELECT traceparent FROM runs_run WHERE id = %s"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -113,4 +116,25 @@ def run_ended(
         return
     attributes: Attributes = {"deputy.run.status": status, "deputy.run.tokens": tokens}
     code = (error or {}).get("code", "") if status == "failed" else ""
-    transaction.on_commit(lambda: tracing.run_ended(work, parent_run_id, kind, attributes, code))
+    found = row(ASKED_BY, [work.run_id])
+    asked_by = trace_context.read(found[0]) if found else None
+    transaction.on_commit(lambda: tracing.run_ended(work, parent_run_id, kind, attributes, code, asked_by))
+
+
+def began(run_id: str) -> str:
+    """The run begins for the request at hand: the request's span leads to it. Returns what the run's row is
+    to say of that; empty where no request from outside is known.
+    """
+    asked_by = tracing.asked_by()
+    if asked_by is None:
+        return ""
+    tracing.innermost().tell({"deputy.run.id": run_id})
+    tracing.innermost().link(run_id, run_id)
+    return str(asked_by)
+
+
+def header(run_id: str, root_id: str) -> dict[str, str]:
+    """The header that tells a receiver of which run's span it hears; nothing where none are exported."""
+    if not tracing.exporting:
+        return {}
+    return {TRACEPARENT: str(Ids(trace_id(root_id), span_id(run_id)))}

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +24,11 @@ def text(value: Any) -> str:
     if said.isascii() or not UNENCODABLE.search(said):
         return said
     return json.dumps(value, separators=(",", ":"))
+
+
+def read(told: str) -> Any:
+    """What `text` has written."""
+    return json.loads(told)
 
 
 # What is asked
@@ -117,7 +123,8 @@ def result(told: Answer) -> dict[str, Any]:
     expires = told.expires_in.total_seconds() if told.expires_in else None
     more: list[Any] = [list(told.choices), told.key, told.repeats, told.link]
     more += [told.form] if told.form else []
-    return {"wait_for": [told.kind, told.question, expires, *more]}
+    task = {"task": told.task} if told.task else {}
+    return {"wait_for": [told.kind, told.question, expires, *more], **task}
 
 
 def read_tool(answer: dict[str, Any]) -> Answer:
@@ -127,5 +134,6 @@ def read_tool(answer: dict[str, Any]) -> Answer:
         kind, question, expires, *more = answer["wait_for"]
         choices, key, repeats, link, *form = more or ((), "", False, "")  # a carrier of before says no more
         expires_in = None if expires is None else timedelta(seconds=expires)
-        return WaitFor(kind, question, expires_in, tuple(choices), key, repeats, link, *form)
+        waits = WaitFor(kind, question, expires_in, tuple(choices), key, repeats, link, *form)
+        return replace(waits, task=answer.get("task"))
     return Done(answer["done"], tuple((type, payload) for type, payload in answer["events"]))

@@ -16,7 +16,7 @@ from policy.authority import NotAllowed
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused
 from runs.execution import inline
-from runs.models.choices import EventType, RunStatus
+from runs.models.choices import EventType, RunStatus, WaitKind
 from runs.outbound.following import Delta
 from runs.terminal.lines import clean, line
 from runs.terminal.tail import Heard, Seen, Tail
@@ -168,7 +168,12 @@ class Follower:
             return False
         for heard in self.events:
             key = (heard.run.id, heard.event.payload.get("correlation_key", ""))
-            asks = heard.event.type == EventType.TOOL_WAITS and not heard.event.payload.get("repeats")
+            told = heard.event.payload
+            asks = (
+                heard.event.type == EventType.TOOL_WAITS
+                and told.get("kind") == WaitKind.INPUT
+                and not told.get("repeats")
+            )
             if asks and key not in self.asked:
                 self.asked.add(key)
                 return self._deliver(key)

@@ -89,6 +89,7 @@ class WaitFor:
     repeats: bool = False
     link: str = ""  # the page on which a person gives what is needed
     form: dict[str, Any] | None = None  # to be filled in, for the call to be made again (runs/tools/forms.py)
+    task: dict[str, Any] | None = None  # that its server has made of the call (runs/models/mcp_tasks.py)
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ def _told(run: Run, event: RunEvent) -> tuple[str, str, str] | None:
         return _("Asks the group {name}").format(name=payload.get("group", "")), "", ""
     if kind == EventType.TOOL_CALLED:
         return None if tool == ESCALATE else (doing(tool), "", "")
+    if kind == EventType.TOOL_WAITS and payload.get("server"):
+        return _("{server} works on it").format(server=payload["server"]), "", ""
     if kind == EventType.TOOL_WAITS:
         return _("Asks you"), "warn", str(payload.get("question", ""))
     if kind == EventType.TOOL_REQUIRES_APPROVAL:

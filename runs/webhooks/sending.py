@@ -24,6 +24,7 @@ from common.outbound import Fetched, OutboundError, fetch
 from common.sealed import Unreadable, unseal
 from runs.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from runs.models.queue import ErrandKind
+from runs.observe import tracing
 from runs.queue import broker, put
 from runs.webhooks import notice, outbox, push, signing
 
@@ -185,11 +186,14 @@ def post(delivery: WebhookDelivery, now: datetime) -> Outcome:
 def written(delivery: WebhookDelivery, now: datetime) -> tuple[dict[str, str], bytes]:
     """The headers and the body of a message. Raises Unreadable."""
     if delivery.endpoint.run_id:
-        body = canonical(push.body(delivery)).encode()
-        return {"content-type": push.CONTENT_TYPE, **push.headers(delivery.endpoint)}, body
+        body, run_id = canonical(push.body(delivery)).encode(), delivery.endpoint.run_id
+        trace = tracing.header(run_id, run_id)
+        return {"content-type": push.CONTENT_TYPE, **trace, **push.headers(delivery.endpoint)}, body
     body = canonical(delivery.payload).encode()
     signed = signing.headers(delivery.pk, int(now.timestamp()), body, keys(delivery.endpoint, now))
-    return {"content-type": "application/json", **signed}, body
+    about = delivery.payload["data"]
+    trace = tracing.header(about["run"], about["root_run"]) if "run" in about else {}
+    return {"content-type": "application/json", **trace, **signed}, body
 
 
 def outcome_of(answer: Fetched) -> Outcome:

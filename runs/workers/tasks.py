@@ -21,7 +21,7 @@ from django.db import OperationalError, connection
 from common.db import is_locked, let_go
 from groups import routing
 from memory import duplicates
-from runs.actions import accounts, mcp, repeat
+from runs.actions import accounts, mcp, mcp_tasks, repeat
 from runs.execution import executor, external
 from runs.models import McpServer
 from runs.notices import delivery, slack
@@ -144,6 +144,11 @@ def refresh_mcp_server(server_id: str) -> None:
     if server:
         let_go()
         mcp.refresh(server)
+
+
+def poll_mcp_task(task_id: str, generation: str) -> None:
+    """Ask an MCP server how far the task is that it has made of a call."""
+    mcp_tasks.poll(task_id, int(generation))
 
 
 def repeat_calls(organization_id: str, user_id: str, need: str) -> None:

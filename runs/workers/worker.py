@@ -19,7 +19,7 @@ from oauth2_provider.models import clear_expired
 from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
-from runs.actions import mcp
+from runs.actions import mcp, mcp_tasks
 from runs.models.queue import ErrandKind
 from runs.notices import delivery, watch
 from runs.outbound import lost
@@ -161,6 +161,7 @@ class Duties:
         idempotency.forget()
         throttles.forget()
         mcp.refresh_due()
+        mcp_tasks.attend_due()
         sending.send_due()
         sending.forget()
         lost.forget()

@@ -1,7 +1,9 @@
 """A real MCP server as a process of its own, for tests: `python -m tests.integration.mcp_site PORT FILE`.
 
 FILE holds JSON that says how it behaves, read anew with every request: {"tools": […], "mode": …}. `tokens`
-says whose each bearer token is, and `protected` is its metadata as a protected resource.
+says whose each bearer token is, and `protected` is its metadata as a protected resource. With `task`, calls
+become tasks where the client says that they may; it is what `tasks/get` says of each. `resources` and
+`templates` are what it lists of them, and `contents` what it reads, by address.
 """
 
 import json
@@ -18,6 +20,7 @@ def main() -> None:
     import anyio
     import mcp_types as types
     import uvicorn
+    from mcp import MCPError
     from mcp.server.lowlevel import Server
 
     port, book = int(sys.argv[1]), Path(sys.argv[2])
@@ -40,7 +43,32 @@ def main() -> None:
         found = {"resultType": "input_required", "inputRequests": requests, "requestState": state}
         return types.InputRequiredResult.model_validate(found | said.get("also", {}))
 
-    async def call_tool(ctx: Any, params: Any) -> types.CallToolResult | types.InputRequiredResult:
+    def task(said: dict[str, Any]) -> dict[str, Any]:
+        """The same id for all: a test has one call. Times are the protocol's to have."""
+        now = "2026-11-22T10:00:00Z"
+        plain = {"status": "working", "createdAt": now, "lastUpdatedAt": now, "ttlMs": 60_000}
+        return {"taskId": "task-1", **plain, **said["task"]}
+
+    class TaskParams(types.RequestParams):
+        task_id: str
+        input_responses: dict[str, Any] | None = None
+
+    def on_task(method: str) -> Any:
+        async def handle(ctx: Any, params: Any) -> dict[str, Any]:
+            said = says()
+            with book.with_suffix(".asked").open("a") as asked:
+                told = {"method": method, "task": params.task_id, "responses": params.input_responses}
+                heads = {name: ctx.request.headers.get(name) for name in ("mcp-name", "authorization")}
+                asked.write(json.dumps({**told, **heads, "meta": ctx.meta}) + "\n")
+            if said.get("task") is None or params.task_id != "task-1":
+                raise MCPError(types.INVALID_PARAMS, "There is no such task.")
+            if said.get("crashes"):
+                raise MCPError(types.INTERNAL_ERROR, "Not now.")
+            return {**(task(said) if method == "tasks/get" else {}), "resultType": "complete"}
+
+        return handle
+
+    async def call_tool(ctx: Any, params: Any) -> Any:
         said, arguments = says(), params.arguments or {}
         with book.with_suffix(".calls").open("a") as calls:
             kept = {"name": params.name, "arguments": arguments, "meta": ctx.meta, "by": caller.get()}
@@ -51,6 +79,8 @@ def main() -> None:
             calls.write(json.dumps(kept) + "\n")
         if said.get("asks") and (asked := asking(said, params)):
             return asked
+        if said.get("task") is not None and (said.get("always") or declares_tasks(ctx)):
+            return {**task(said), "status": "working", "resultType": "task", **said.get("made", {})}
         if said.get("mode") == "slow":
             await anyio.sleep(30)
         if said.get("mode") == "giant":
@@ -68,7 +98,33 @@ def main() -> None:
             content=[text, picture], structured_content={"arguments": arguments, "said": said.get("says")}
         )
 
-    server = Server("crm", on_list_tools=list_tools, on_call_tool=call_tool)
+    def declares_tasks(ctx: Any) -> bool:
+        declared = ctx.meta["io.modelcontextprotocol/clientCapabilities"]
+        return "io.modelcontextprotocol/tasks" in declared.get("extensions", {})
+
+    async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
+        found = [types.Resource.model_validate(one) for one in says().get("resources", [])]
+        return types.ListResourcesResult(resources=found)
+
+    async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
+        found = [types.ResourceTemplate.model_validate(one) for one in says().get("templates", [])]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(ctx: Any, params: Any) -> types.ReadResourceResult:
+        with book.with_suffix(".asked").open("a") as asked:
+            asked.write(json.dumps({"method": "resources/read", "uri": params.uri}) + "\n")
+        return types.ReadResourceResult.model_validate({"contents": says()["contents"][params.uri]})
+
+    server = Server(
+        "crm",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        server.add_request_handler(method, TaskParams, on_task(method))
     inner = server.streamable_http_app(stateless_http=True)
 
     async def plain(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

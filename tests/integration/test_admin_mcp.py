@@ -28,6 +28,7 @@ def listed(monkeypatch):
     """What servers answer."""
     tools = [dict(TOOL)]
     monkeypatch.setattr(client, "list_tools", lambda server: tools)
+    monkeypatch.setattr(client, "list_resources", lambda server: ([], []))
     return tools
 
 

@@ -1,5 +1,6 @@
 """Calls that go to an MCP server in a person's own name: over real HTTP, with a real authorization server."""
 
+import contextlib
 import json
 import threading
 from urllib.parse import parse_qs, parse_qsl, urlsplit
@@ -16,9 +17,10 @@ from django.utils import timezone
 from common import csp, sealed
 from common.outbound import Fetched
 from groups.models import Change, Membership
-from runs.actions import mcp
+from runs.actions import mcp, mcp_tasks
 from runs.execution import executor
-from runs.models import Approval, ConnectedAccount, McpServer, Run, ToolCall, Wait
+from runs.models import Approval, ConnectedAccount, McpServer, McpTask, Run, ToolCall, Wait
+from runs.outbound import errands
 from runs.tools.mcp import accounts as authorizations
 from runs.tools.mcp import client as mcp_client
 from runs.tools.mcp import transport
@@ -583,3 +585,37 @@ def test_two_workers_refresh_a_token_once(world, crm, crm_site, provider, mia):
         thread.join(30)
     assert len(found) == 2 and len(set(found)) == 1 and found[0] in provider.tokens
     assert [form["grant_type"] for form in provider.granted()].count("refresh_token") == 1
+
+
+def test_a_task_is_asked_about_in_the_persons_name_and_goes_on_once_they_have_connected_again(
+    world, crm, crm_site, provider, mia, ask
+):
+    def look():
+        task = McpTask.objects.get()
+        with contextlib.suppress(errands.Later):
+            mcp_tasks.poll(task.pk, task.generation)
+
+    connect(mia, crm, provider)
+    crm_site.say(task={})
+    run = ask(finding())
+    assert run.waiting_reason == "signal" and [one["by"] for one in crm_site.calls] == ["ada"]
+    look()
+    (token,) = provider.tokens
+    assert crm_site.asked[-1]["authorization"] == f"Bearer {token}"
+
+    provider.tokens, provider.refreshing = {}, {}
+    provider.on_change({})
+    look()
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert run.waiting_reason == "input" and not ConnectedAccount.objects.exists()
+    connect(mia, crm, provider)
+    crm_site.say(task={})
+    assert go_on(world, crm, run).waiting_reason == "signal"
+    done = {"content": [{"type": "text", "text": "Ada, at last"}]}
+    crm_site.say(task={"status": "completed", "result": done})
+    look()
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert run.status == "completed" and crm_site.calls == []  # since they connected again: it was not called
+    assert ToolCall.objects.get(run=run).result == {"text": "Ada, at last"}

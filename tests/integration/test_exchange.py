@@ -65,6 +65,7 @@ def provider(world, company):
 @pytest.fixture
 def crm(world, provider, monkeypatch):
     monkeypatch.setattr(mcp_client, "list_tools", lambda server, token="": [FIND])
+    monkeypatch.setattr(mcp_client, "list_resources", lambda server, token="": ([], []))
     server = McpServer(organization=world.organization, name="crm", url=URL, as_person=True)
     server.exchange_at = provider.pk
     server.keep_headers({"Authorization": "Bearer the-shared-one"})
@@ -80,7 +81,7 @@ def told(monkeypatch):
     """The tokens with which the CRM is called; it takes those that `refuses` does not name."""
     found = []
 
-    def called(server, name, arguments, key, schema, token="", filled=None):
+    def called(server, name, arguments, key, schema, token="", **more):
         found.append(token)
         if found.refuses(token):
             raise Unauthorized(server)

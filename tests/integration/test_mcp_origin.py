@@ -36,6 +36,7 @@ def sent(monkeypatch):
         return []
 
     monkeypatch.setattr(client, "list_tools", listed)
+    monkeypatch.setattr(client, "list_resources", lambda server: ([], []))
     return requests
 
 
@@ -120,6 +121,7 @@ def test_a_call_that_passed_the_gate_before_the_move_is_not_sent(made, monkeypat
     sent = []
     monkeypatch.setattr(registry, "call_tool", lambda *args, **more: sent.append(args))
     known = {"organization_id": made.organization.pk, "idempotency_key": "k", "filled": None}
+    known |= {"run_id": "run_x", "call_id": "1.0"}
     context = type("Context", (), known)
     call(context)
     assert len(sent) == 1

@@ -61,10 +61,23 @@ class Site:
     def behave(self, *tools, **how):
         self.book.write_text(json.dumps({"tools": tools or [FIND, DELETE], **how}))
         self.book.with_suffix(".calls").unlink(missing_ok=True)
+        self.book.with_suffix(".asked").unlink(missing_ok=True)
+
+    def say(self, **how):
+        """Behave like this as well, from now on."""
+        self.book.write_text(json.dumps({**json.loads(self.book.read_text()), **how}))
 
     @property
     def calls(self):
-        kept = self.book.with_suffix(".calls")
+        return self._kept(".calls")
+
+    @property
+    def asked(self):
+        """What it was asked about tasks, and of resources."""
+        return self._kept(".asked")
+
+    def _kept(self, suffix):
+        kept = self.book.with_suffix(suffix)
         return [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
 
     def wait(self):

@@ -14,7 +14,6 @@ from tests.factories import GroupFactory, MemberFactory
 from tests.memory_world import Place, place
 from tests.model_server import Answer
 
-pytest.importorskip("numpy")
 pytestmark = pytest.mark.django_db
 
 vector_of = questions.vector_of

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from policy.provenance.infer import Declaration
 from policy.terms import APPROVAL_PREFIX
-from runs.models.choices import FORMS, REPEATS, WaitKind
+from runs.models.choices import FORMS, REPEATS, TASKS, WaitKind
 from runs.tools.base import ToolContext, ToolError, WaitFor
 from runs.tools.registry import tool
 
@@ -17,6 +17,7 @@ OTHERS = (
     "input-",
     REPEATS,
     FORMS,
+    TASKS,
 )  # begin keys with ways of their own
 AN_HOUR, A_WEEK = 3_600, 7 * 24 * 3_600
 

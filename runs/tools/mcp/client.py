@@ -4,6 +4,7 @@ The SDK takes more than a second to import, so it is there only in processes tha
 """
 
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from common.tracing import Span
 from runs.models import McpServer
 from runs.observe import tracing
 from runs.providers import loop
+from runs.tools.mcp.definitions import MAX_RESOURCES
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -30,6 +32,10 @@ T = TypeVar("T")
 MAX_TOOLS = 500  # of one server
 MAX_PAGES = 50
 MAX_TEXT = 100_000  # characters of a result that reach the log
+MAX_TASK_ID, MAX_MIME_TYPE = 1000, 200  # characters
+MODERN = "2026-07-28"  # the first version with tasks, and with forms in the middle of a call
+LEAST_PAUSE, MOST_PAUSE, PAUSE = 1.0, 60.0, 5.0  # seconds between two questions about a task
+INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601  # of JSON-RPC
 IDEMPOTENCY_KEY = "deputy/idempotency-key"  # in _meta: the same call again has the same
 
 
@@ -64,6 +70,14 @@ class Asked:
     token: str | None
 
 
+@dataclass(frozen=True)
+class Task:
+    """The server has made a task of the call, and is to be asked about it after so many `seconds`."""
+
+    id: str
+    seconds: float
+
+
 def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
     """The server's tools as JSON, in its order; to whom the `token` belongs. Raises McpError."""
 
@@ -84,6 +98,84 @@ def list_tools(server: McpServer, token: str = "") -> list[dict[str, Any]]:
         return connected(server, ask, span, token=token)
 
 
+def list_resources(server: McpServer, token: str = "") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The server's resources and templates as JSON; none where it offers none. Raises McpError."""
+
+    async def ask(client: "Client") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        if client.server_capabilities.resources is None:
+            return [], []
+        resources = await _pages(client.list_resources, "resources")
+        return resources, await _pages(client.list_resource_templates, "resource_templates")
+
+    with tracing.to_mcp(names.RESOURCES_LIST, server.url) as span:
+        return connected(server, ask, span, token=token)
+
+
+async def _pages(ask: Callable[..., Awaitable[Any]], name: str) -> list[dict[str, Any]]:
+    """What a list has on all of its pages, a little more than is of use at most; nothing where the server
+    does not answer to it.
+    """
+    from mcp import MCPError
+
+    found: list[dict[str, Any]] = []
+    cursor = None
+    for _ in range(MAX_PAGES):
+        try:
+            page = await ask(cursor=cursor)
+        except MCPError as error:
+            if error.error.code != METHOD_NOT_FOUND:
+                raise
+            return []
+        listed = getattr(page, name)
+        found += [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]
+        cursor = page.next_cursor
+        if not cursor or len(found) > MAX_RESOURCES:
+            break
+    return found
+
+
+def read_resource(server: McpServer, uri: str, token: str = "") -> dict[str, Any]:
+    """The text of a resource: {uri, text, mime_type?, others?, truncated?}. The server reads it, wherever its
+    address points. Raises McpError, also where it holds no text (MCP_NOT_TEXT).
+    """
+
+    async def ask(client: "Client") -> Any:
+        import mcp_types as types
+        from pydantic import TypeAdapter
+
+        asked = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+        expected: TypeAdapter[Any] = TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
+        return await client.session.send_request(asked, expected)
+
+    with tracing.to_mcp(names.RESOURCES_READ, server.url) as span:
+        result = connected(server, ask, span, token=token)
+    contents = getattr(result, "contents", None)
+    if contents is None:
+        raise input_refused(server, "more before it reads a resource, and forms are for tools only")
+    texts = [one for one in contents if hasattr(one, "text")]
+    others = [_blob(one) for one in contents if not hasattr(one, "text")]
+    if not texts:
+        kinds = ", ".join(sorted({one["mime_type"] for one in others})) or "nothing"
+        raise McpError("MCP_NOT_TEXT", f"'{uri[:200]}' holds no text ({kinds[:200]}), and only text is read.")
+    text = "\n".join(one.text for one in texts)
+    told = {"uri": uri, "text": text[:MAX_TEXT]}
+    kept = {
+        "mime_type": (texts[0].mime_type or "")[:MAX_MIME_TYPE],
+        "others": others,
+        "truncated": len(text) > MAX_TEXT,
+    }
+    return {**told, **{name: value for name, value in kept.items() if value}}
+
+
+def _blob(one: Any) -> dict[str, Any]:
+    """A piece of a resource that is no text, without its bytes."""
+    return {
+        "uri": one.uri,
+        "mime_type": (one.mime_type or "bytes")[:MAX_MIME_TYPE],
+        "size": len(one.blob) * 3 // 4,
+    }
+
+
 def call_tool(
     server: McpServer,
     name: str,
@@ -92,8 +184,10 @@ def call_tool(
     schema: dict[str, Any],
     token: str = "",
     filled: dict[str, Any] | None = None,
-) -> dict[str, Any] | Asked:
-    """What the tool answered: {text, structured?, others?, truncated?}; or what it asks. Raises McpError.
+    tasks: bool = False,
+) -> dict[str, Any] | Asked | Task:
+    """What the tool answered: {text, structured?, others?, truncated?}; or what it asks, or the task that it
+    has become, where `tasks` may be. Raises McpError.
 
     `schema` is the accepted one of its arguments, `token` a person's own, `filled` the form that it asked for
     last, with the `responses`. `isError` becomes MCP_TOOL_ERROR, in the tool's own words.
@@ -106,14 +200,18 @@ def call_tool(
         # Not Client.call_tool: after the effect it would list all tools to check the result's schema.
         meta: Any = {IDEMPOTENCY_KEY: idempotency_key}  # the SDK adds traceparent (SEP-414)
         params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta, **responses(filled))
+        raw: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
+        found = await client.session.send_request(types.CallToolRequest(params=params), raw)
+        if found.get("resultType") == "task":
+            return task_of(server, found, tasks and client.protocol_version >= MODERN)
         expected: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
-        return await client.session.send_request(types.CallToolRequest(params=params), expected)
+        return expected.validate_python(found, by_name=False)
 
     with tracing.to_mcp(names.TOOLS_CALL, server.url) as span:
-        result = connected(server, ask, span, param_headers(schema, arguments), token)
+        result = connected(server, ask, span, param_headers(schema, arguments), token, tasks)
         if getattr(result, "is_error", False):
             span.fail(names.TOOL_ERROR)
-        return answer_of(server, result)
+        return result if isinstance(result, Task) else answer_of(server, result)
 
 
 def responses(filled: dict[str, Any] | None) -> dict[str, Any]:
@@ -146,9 +244,14 @@ def connected(
     span: Span,
     of_call: dict[str, str] | None = None,
     token: str = "",
+    tasks: bool = False,
+    mode: str = "auto",
+    within: float = math.inf,
 ) -> T:
     """The result of `ask` with a client that speaks to the server; calls of tools have the headers `of_call`,
-    too. With a person's `token` none of the server's own headers go. Raises McpError.
+    too, and say whether `tasks` may become of them. With a person's `token` none of the server's own headers
+    go. `mode`: the version of the protocol, where it is known. `within` so many seconds, where the server's
+    own limit is not shorter. Raises McpError.
     """
     import httpx2
     from mcp import Client
@@ -161,17 +264,18 @@ def connected(
     except Unreadable as error:
         raise McpError("MCP_SECRETS", str(error)) from None
     allow = frozenset(settings.MCP_ALLOW)
-    transport = Guarded(server.timeout_seconds, allow, of_call or {}, trace_of(span))
+    seconds = min(server.timeout_seconds, within)
+    transport = Guarded(seconds, allow, of_call or {}, trace_of(span), tasks)
 
     async def speak() -> T:
         async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=None) as http:
             streams = streamable_http_client(server.url, http_client=http)
-            async with Client(streams, cache=None) as client:
+            async with Client(streams, cache=None, mode=mode) as client:
                 span.tell({names.MCP_VERSION: client.protocol_version})
                 return await ask(client)
 
     try:
-        return loop.call(speak, server.timeout_seconds)
+        return loop.call(speak, seconds)
     except Exception as error:
         failed = explained(server, transport, error)
         tell_of(span, error, failed)
@@ -203,12 +307,14 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
     if transport.failure:
         return McpError(transport.failure.code, f"{said} gave no answer: {transport.failure.message}.")
     if isinstance(cause, TimeoutError):
-        return McpError("TIMEOUT", f"{said} gave no answer within {server.timeout_seconds} seconds.")
+        return McpError("TIMEOUT", f"{said} gave no answer within {transport.timeout:g} seconds.")
     if transport.status == 401 and server.as_person and not transport.may_have_acted:
         return Unauthorized(server)
     if transport.status in (401, 403):
         return McpError("MCP_UNAUTHORIZED", f"{said} refuses Deputy's credentials ({transport.status}).")
     if isinstance(cause, MCPError):
+        if cause.error.code == INVALID_PARAMS and transport.about_task:
+            return McpError("MCP_TASK_UNKNOWN", f"{said} does not know the call's task any more.")
         status = f" ({transport.status})" if transport.status >= 400 else ""
         return McpError("MCP_REFUSED", f"{said} answered{status}: {cause.message[:500]}")
     logger.warning("%s was not understood", said, exc_info=cause)
@@ -243,6 +349,23 @@ def answer_of(server: McpServer, result: Any) -> dict[str, Any] | Asked:
     if len(text) > MAX_TEXT:
         answer["truncated"] = True
     return answer
+
+
+def task_of(server: McpServer, found: dict[str, Any], wanted: bool) -> Task:
+    """The task that a call has become. Raises McpError."""
+    id = found.get("taskId")
+    if not wanted:
+        raise McpError("MCP_BAD_ANSWER", f"The MCP server '{server}' answered with a task nobody asked for.")
+    if not isinstance(id, str) or not 0 < len(id) <= MAX_TASK_ID or not id.isprintable():
+        raise McpError("MCP_BAD_ANSWER", f"The MCP server '{server}' made a task without a usable id.")
+    return Task(id, pause(found.get("pollIntervalMs")))
+
+
+def pause(milliseconds: Any) -> float:
+    """Seconds until a task is asked about, as its server wishes within limits."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int):
+        return PAUSE
+    return min(max(milliseconds, 1000 * LEAST_PAUSE), 1000 * MOST_PAUSE) / 1000
 
 
 def asked_of(server: McpServer, result: Any) -> Asked:

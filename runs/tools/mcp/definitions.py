@@ -18,6 +18,8 @@ NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}", re.ASCII)
 MAX_DESCRIPTION = 10_000  # characters
 MAX_SCHEMA = 100_000  # characters of its canonical JSON
 MAX_NODES = 20_000  # of a schema with its references written out
+MAX_RESOURCES = 500  # and templates, of one server
+READ_RESOURCE = "read_resource"  # the tool that reads them
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -46,6 +48,74 @@ def read(tool: dict[str, Any]) -> Listed:
     except (NotJson, RecursionError) as error:
         return Listed(name, {}, digest(name), f"It cannot be kept: {error}")
     return Listed(name, found, digest(canonical(found)), problem_of(name, found))
+
+
+def of_resources(resources: list[dict[str, Any]], templates: list[dict[str, Any]]) -> Listed | None:
+    """The tool that reads a server's resources, with what it lists of them, as JSON; None where it has none.
+
+    Accepting the tool accepts these addresses and descriptions; no other address is read.
+    """
+    found = {
+        "title": "",
+        "description": "Read a resource of this server as text. Without uri, list the resources it has.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"uri": {"type": "string", "maxLength": 2000, "description": "As it is listed."}},
+            "additionalProperties": False,
+        },
+        "annotations": {"readOnlyHint": True},
+        "resources": _about("uri", resources),
+        "templates": _about("uriTemplate", templates),
+    }
+    if not resources and not templates:
+        return None
+    try:
+        found = normalise(found)
+    except (NotJson, RecursionError) as error:
+        return Listed(READ_RESOURCE, {}, digest(READ_RESOURCE), f"It cannot be kept: {error}")
+    problem = ""
+    if len(resources) + len(templates) > MAX_RESOURCES:
+        problem = f"The server lists more than {MAX_RESOURCES} resources."
+    elif len(canonical(found)) > MAX_SCHEMA:
+        problem = f"What the server lists of its resources is longer than {MAX_SCHEMA} characters."
+    return Listed(READ_RESOURCE, found, digest(canonical(found)), problem)
+
+
+def _about(key: str, listed: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """What agents are told of each, in an order that is always the same."""
+    named = ((key, "uri"), ("name", "name"), ("title", "title"), ("description", "description"))
+    found = [
+        {name: str(one[word]) for word, name in (*named, ("mimeType", "mime_type")) if one.get(word)}
+        for one in listed
+        if one.get(key)
+    ]
+    return sorted(found, key=canonical)
+
+
+def reads_resources(definition: dict[str, Any]) -> bool:
+    """Whether this is the tool that reads a server's resources; no server can say so of one of its own."""
+    return "resources" in definition
+
+
+def may_read(definition: dict[str, Any], uri: str) -> bool:
+    """Whether the address is one that was accepted, or fits a template that was."""
+    if any(one["uri"] == uri for one in definition["resources"]):
+        return True
+    return any(_fits(one["uri"], uri) for one in definition["templates"])
+
+
+def _fits(template: str, uri: str) -> bool:
+    from mcp.shared.path_security import contains_path_traversal
+    from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
+
+    try:
+        found = UriTemplate.parse(template).match(uri)
+    except InvalidUriTemplate:
+        return False
+    values = [
+        each for value in (found or {}).values() for each in ([value] if isinstance(value, str) else value)
+    ]
+    return found is not None and not any(map(contains_path_traversal, values))
 
 
 def problem_of(name: str, definition: dict[str, Any]) -> str:
@@ -146,6 +216,8 @@ def risk(name: str, definition: dict[str, Any]) -> str:
     Where its verb is not known, its own word that it only reads is taken.
     """
     hints = definition["annotations"]
+    if reads_resources(definition):
+        return "low"
     if hints.get("destructiveHint") or hints.get("openWorldHint"):
         return "high"
     if hints.get("readOnlyHint") and not is_known(name, definition["input_schema"]):

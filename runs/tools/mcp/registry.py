@@ -5,13 +5,20 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from runs.models import McpServer, McpTool, ToolState
+from policy.provenance.infer import EVERYTHING, Declaration
+from runs.models import McpServer, McpTask, McpTool, ToolState
+from runs.models.choices import WaitKind
 from runs.tools import forms
 from runs.tools.base import Tool, ToolContext, ToolError, WaitFor
-from runs.tools.mcp import accounts, definitions
-from runs.tools.mcp.client import Asked, McpError, call_tool
+from runs.tools.mcp import accounts, definitions, tasks
+from runs.tools.mcp.client import LEAST_PAUSE, Asked, McpError, Task, call_tool, read_resource
 
 FORM_WAITS = timedelta(days=7)  # for the person to answer what a server asks
+TASK_WAITS = timedelta(days=7)  # for a server to finish its task
+MAX_TASKS = 1000  # open at one server; beyond, Deputy does not say that calls may become tasks
+READING = Declaration(  # what its server reads is somebody else's words, and its address says where from
+    fields={EVERYTHING: "outside"}, steering=frozenset({"uri"}), effect=False, deeds=frozenset({"read"})
+)
 SUSPENDED = {
     ToolState.NEW: "'{name}' is new: an administrator has to accept it first.",
     ToolState.CHANGED: "'{name}' has changed at its server: an administrator has to look at it first.",
@@ -38,11 +45,13 @@ def made(row: McpTool) -> Tool:
     """The tool as its accepted definition says; hints only tighten (runs/tools/mcp/definitions.py)."""
     definition = row.offered()
     mutating = definitions.mutating(row.name, definition)
+    reads = definitions.reads_resources(definition)
+    runs = reader(row.server_id) if reads else function(row.server_id, row.name, row.server.as_person)
     return Tool(
         name=row.call_name,
         description=definition["description"] or definition["title"],
         parameters=definition["input_schema"],
-        function=function(row.server_id, row.name, row.server.as_person),
+        function=runs,
         risk_level=definitions.risk(row.name, definition),
         mutating=mutating,
         supports_parallel=not mutating,
@@ -52,6 +61,7 @@ def made(row: McpTool) -> Tool:
         checker=definitions.checker,
         as_person=row.server.name if row.server.as_person else "",
         exchanged_at=row.server.exchange_at if row.server.as_person else "",
+        declared=READING if reads else None,
     )
 
 
@@ -76,25 +86,84 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
         tool = server.tools.filter(name=name, state=ToolState.ACCEPTED).select_related("server").first()
         if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
             raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
-        schema = tool.offered()["input_schema"]
-        if run.filled is not None and run.filled["url"] != server.url:
+        task = McpTask.objects.filter(run_id=run.run_id, call_id=run.call_id).first()
+        asked_by = task.url if task else run.filled["url"] if run.filled else server.url
+        if asked_by != server.url:
             raise ToolError(f"'{server.name}' has moved since it asked.", "MCP_SERVER_MOVED")
-        ask = partial(call_tool, server, name, arguments, run.idempotency_key, schema, filled=run.filled)
+        if task is not None:
+            ask: Callable[..., Any] = partial(resumed, server, task, run.filled)
+        else:
+            told = (server, name, arguments, run.idempotency_key, tool.offered()["input_schema"])
+            room = server.tasks.count() < MAX_TASKS
+            ask = partial(call_tool, *told, filled=run.filled, tasks=room)
         try:
             answer = accounts.calling(server, run.user_id, ask) if as_person else ask()
         except accounts.NotConnected:
             return accounts.wanted(server, tool.call_name, run.run_id)
         except McpError as error:
             raise ToolError(error.message, error.code) from None
+        if isinstance(answer, Task):
+            return waiting(server, answer)
         return wanted(server, tool.call_name, answer) if isinstance(answer, Asked) else answer
 
     return call
 
 
-def wanted(server: McpServer, tool: str, asked: Asked) -> WaitFor:
-    """The call waits until its person has answered the server, which gets the answer with the same call."""
+def reader(server_id: str) -> Callable[..., Any]:
+    """What reads a server's resources: those that were accepted, by the server alone. Deputy opens none of
+    their addresses itself.
+    """
+
+    def read(run: ToolContext, /, uri: str = "") -> Any:
+        server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
+        if server is None or not server.enabled:
+            raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+        tool = server.tools.filter(name=definitions.READ_RESOURCE, state=ToolState.ACCEPTED).first()
+        listed = tool.accepted if tool else None
+        if not listed or not definitions.reads_resources(listed):
+            raise ToolError(f"The resources of '{server.name}' have to be accepted anew.", "TOOL_SUSPENDED")
+        if not uri:
+            return {name: listed[name] for name in ("resources", "templates")}
+        if not definitions.may_read(listed, uri):
+            said = f"'{server.name}' lists no such resource: call this without uri to see which there are."
+            raise ToolError(said, "UNKNOWN_RESOURCE")
+        ask = partial(read_resource, server, uri)
+        try:
+            return accounts.calling(server, run.user_id, ask) if server.as_person else ask()
+        except accounts.NotConnected:
+            return accounts.wanted(server, f"{server.name}.{definitions.READ_RESOURCE}", run.run_id)
+        except McpError as error:
+            raise ToolError(error.message, error.code) from None
+
+    return read
+
+
+def resumed(server: McpServer, task: McpTask, filled: dict[str, Any] | None, token: str = "") -> Task:
+    """The call is a task at its server already: it is given the form that it asked for, and goes on."""
+    if filled is None or filled.get("task") != task.pk:
+        return Task(task.task_id, LEAST_PAUSE)
+    return tasks.update(server, task.task_id, filled["responses"], token)
+
+
+def waiting(server: McpServer, task: Task) -> WaitFor:
+    """The call waits for its task, about which carriers ask (runs/actions/mcp_tasks.py)."""
+    told = {
+        "server": server.pk,
+        "name": server.name,
+        "url": server.url,
+        "id": task.id,
+        "seconds": task.seconds,
+    }
+    return WaitFor(WaitKind.SIGNAL.value, expires_in=TASK_WAITS, task=told)
+
+
+def wanted(server: McpServer, tool: str, asked: Asked, task: str = "") -> WaitFor:
+    """The call waits until its person has answered the server, which gets the answer with the same call, or
+    for the `task` that it has become.
+    """
     try:
         form = forms.form(server.name, server.url, asked.requests, asked.token)
+        form |= {"task": task} if task else {}
     except forms.NoForm as no:
         said = f"What '{server.name}' asks cannot be put to anybody: {no}."
         raise ToolError(said, "MCP_INPUT_REQUIRED") from None

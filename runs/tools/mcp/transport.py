@@ -10,6 +10,7 @@ import httpx2
 from common.outbound import Fetched, OutboundError, fetch
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"  # in _meta
+TASKS = "io.modelcontextprotocol/tasks"  # the extension
 MAX_ANSWER = 2_000_000  # bytes of one answer, unpacked
 OURS = frozenset({"accept-encoding", "connection", "content-length", "host", "transfer-encoding"})
 
@@ -22,12 +23,19 @@ class Guarded(httpx2.AsyncBaseTransport):
     those of `tools/call` alone, which the SDK would make only after listing all tools. Connections older than
     2026-07-28 name no method in a header, and have none of these. `asked` is the JSON-RPC id of the last
     request, where `of_all` traces it. `may_have_acted`: a call of a tool has left and was not refused by 401.
+    `tasks`: calls may become tasks. `about_task`: the last request was about one.
     """
 
     def __init__(
-        self, timeout: float, allow: Collection[str], of_call: Mapping[str, str], of_all: Mapping[str, str]
+        self,
+        timeout: float,
+        allow: Collection[str],
+        of_call: Mapping[str, str],
+        of_all: Mapping[str, str],
+        tasks: bool = False,
     ) -> None:
         self.timeout, self.allow, self.of_call, self.of_all = timeout, allow, of_call, of_all
+        self.tasks, self.about_task = tasks, False
         self.asked: Any = None
         self.failure: OutboundError | None = None
         self.status = 0
@@ -40,8 +48,10 @@ class Guarded(httpx2.AsyncBaseTransport):
         if request.headers.get("mcp-method") == "tools/call":
             request.headers.update(self.of_call)
         content = await request.aread()
-        if request.headers.get("mcp-method") == "tools/call":
-            request, content = _declaring(request, content)
+        method = request.headers.get("mcp-method", "")
+        self.about_task = method.startswith("tasks/")
+        if method == "tools/call" or self.about_task:
+            request, content = _declaring(request, content, self.tasks or self.about_task)
         if self.of_all and content:  # the end of a session has no body
             self.asked = json.loads(content).get("id", self.asked)
         calls = b"tools/call" in content
@@ -74,12 +84,16 @@ class Guarded(httpx2.AsyncBaseTransport):
         return answer
 
 
-def _declaring(request: httpx2.Request, content: bytes) -> tuple[httpx2.Request, bytes]:
-    """The same call, saying that forms can be filled in. The SDK would say so of addresses to be opened, too,
-    and to servers of older versions, which then ask in the middle of their answer.
+def _declaring(request: httpx2.Request, content: bytes, tasks: bool) -> tuple[httpx2.Request, bytes]:
+    """The same request, saying that forms can be filled in, and whether the call may become a task. The SDK
+    would say so of addresses to be opened, too, and to servers of older versions, which then ask in the
+    middle of their answer.
     """
     said = json.loads(content)
-    said["params"]["_meta"].setdefault(CAPABILITIES, {})["elicitation"] = {"form": {}}
+    declared = said["params"]["_meta"].setdefault(CAPABILITIES, {})
+    declared["elicitation"] = {"form": {}}
+    if tasks:
+        declared.setdefault("extensions", {})[TASKS] = {}
     content = json.dumps(said).encode()
     headers = [pair for pair in request.headers.multi_items() if pair[0] != "content-length"]
     return httpx2.Request(request.method, request.url, headers=headers, content=content), content

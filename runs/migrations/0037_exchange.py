@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('groups', '0025_kept_sign_ins'),
-        ('runs', '0034_connected_accounts'),
+        ('runs', '0036_run_traceparent'),
     ]
 
     operations = [

@@ -1,0 +1,145 @@
+"""Routing where no model embeds: words that mean nearly the same count as near."""
+
+import dataclasses
+
+import numpy
+import pytest
+
+from benchmarks.quality import word_vectors as making
+from groups import meaning, word_vectors
+from groups.meaning import LEARNT, FusedRouter
+from groups.scoring import Candidate, Router
+from groups.word_vectors import vector
+
+MATTERS = {
+    "Travel": ("flight", "hotel", "trip to Paris", "train ticket", "passport", "luggage", "airport taxi"),
+    "Kitchen": ("soup recipe", "bread", "dinner menu", "vegetables", "oven", "dessert", "spices"),
+    "Health": ("doctor", "fever", "vaccine", "medicine", "headache", "hospital", "broken arm"),
+}
+
+
+def candidates(goals: int = 7, **more: tuple[str, ...]) -> list[Candidate]:
+    return [
+        Candidate(name, name, examples=tuple(f"Please see to the {each}" for each in said[:goals]), **more)
+        for name, said in MATTERS.items()
+    ]
+
+
+@pytest.fixture(autouse=True)
+def no_model(monkeypatch):
+    monkeypatch.setattr(meaning, "_sources", [])
+
+
+def likeness(one: str, other: str) -> float:
+    first, second = numpy.asarray(vector(one)), numpy.asarray(vector(other))
+    return float(first @ second / numpy.linalg.norm(first) / numpy.linalg.norm(second))
+
+
+def test_words_that_mean_nearly_the_same_are_near():
+    for word, near, far in (
+        ("refund", "reimbursement", "violin"),
+        ("physician", "doctor", "carpet"),
+        ("automobile", "cars", "poem"),
+    ):
+        assert likeness(word, near) > 0.5 > 0.3 > likeness(word, far)
+
+
+def test_a_common_word_counts_little():
+    assert likeness("the refund", "refund") > 0.99
+
+
+def test_a_text_of_unknown_words_has_no_vector():
+    for text in ("客户要求退款", "qzxv wvvq refund", "", "…"):
+        assert vector(text) is None
+    assert vector("qzxv wvvq refund", least=0.0) == vector("refund")
+
+
+def test_goals_go_by_words_that_mean_nearly_the_same():
+    made = meaning.router(candidates())
+    goals = {
+        "Cooking some stew": "Kitchen",
+        "My suitcase was lost by the airline": "Travel",
+        "The patient needs an injection": "Health",
+    }
+    for goal, right in goals.items():
+        assert made.score(goal)[0].id == right
+    alone = Router(candidates())
+    assert any(alone.score(goal)[0].id != right for goal, right in goals.items())
+
+
+def test_few_past_goals_leave_routing_to_words_alone():
+    assert isinstance(meaning.router(candidates()), FusedRouter)
+    few = candidates(LEARNT // len(MATTERS))
+    assert isinstance(meaning.router(few), Router)
+    assert isinstance(meaning.router(candidates()[:1]), Router)
+    many = [dataclasses.replace(few[0], id=f"g{n}", examples=()) for n in range(30)]
+    assert isinstance(meaning.router([*many, *candidates()]), Router)
+
+
+def test_what_groups_say_in_chinese_leaves_routing_to_words_alone():
+    made = [dataclasses.replace(each, name="客户", description="退款") for each in candidates()]
+    assert isinstance(meaning.router(made), Router)
+
+
+def test_a_goal_of_unknown_words_is_routed_by_its_words():
+    examples = ("qzxv wvvq", *candidates()[2].examples)
+    made = [*candidates()[:2], dataclasses.replace(candidates()[2], examples=examples)]
+    best = meaning.router(made).score("wvvq qzxv")[0]
+    assert (best.id, best.fits) == ("Health", True)
+
+
+def test_vectors_that_mislead_are_not_used(monkeypatch):
+    draw = numpy.random.default_rng(1)
+    monkeypatch.setattr(word_vectors, "vector", lambda text, least=0.5: draw.normal(size=8).tolist())
+    taught = [
+        Candidate(f"g{n}", f"name {n}", examples=tuple(f"subject{n} {k}" for k in range(8))) for n in range(6)
+    ]
+    made = meaning.router(taught)
+    assert isinstance(made, FusedRouter)
+    for n in range(6):
+        goal = f"about subject{n} please"
+        assert made.score(goal) == Router(taught).score(goal)
+        assert made.score(goal)[0].id == f"g{n}"
+
+
+def test_the_very_goal_that_a_person_took_away_is_not_given_back():
+    goal = "Please see to the soup recipe"
+    assert meaning.router(candidates()).score(goal)[0].id == "Kitchen"
+    scores = meaning.router(candidates(against=(goal,))).score(goal)
+    assert all(score.score == 0 for score in scores)
+
+
+def test_a_router_is_kept_while_nothing_changed(monkeypatch):
+    made = candidates()
+    first = meaning.router(made)
+    monkeypatch.setattr(word_vectors, "vector", None)  # nothing is compared anew
+    assert meaning.router(list(made), first) is first
+    with pytest.raises(TypeError):
+        meaning.router([*made[1:], dataclasses.replace(made[0], name="Tours")], first)
+
+
+def test_a_models_vectors_take_the_place_of_the_words(monkeypatch):
+    made = candidates()
+    texts = [text for each in made for text in meaning.texts_of(each)]
+    vectors = {text: [float(n == k) for k in range(len(texts))] for n, text in enumerate(texts)}
+
+    class Source:
+        def known(self, texts):
+            return {text: vectors[text] for text in texts}
+
+        def of_goal(self, goal):
+            return None
+
+    by_words = meaning.router(made)
+    monkeypatch.setattr(meaning, "_sources", [Source()])
+    by_model = meaning.router(made, by_words)
+    assert by_model is not by_words
+    assert by_model.embedded == set(texts)
+    assert meaning.router(made, by_model) is by_model
+
+
+def test_words_of_one_stem_share_a_vector_to_which_the_commoner_gives_more():
+    stems, vectors, weights = making.table(["claim", "tree", "claims"], numpy.eye(3))
+    assert stems == ["claim", "tree"]
+    assert vectors[0][0] > vectors[0][2] > 0 == vectors[0][1]
+    assert weights[0] < weights[1] < 1
