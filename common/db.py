@@ -2,19 +2,21 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from psycopg.adapt import Loader
 from psycopg.types.json import Jsonb
 
 from common import postgres
 
+T = TypeVar("T")
 Statement = tuple[str, list[Any]]  # SQL and the values of its parameters
 
 
@@ -97,6 +99,21 @@ LOCKED = "55P03"  # PostgreSQL's lock_not_available
 def is_locked(error: BaseException) -> bool:
     """Whether a statement gave up waiting for what another transaction has locked (LOCK_SECONDS)."""
     return getattr(error.__cause__ or error, "sqlstate", None) == LOCKED
+
+
+def patiently(work: Callable[[], T], seconds: float) -> T:
+    """What `work`, a transaction of its own, returns; begun again while somebody else has locked what it
+    takes.
+
+    Raises what it raises, and OperationalError for what is locked after so many seconds still.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return work()
+        except OperationalError as error:
+            if not is_locked(error) or time.monotonic() > until:
+                raise
 
 
 def own_connection(*, durable: bool = True) -> Any:

@@ -62,6 +62,10 @@ def identity_provider_id() -> str:
     return new_id("idp")
 
 
+def kept_sign_in_id() -> str:
+    return new_id("ksi")
+
+
 def custom_role_id() -> str:
     return new_id("mrl")
 

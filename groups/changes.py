@@ -52,11 +52,14 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class By:
-    """Who makes changes now, and by which door."""
+    """Who makes changes now, and by which door. `confirmed`: they have shown lately that it is them; of a
+    browser's session, since a token is shown anew with each request.
+    """
 
     user: Any = None
     via: Door = Door.SYSTEM
     token: str = ""
+    confirmed: bool = True
 
 
 _by: ContextVar[Callable[[], By] | None] = ContextVar("deputy_by", default=None)
@@ -97,6 +100,12 @@ class TakesSecond(Exception):
     def __init__(self, proposed: ProposedChange) -> None:
         super().__init__(proposed.why)
         self.proposed = proposed
+
+
+class TakesConfirmation(Exception):
+    """Nothing has changed: whoever asked in a browser has to confirm first that it is them. It says what the
+    change weakens.
+    """
 
 
 Judge = Callable[[str, Values | None, Values | None], str]
@@ -179,7 +188,8 @@ def _before_delete(sender: Any, instance: Model, origin: Any = None, **more: Any
 
 
 def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
-    """Raises TakesSecond where the organization has a second person confirm what weakens it, and this does.
+    """For what weakens the organization: raises TakesConfirmation where somebody else may sit at the browser,
+    and TakesSecond where the organization has a second person confirm it.
 
     What Deputy does by itself, and what is done on its machine, is nobody's request.
     """
@@ -191,6 +201,8 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
     by, (home, *_) = source(), _organizations(instance)
     if by.via == Door.SYSTEM or getattr(by.user, "pk", None) is None:
         return
+    if not by.confirmed:
+        raise TakesConfirmation(why)
     if Organization.objects.filter(pk=home, second_person=True).exists():
         raise TakesSecond(_proposed(instance, by, why, before, after))
 

@@ -110,7 +110,7 @@ class CurrentOrganization(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> None:
         request.user = SimpleLazyObject(lambda: _of_session(request))  # type: ignore[assignment]
-        changes.made_by(lambda: changes.By(request.user, _door(request)))
+        changes.made_by(lambda: changes.By(request.user, _door(request), confirmed=_confirmed(request)))
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
         changes.made_by(None)
@@ -121,6 +121,12 @@ def _door(request: HttpRequest) -> Door:
     """Which of Deputy's pages were asked for; the API says so itself, once it knows who asks."""
     found = request.resolver_match
     return Door.PAGE if found is not None and OWN_PAGES in found.namespaces else Door.ADMIN
+
+
+def _confirmed(request: HttpRequest) -> bool:
+    from groups import actors
+
+    return actors.is_confirmed(request)
 
 
 def _of_session(request: HttpRequest) -> Any:

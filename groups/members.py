@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from groups import current, member_permissions
 from groups.models import CustomRole, Membership, Project
+from groups.models.providers import INSTALLATION
 
 
 def whole(user: Any) -> bool:
@@ -53,6 +54,16 @@ def refuses_role(user: Any, target: CustomRole) -> str:
 def refuses_provider(user: Any, organization_id: str) -> str:
     """Why the user may not arrange who vouches for the organization's people; empty where they may."""
     return _refuses(user, organization_id, member_permissions.every())
+
+
+def refuses_exchange(user: Any, organization_id: str, provider_id: str) -> str:
+    """Why the user may not say what people's sign-ins at this provider are exchanged for; empty where they
+    may. Nobody is asked again before it is done in their name. Sign-ins at the installation's provider are a
+    superuser's to give, for they are those of other organizations' people, too.
+    """
+    if provider_id == INSTALLATION and not user.is_superuser:
+        return _("Only a superuser has sign-ins at the installation's provider exchanged.")
+    return refuses_provider(user, organization_id)
 
 
 def _refuses(user: Any, organization_id: str, carried: Collection[str]) -> str:

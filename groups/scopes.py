@@ -20,6 +20,8 @@ SCOPES = {
     "webhooks:write": gettext_noop("Arrange webhooks, try them, send again"),
     "channels:read": gettext_noop("Look at the channels by which oneself is told"),
     "channels:write": gettext_noop("Arrange and try them; it takes speak_as_person too"),
+    "accounts:read": gettext_noop("Look at one's own accounts at servers that agents use"),
+    "accounts:write": gettext_noop("End one's own accounts there"),
     "tokens:read": gettext_noop("Look at one's own tokens"),
     "tokens:write": gettext_noop("Issue and revoke one's own tokens"),
 }

@@ -1,17 +1,19 @@
-"""What waits for a second person: kept once the request's transaction is undone, and said to who asked."""
+"""What waits for a second person: kept once the request's transaction is undone, and said to who asked. And
+what whoever asked has to confirm first.
+"""
 
 from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from common.api import errors
-from groups.changes import TakesSecond
+from groups.changes import TakesConfirmation, TakesSecond
 from groups.models import ProposalState, ProposedChange
 
 STATUS = 202
@@ -34,6 +36,8 @@ class Proposing(MiddlewareMixin):
     """On Deputy's pages. Whatever page it was, its transaction is undone by the time this is asked."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, TakesConfirmation):
+            return render(request, "web/confirm_first.html", {"why": _(str(exception))}, status=403)
         if not isinstance(exception, TakesSecond):
             return None
         proposed = propose(exception)
@@ -46,7 +50,13 @@ class Proposing(MiddlewareMixin):
 
 
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler: 202 for what waits for a second person, and else the usual one."""
+    """DRF's exception handler: 202 for what waits for a second person, and else the usual one; also for what
+    a person's session has to confirm first.
+    """
+    if isinstance(exc, TakesConfirmation):
+        exc = errors.Problem(
+            403, "CONFIRM_FIRST", f"Confirm first that it is you ({exc}); nothing has changed."
+        )
     if isinstance(exc, TakesSecond):
         proposed = propose(exc)
         told = {

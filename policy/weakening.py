@@ -20,6 +20,7 @@ from policy.terms import STRICTNESS
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
 NAMED = gettext_noop("somebody else is whom rules name as deciders")
+EXCHANGE = ("exchange_at", "url", "audience", "resource", "scopes", "with_actor")
 SCOPE = ("project_id", "group_id", "role_id", "capability_id", "tool", "condition")
 
 
@@ -248,6 +249,18 @@ def _provider(before: Row, after: Row) -> str:
     return gettext_noop("who signs in, and as what") if before != after else ""
 
 
+def _server(before: Row, after: Row) -> str:
+    """One that acts as the person, and then is asked with what everybody shares: also by being taken away,
+    for one of the same name may come after it.
+    """
+    if after is not None and after["as_person"] and after["exchange_at"]:
+        changed = _differs(EXCHANGE, before, after) or not (before and before["as_person"])
+        return gettext_noop("what people's sign-ins are exchanged for") if changed else ""
+    if before is None or not before["as_person"] or (after is not None and after["as_person"]):
+        return ""
+    return gettext_noop("a server is not asked in people's own names any more")
+
+
 def _differs(names: Collection[str], before: Row, after: Row) -> bool:
     return before is None or after is None or any(before[name] != after[name] for name in names)
 
@@ -276,4 +289,5 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "groups.organization": _organization,
     "groups.identityprovider": _provider,
     "runs.channel": _channel,
+    "runs.mcpserver": _server,
 }

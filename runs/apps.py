@@ -17,7 +17,9 @@ class RunsConfig(AppConfig):
         labels.translate(self)
         checks.register(upgrades.check, checks.Tags.database)
         from groups import changes, known
+        from groups.sign_in import kept
         from policy import tools
+        from runs.actions import accounts as connecting
         from runs.actions import models
         from runs.gate import repeats
         from runs.log import listeners, months
@@ -32,6 +34,9 @@ class RunsConfig(AppConfig):
         listeners.listen(own.listener)
         registry.load()
         repeats.register(accounts.KIND, accounts.is_connected)
+        kept.register(connecting.EXCHANGER)
+        for signal in (post_save, post_delete):
+            signal.connect(end_unused, sender="runs.McpServer", dispatch_uid="deputy.sign_ins_unused")
         post_save.connect(end_accounts, sender="groups.Membership", dispatch_uid="deputy.accounts_rest")
         post_delete.connect(end_accounts, sender="groups.Membership", dispatch_uid="deputy.accounts_end")
         changes.connect()
@@ -42,6 +47,13 @@ class RunsConfig(AppConfig):
         )
         check_model()
         check_tracing()
+
+
+def end_unused(sender: Any, instance: Any, **more: Any) -> None:
+    """People's sign-ins are kept no longer than some server is asked in exchange for them."""
+    from groups.sign_in import kept
+
+    kept.end_all_unused()
 
 
 def end_accounts(sender: Any, instance: Any, signal: Any, **more: Any) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 # Collections, by their address below /api/: what one of them is called, and several.
 RESOURCES = {
+    "accounts": ("account", "accounts"),
     "approvals": ("approval", "approvals"),
     "approvals/decisions": ("decision", "decisions"),
     "audit": ("audit_entry", "audit_entries"),

@@ -198,6 +198,7 @@ OF_ONE = {
     ("CallSummary", "name"): "The name of the tool.",
 }
 TAGS = {
+    "accounts": "One's own accounts at servers that are asked in people's own names.",
     "approvals": "Calls that wait for a person's decision, and who decided what.",
     "audit": "Who did what: the log over all runs, and changes to settings.",
     "channels": "Where people are told what waits for them.",

@@ -15,7 +15,7 @@ from rest_framework import authentication
 
 from common.api.errors import Problem
 from groups import bearer, changes, current, oauth
-from groups.actors import Actor
+from groups.actors import Actor, is_confirmed
 from groups.models import Door, Membership, Token
 
 USED_WITHIN = timedelta(minutes=1)  # how exactly last_used_at is kept
@@ -58,7 +58,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         if found is None:
             return None
         stand(request, found[0], current.memberships_of(found[0]), request.session.get(current.CHOSEN))
-        changes.made_by(lambda: changes.By(found[0], Door.API))
+        changes.made_by(lambda: changes.By(found[0], Door.API, confirmed=is_confirmed(request)))
         request.actor = Actor.of_session(request, found[0], request.membership)
         return found[0], None
 

@@ -8,7 +8,7 @@ from .groups import Group, GroupMember, RoutingExample
 from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
 from .proposals import ProposalState, ProposedChange
-from .providers import IdentityProvider
+from .providers import IdentityProvider, KeptSignIn
 from .readers import Reader
 from .tokens import Token
 
@@ -23,6 +23,7 @@ __all__ = [
     "Group",
     "GroupMember",
     "IdentityProvider",
+    "KeptSignIn",
     "MemberRole",
     "Membership",
     "Organization",

@@ -8,12 +8,14 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from common import ids, sealed
+from common.canonical import digest
 from common.models import Created
 from common.outbound import OutboundError, check
 
 from .member_roles import MemberRole
 from .organizations import Organization
 
+INSTALLATION = "installation"  # the id of the provider that the environment names
 MAX_SECRET = 1000
 NOT_RESOLVED = "CONNECTION"  # a name that leads nowhere today may do so tomorrow
 
@@ -83,11 +85,15 @@ class IdentityProvider(Created):
         self.sealed_secret = sealed.seal(secret.strip()) if secret.strip() else ""
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store it. The secret that was meant for one issuer is never sent to another."""
+        """Store it. The secret that was meant for one issuer is never sent to another, and neither are the
+        tokens that people's sign-ins brought.
+        """
         before = IdentityProvider.objects.filter(pk=self.pk).first()
         if before and before.issuer != self.issuer and before.sealed_secret == self.sealed_secret:
             self.sealed_secret = ""
         super().save(*args, **kwargs)
+        if before and (not self.active or asked_as(before) != asked_as(self)):
+            KeptSignIn.objects.filter(provider=self.pk).delete()
 
     def clean(self) -> None:
         """Raises ValidationError for an issuer that Deputy will not ask."""
@@ -101,6 +107,43 @@ class IdentityProvider(Created):
             raise ValidationError({"issuer": "An issuer starts with https://."})
         if "openid" not in self.scopes.split():
             raise ValidationError({"scopes": "The scopes name openid."})
+
+
+def asked_as(provider: Any) -> str:
+    """Whom a provider's tokens come from, and as whom Deputy gets them, as a digest: others get none."""
+    return digest(provider.issuer, provider.client_id)
+
+
+class KeptSignIn(Created):
+    """A person's own tokens of their last sign-in at a provider, encrypted.
+
+    Kept only where an MCP server's tokens come in exchange for them (groups/sign_in/kept.py). `provider`: an
+    IdentityProvider's id, or that of the installation's, which has no `organization`. `session`: the
+    provider's (`sid`). `asked_as`: the digest of the issuer and client that they are for.
+    """
+
+    id = models.CharField(
+        primary_key=True, max_length=ids.ID_LENGTH, default=ids.kept_sign_in_id, editable=False
+    )
+    organization = models.ForeignKey(
+        Organization, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    provider = models.CharField(max_length=ids.ID_LENGTH)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    subject = models.CharField(max_length=255)
+    session = models.CharField(max_length=255, blank=True)
+    sealed_access = models.TextField()
+    sealed_refresh = models.TextField(blank=True)
+    expires_at = models.DateTimeField(null=True)
+    asked_as = models.CharField(max_length=64)
+
+    class Meta:
+        verbose_name = "kept sign-in"
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["provider", "user"], name="kept_sign_in_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.provider}"
 
 
 def _allowed(issuer: str) -> bool:

@@ -17,8 +17,9 @@ from rest_framework.throttling import BaseThrottle
 
 from common import mail, sealed
 from groups import actors
+from groups.models.providers import INSTALLATION
 from groups.sign_in import pace, sessions
-from groups.sign_in.providers import INSTALLATION, ways
+from groups.sign_in.providers import ways
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]

@@ -20,6 +20,7 @@ from django.urls import reverse
 
 from common.outbound import OutboundError, fetch
 from common.sealed import Unreadable
+from groups.sign_in import kept
 from groups.sign_in.providers import Provider
 
 STATES = "deputy_oidc"  # the session's key: what has been begun and not finished
@@ -68,7 +69,7 @@ def begin(request: HttpRequest, provider: Provider, purpose: str, after: str) ->
         "response_type": "code",
         "client_id": provider.client_id,
         "redirect_uri": callback_address(provider),
-        "scope": provider.scopes or "openid",
+        "scope": kept.scopes(provider, described) if purpose == "login" else provider.scopes or "openid",
         "state": state,
         "nonce": nonce,
         "code_challenge": challenge,
@@ -80,8 +81,8 @@ def begin(request: HttpRequest, provider: Provider, purpose: str, after: str) ->
     return f"{described['authorization_endpoint']}{joint}{urlencode(asked)}"
 
 
-def finish(request: HttpRequest, provider: Provider) -> tuple[Begun, dict[str, Any]]:
-    """What was begun, and the provider's claims about the person. Raises Refused.
+def finish(request: HttpRequest, provider: Provider) -> tuple[Begun, dict[str, Any], dict[str, Any]]:
+    """What was begun, the provider's claims about the person, and the tokens it gave. Raises Refused.
 
     A state works once, in the browser that got it and for the provider it was made for.
     """
@@ -103,7 +104,7 @@ def finish(request: HttpRequest, provider: Provider) -> tuple[Begun, dict[str, A
         raise Refused("no code")
     tokens = _redeem(provider, described, code, begun.verifier)
     claims = id_claims(provider, described, str(tokens.get("id_token", "")), begun.nonce)
-    return begun, _with_userinfo(provider, described, claims, tokens)
+    return begun, _with_userinfo(provider, described, claims, tokens), tokens
 
 
 def _flows(request: HttpRequest) -> dict[str, list[Any]]:
@@ -182,13 +183,18 @@ def _redeem(provider: Provider, described: dict[str, Any], code: str, verifier: 
         secret = provider.secret
     except Unreadable:
         raise Refused("the client secret cannot be read") from None
-    methods = described.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-    if secret and "client_secret_basic" in methods:
+    if secret and not secret_in_body(described):
         pair = f"{quote(provider.client_id, safe='')}:{quote(secret, safe='')}"
         headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
     elif secret:
         told["client_secret"] = secret
     return _asked(described["token_endpoint"], method="POST", headers=headers, content=urlencode(told))
+
+
+def secret_in_body(described: dict[str, Any]) -> bool:
+    """Whether the provider wants the client secret among the form's fields."""
+    methods = described.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+    return "client_secret_basic" not in methods
 
 
 def id_claims(provider: Provider, described: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
@@ -201,15 +207,27 @@ def id_claims(provider: Provider, described: dict[str, Any], token: str, nonce: 
 
 def verified(provider: Provider, described: dict[str, Any], token: str) -> dict[str, Any]:
     """The claims of a token that the provider signed for us. Raises Refused."""
+    claims = signed(provider, described, token, provider.client_id)
+    if isinstance(claims["aud"], list) and len(claims["aud"]) > 1 and claims.get("azp") != provider.client_id:
+        raise Refused("token for somebody else")
+    return claims
+
+
+def signed(
+    provider: Provider, described: dict[str, Any], token: str, audience: str | None = None
+) -> dict[str, Any]:
+    """The claims of a token of now that the provider signed, for the audience or whomever it names. Raises
+    Refused.
+    """
     try:
-        claims: dict[str, Any] = jwt.decode(
+        found: dict[str, Any] = jwt.decode(
             token,
             _key(described["jwks_uri"], token),
             algorithms=ALGORITHMS,
-            audience=provider.client_id,
+            audience=audience,
             issuer=provider.issuer,
             leeway=LEEWAY,
-            options={"require": ["iss", "aud", "iat"]},
+            options={"require": ["iss", "aud", "iat"], "verify_aud": audience is not None},
         )
     except jwt.ExpiredSignatureError:
         raise Refused("expired token") from None
@@ -221,9 +239,7 @@ def verified(provider: Provider, described: dict[str, Any], token: str) -> dict[
         raise Refused("token of the future") from None
     except (jwt.PyJWTError, ValueError, TypeError):
         raise Refused("forged or broken token") from None
-    if isinstance(claims["aud"], list) and len(claims["aud"]) > 1 and claims.get("azp") != provider.client_id:
-        raise Refused("token for somebody else")
-    return claims
+    return found
 
 
 def _key(address: str, token: str) -> Any:

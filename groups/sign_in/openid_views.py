@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from groups import actors
-from groups.sign_in import identities, openid, pace, providers, sessions
+from groups.sign_in import identities, kept, openid, pace, providers, sessions
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider
 
@@ -70,9 +70,9 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Back from the provider: check what it says, and do what was begun."""
     provider = _provider(provider_id)
     try:
-        begun, claims = openid.finish(request, provider)
+        begun, claims, brought = openid.finish(request, provider)
         if begun.purpose == "login":
-            return _sign_in(request, provider, claims, begun)
+            return _sign_in(request, provider, claims, brought, begun)
         if begun.user is None or begun.user != request.user.pk:
             raise Refused("begun by somebody else")
         if begun.purpose == "connect":
@@ -83,12 +83,17 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def _sign_in(
-    request: HttpRequest, provider: Provider, claims: dict[str, Any], begun: openid.Begun
+    request: HttpRequest,
+    provider: Provider,
+    claims: dict[str, Any],
+    brought: dict[str, Any],
+    begun: openid.Begun,
 ) -> HttpResponse:
     user = identities.of(provider, claims)
     if request.user.is_authenticated:
         end_session(request)
     sessions.enter(request, provider, claims, user)
+    kept.bring(request, provider, claims, brought, user)
     record_authentication(request, user, "socialaccount", provider=provider.pk, uid=str(claims["sub"]))
     answer: HttpResponse = perform_login(request, user, redirect_url=begun.after or reverse("web:home"))
     return answer
@@ -135,7 +140,9 @@ def _confirm(
 @never_cache
 @require_POST
 def logout(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """OpenID Connect Back-Channel Logout 1.0: end what the provider opened for this person or session."""
+    """OpenID Connect Back-Channel Logout 1.0: end what the provider opened for this person or session, and
+    what their sign-in left here.
+    """
     provider = _provider(provider_id)
     try:
         claims = openid.logout_claims(provider, request.POST.get("logout_token", ""))
@@ -144,6 +151,7 @@ def logout(request: HttpRequest, provider_id: str) -> HttpResponse:
         return HttpResponse(status=400)
     ended = [row.pk for row in Session.objects.iterator() if _is_of(row.get_decoded(), provider, claims)]
     Session.objects.filter(pk__in=ended).delete()
+    kept.end_at_logout(provider, claims)
     return HttpResponse(status=200)
 
 

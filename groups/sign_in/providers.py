@@ -9,8 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from groups.models import IdentityProvider, Organization
-
-INSTALLATION = "installation"  # the id of the provider that the environment names
+from groups.models.providers import INSTALLATION
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from groups import accounts, actors
 from groups.models import IdentityProvider
+from groups.models.providers import INSTALLATION
 from groups.sign_in.openid import LEEWAY
-from groups.sign_in.providers import INSTALLATION, Provider, find
+from groups.sign_in.providers import Provider, find
 
 BEGAN_AT, SEEN_AT = "deputy_began_at", "deputy_seen_at"  # the session's keys, in seconds since 1970
 SEEN_EVERY = 60  # seconds: how exactly it is kept when a session was last used

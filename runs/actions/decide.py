@@ -16,7 +16,7 @@ from common.canonical import NotJson, normalise
 from common.columns import Columns
 from common.db import Statement, execute, row
 from groups.actors import MEMBER, Actor, member_of
-from groups.changes import TakesSecond
+from groups.changes import TakesConfirmation, TakesSecond
 from groups.models import Membership
 from policy.authority import (
     About,
@@ -404,6 +404,9 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
     except TakesSecond:
         message = "A standing approval takes a second person here: propose it under Standing approvals."
         raise DecisionRefused("GRANT_REFUSED", message) from None
+    except TakesConfirmation:
+        message = "Confirm first that it is you: a standing approval approves calls in advance."
+        raise DecisionRefused("CONFIRM_FIRST", message) from None
 
 
 def _word(approval: Approval, said: Said, as_person: bool) -> Statement:

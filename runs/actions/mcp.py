@@ -49,7 +49,7 @@ def refresh(server: McpServer, by: Any = None) -> str:
 
 def _with_endpoints(server: McpServer) -> McpServer:
     """The server, with where people authorize Deputy there, asked for where nobody has entered it."""
-    if not server.as_person or server.issuer:
+    if not server.as_person or server.issuer or server.exchange_at:
         return server
     found = discovery.discover(server)
     same = McpServer.objects.filter(pk=server.pk, url=server.url, issuer="", as_person=True)

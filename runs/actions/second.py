@@ -20,6 +20,7 @@ from groups.models import (
     Token,
 )
 from policy.authority import NotAllowed, Verb, may, may_act_as_person, permission_for
+from runs.models import McpServer
 
 VERBS = {ChangeAction.ADDED: "add", ChangeAction.CHANGED: "change", ChangeAction.REMOVED: "delete"}
 PERMITTED = {"runs.channel": ("runs.decide_approval",), "policy.grant": ("runs.decide_approval",)}
@@ -159,5 +160,7 @@ def _check_members(actor: Actor, thing: Any) -> None:
         refused = members.refuses_role(actor.user, thing)
     elif isinstance(thing, IdentityProvider):
         refused = members.refuses_provider(actor.user, thing.organization_id)
+    elif isinstance(thing, McpServer) and thing.exchange_at:
+        refused = members.refuses_exchange(actor.user, thing.organization_id, thing.exchange_at)
     if refused:
         raise NotAllowed("NOT_ENTITLED", refused)

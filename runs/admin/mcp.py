@@ -9,12 +9,17 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
+from groups import members
+from groups.admin.members import PlaceAdmin, PlaceForm
+from groups.admin.tenancy import Related, TenantAdmin, sight
+from groups.models import IdentityProvider
+from groups.sign_in import providers
 from runs.actions import mcp
 from runs.models import McpServer, McpTool, ToolState
 from runs.models.accounts import MAX_SECRET
@@ -59,7 +64,7 @@ class HeadersField(forms.CharField):
         return found
 
 
-class McpServerForm(OneOrganizationForm):
+class McpServerForm(PlaceForm):
     """Headers and the client secret go in and never come out."""
 
     headers = HeadersField()
@@ -86,10 +91,12 @@ class McpServerForm(OneOrganizationForm):
 
 
 @admin.register(McpServer)
-class McpServerAdmin(TenantAdmin):
-    """Its tools are listed when it is added, with the action Refresh, and every hour."""
+class McpServerAdmin(PlaceAdmin):
+    """Its tools are listed when it is added, with the action Refresh, and every hour. One for which people's
+    sign-ins are exchanged is arranged by who may do everything there.
+    """
 
-    form = McpServerForm
+    form_base = McpServerForm
     fixed = ("organization", "name")
     list_display = ("name", "organization", "url", "enabled", "tools_shown", "checked_at", "problem")
     list_filter = ("enabled", ("organization", Related))
@@ -98,7 +105,18 @@ class McpServerAdmin(TenantAdmin):
     autocomplete_fields = ("organization",)
     fields = (
         *("organization", "name", "url", "headers", "timeout_seconds", "enabled"),
-        *("as_person", "client_id", "secret", "redirect", "scopes", "issuer", "authorization_endpoint"),
+        *(
+            "as_person",
+            "exchange_at",
+            "audience",
+            "with_actor",
+            "client_id",
+            "secret",
+            "redirect",
+            "scopes",
+            "issuer",
+            "authorization_endpoint",
+        ),
         *("token_endpoint", "revocation_endpoint", "resource"),
     )
     actions = ("refresh",)
@@ -110,6 +128,22 @@ class McpServerAdmin(TenantAdmin):
         waiting = Count("tools", filter=Q(tools__state__in=ACCEPTABLE))
         accepted = Count("tools", filter=Q(tools__state=ToolState.ACCEPTED))
         return super().get_queryset(request).annotate(accepted_tools=accepted, waiting_tools=waiting)
+
+    def refuses(self, user: Any, target: McpServer) -> str:
+        if not (target.as_person and target.exchange_at):
+            return ""
+        return members.refuses_exchange(user, target.organization_id, target.exchange_at)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name != "exchange_at":
+            return super().formfield_for_dbfield(db_field, request, **kwargs)
+        return forms.ChoiceField(
+            choices=[("", _("nobody's: accounts are connected")), *exchangers(request)],
+            required=False,
+            label=capfirst(str(db_field.verbose_name)),
+            help_text=str(db_field.help_text),
+            widget=UnfoldAdminSelectWidget(),
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         found = (*super().get_readonly_fields(request, obj), "redirect")
@@ -156,6 +190,16 @@ class McpServerAdmin(TenantAdmin):
         else:
             said = _("{server}: its tools are as they were accepted.")
             self.message_user(request, said.format(server=server), messages.SUCCESS)
+
+
+def exchangers(request: HttpRequest) -> list[tuple[str, str]]:
+    """The providers, those that the person sees, sign-ins at which may be exchanged."""
+    rows = IdentityProvider.objects.select_related("organization").order_by("organization__name", "name")
+    if not (seen := sight(request)).everything:
+        return [(one.pk, one.name) for one in rows.filter(seen.condition("organization_id"))]
+    found = [(one.pk, f"{one.organization} / {one.name}") for one in rows]
+    whole = providers.installation()
+    return [*found, (whole.pk, whole.name)] if whole else found
 
 
 @admin.register(McpTool)

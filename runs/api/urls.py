@@ -1,6 +1,7 @@
 from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
+from runs.api.account_views import AccountView
 from runs.api.approval_views import ApprovalView
 from runs.api.audit_views import AuditView
 from runs.api.channel_views import ChannelView
@@ -15,6 +16,7 @@ from runs.api.tool_views import ToolView
 from runs.api.webhook_views import DeliveryView, WebhookView
 
 router = SimpleRouter()
+router.register("accounts", AccountView, basename="api-account")
 router.register("runs", RunView, basename="api-run")
 router.register("schedules", ScheduleView, basename="api-schedule")
 router.register("approvals/decisions", DecidedView, basename="api-decided")

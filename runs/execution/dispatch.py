@@ -168,7 +168,8 @@ def called(call: Call, said: Admitted, gate: Gate, user_id: int) -> dict[str, An
         "decision": gate.record(said.decision),
     }
     if said.tool.as_person:
-        told["as_person"] = {"user": person(user_id), "server": said.tool.as_person}
+        exchanged = {"exchanged_at": said.tool.exchanged_at} if said.tool.exchanged_at else {}
+        told["as_person"] = {"user": person(user_id), "server": said.tool.as_person, **exchanged}
     return told
 
 

@@ -198,6 +198,10 @@ FORMS = {
                 "Whose own authorization goes with the call; left out where none does.",
                 user=text("The person's account at Deputy."),
                 server=text("The name of the server that the person has authorized Deputy at."),
+                exchanged_at=text(
+                    "The provider for whose sign-in the authorization came in exchange; left out where the "
+                    "person has connected an account."
+                ),
             ),
         },
     ),

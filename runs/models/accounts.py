@@ -11,6 +11,8 @@ from common import ids, sealed
 from common.canonical import digest
 from common.models import Created
 from common.outbound import OutboundError, check
+from groups.models import IdentityProvider
+from groups.models.providers import INSTALLATION
 
 NOT_RESOLVED = "CONNECTION"  # a name that leads nowhere today may do so tomorrow
 ENDPOINTS = ("issuer", "authorization_endpoint", "token_endpoint")
@@ -22,6 +24,9 @@ class AsPerson(models.Model):
 
     OAuth 2.1 by the code flow with PKCE. What stands in the endpoints is what the server and its
     authorization server publish (RFC 9728, RFC 8414), or was entered; it stays until somebody changes it.
+
+    Or, with `exchange_at`, a provider of identities that people sign in at: tokens come in exchange for their
+    sign-in there (RFC 8693), and Deputy is the client that it is for the sign-in.
     """
 
     as_person = models.BooleanField(
@@ -29,6 +34,27 @@ class AsPerson(models.Model):
         default=False,
         db_default=False,
         help_text="Calls go with the authorization of the person the run works for, and without the headers.",
+    )
+    exchange_at = models.CharField(
+        "in exchange for the sign-in at",
+        max_length=ids.ID_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Empty: each person connects their own account at the server's authorization server.",
+    )
+    audience = models.CharField(
+        max_length=300,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="How the provider names the server in an exchange. Empty: by its address (resource).",
+    )
+    with_actor = models.BooleanField(
+        "names who acts",
+        default=False,
+        db_default=False,
+        help_text="Deputy's own token goes with an exchange, and what comes has to name who acts (act).",
     )
     client_id = models.CharField("client id", max_length=300, blank=True, default="", db_default="")
     sealed_secret = models.TextField(blank=True, editable=False, default="", db_default="")
@@ -74,6 +100,9 @@ class AsPerson(models.Model):
         """Raises ValidationError for what no person could be sent to, or no code redeemed at."""
         if not self.as_person:
             return
+        if self.exchange_at:
+            self._clean_exchange()
+            return
         if not self.client_id.strip():
             raise ValidationError({"client_id": "Acting as the person takes a client id."})
         given = [name for name in ENDPOINTS if getattr(self, name)]
@@ -88,11 +117,22 @@ class AsPerson(models.Model):
             if (address := getattr(self, name)) and (problem := refused(address)):
                 raise ValidationError({name: f"This address is refused: {problem}."})
 
+    def _clean_exchange(self) -> None:
+        """Raises ValidationError for a sign-in that is not the organization's, and an address to which no
+        token may go.
+        """
+        own = IdentityProvider.objects.filter(pk=self.exchange_at, organization_id=self.organization_id)  # type: ignore[attr-defined]
+        if not own.exists() and not (self.exchange_at == INSTALLATION and settings.OIDC):
+            raise ValidationError({"exchange_at": "There is no such provider in this organization."})
+        if problem := refused(self.url):  # type: ignore[attr-defined]
+            raise ValidationError({"url": f"This address is refused: {problem}."})
+
     def bound_to(self) -> str:
         """What authorizations are made for, as a digest: they count for nothing else."""
+        exchange = (self.exchange_at, self.audience, str(self.with_actor)) if self.exchange_at else ()
         return digest(
             *(self.url, str(self.as_person), self.client_id, self.scopes, self.issuer, self.resource),  # type: ignore[attr-defined]
-            *(self.authorization_endpoint, self.token_endpoint),
+            *(self.authorization_endpoint, self.token_endpoint, *exchange),
         )
 
 
@@ -119,7 +159,8 @@ class ConnectedAccount(Created):
     """A person's authorization of Deputy at an MCP server: tokens, encrypted, that go with their runs' calls.
 
     `bound_to` is the digest of the server's address and settings that they were made for. One that has been
-    disconnected (`ended_at`) is not used any more, and goes once it has been revoked.
+    disconnected (`ended_at`) is not used any more, and goes once it has been revoked. `declined`: the person
+    does not want their sign-in exchanged for this server, and there are no tokens.
     """
 
     id = models.CharField(
@@ -138,6 +179,7 @@ class ConnectedAccount(Created):
     scopes = models.CharField(max_length=1000, blank=True)
     bound_to = models.CharField(max_length=64)
     ended_at = models.DateTimeField(null=True)
+    declined = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         verbose_name = "connected account"

@@ -106,7 +106,7 @@ class McpServer(AsPerson, Created):
                 self._also(kwargs, "sealed_secret")
             super().save(*args, **kwargs)
             if before is not None and McpServer.objects.get(pk=self.pk).bound_to() != before.bound_to():
-                self.accounts.all().delete()
+                self.accounts.filter(declined=False).delete()  # what people do not want stays so
 
     @staticmethod
     def _also(kwargs: dict[str, Any], *names: str) -> None:

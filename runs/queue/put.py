@@ -30,6 +30,7 @@ ERRAND_TASKS = {  # what carriers do (runs/outbound/errands.py)
     "cancel_remote_task": ErrandKind.OTHER,
     "poll_mcp_task": ErrandKind.OTHER,
     "revoke_account": ErrandKind.OTHER,
+    "revoke_sign_in": ErrandKind.OTHER,
     "embed_memories": ErrandKind.OTHER,
 }
 BACKLOG_SECONDS = 5

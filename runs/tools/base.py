@@ -127,6 +127,7 @@ class Tool:
     called; the text says why. `declared`: what its results are
     worth and what steers it; without, that is inferred. `preview`: what a call looks like to its decider.
     `as_person`: the server that it is called at with its person's own authorization; empty where none goes.
+    `exchanged_at`: the provider for a sign-in at which that came in exchange; empty where it did not.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Tool:
     declared: Declaration | None = None
     preview: Preview | None = None
     as_person: str = ""
+    exchanged_at: str = ""
 
     @cached_property
     def stated(self) -> Declaration:

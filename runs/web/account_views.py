@@ -5,9 +5,11 @@ import secrets
 from typing import Any
 from urllib.parse import urlsplit
 
+from allauth.socialaccount.models import SocialAccount
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
@@ -16,8 +18,10 @@ from django.views.decorators.http import require_POST, require_safe
 from common import csp
 from common.db import row
 from groups import current
+from groups.sign_in import providers
 from runs.actions import accounts
 from runs.models import McpServer
+from runs.tools.mcp import accounts as authorizations
 from runs.tools.mcp import grants
 from runs.web import access, pages
 from runs.web.access import MemberRequest, member
@@ -44,9 +48,12 @@ def account(request: MemberRequest, server_id: str) -> HttpResponse:
     """Whom the person would authorize Deputy at, for what, and the way there."""
     server = _server(request, server_id)
     run = _run(request, request.GET.get("run", ""))
+    if server.exchange_at:
+        return _by_sign_in(request, server, run)
+    mine = accounts.of(request.user, server.organization_id).filter(declined=False)
     context = {
         "server": server,
-        "account": accounts.of(request.user, server.organization_id).filter(server=server).first(),
+        "account": mine.filter(server=server).first(),
         "host": urlsplit(server.url).netloc,
         "provider": urlsplit(server.authorization_endpoint).netloc,
         "scopes": server.scopes.split(),
@@ -59,12 +66,37 @@ def account(request: MemberRequest, server_id: str) -> HttpResponse:
     return answer
 
 
+def _by_sign_in(request: MemberRequest, server: McpServer, run: str) -> HttpResponse:
+    """What the person's sign-in is exchanged for; what it takes: to sign in again, or to allow it again."""
+    found = authorizations.provider_of(server)
+    if found is None:
+        raise Http404
+    context = {
+        "server": server,
+        "host": urlsplit(server.url).netloc,
+        "provider": found,
+        "scopes": server.scopes.split(),
+        "signed_in": authorizations.signed_in_at(server, request.user.pk) is not None,
+        "declined": authorizations.is_declined(server, request.user.pk),
+        "linked": SocialAccount.objects.filter(provider=found.pk, user=request.user).exists(),
+        "way": providers.link(found, _after(request, run)),
+        "run": run,
+        "here": "settings",
+    }
+    return pages.page(request, "web/account_by_sign_in.html", context)
+
+
 @never_cache
 @require_POST
 @member
 def connect(request: MemberRequest, server_id: str) -> HttpResponse:
-    """Send the browser to the server's authorization server, with a state that is this session's alone."""
+    """Send the browser to the server's authorization server, with a state that is this session's alone. Where
+    the person's sign-in is exchanged, that is allowed again.
+    """
     server = _server(request, server_id)
+    if server.exchange_at:
+        accounts.allow(server, request.user)
+        return redirect(_after(request, request.POST.get("run", "")))
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     flows = dict(list(_flows(request).items())[-(MOST - 1) :])
     flows[state] = {
@@ -96,18 +128,16 @@ def callback(request: MemberRequest, server_id: str) -> HttpResponse:
         return redirect("web:settings")
     accounts.connect(server, request.user, tokens)
     messages.success(request, _("Your account at {server} is connected.").format(server=server))
-    run = flow["run"] and access.own_runs(request).filter(pk=flow["run"]).first()
-    return redirect("web:conversation", run.root_id) if run else redirect("web:settings")
+    return redirect(_after(request, flow["run"]))
 
 
 @require_POST
 @member
 def disconnect(request: MemberRequest, server_id: str) -> HttpResponse:
-    mine = accounts.of(request.user, request.membership.organization_id)
-    found = mine.filter(server_id=server_id).first()
-    if found is None:
+    server = accounts.ending(request.user, request.membership.organization_id, server_id)
+    if server is None:
         raise Http404
-    accounts.disconnect(found.server, request.user)
+    accounts.disconnect(server, request.user)
     messages.success(request, _("Disconnected; it stopped being used at once."))
     return redirect("web:settings")
 
@@ -135,6 +165,12 @@ def _server(request: MemberRequest, server_id: str) -> McpServer:
 def _run(request: MemberRequest, run_id: str) -> str:
     """The person's run that waits for it, to go back to; empty for any other."""
     return run_id if run_id and access.own_runs(request).filter(pk=run_id).exists() else ""
+
+
+def _after(request: MemberRequest, run_id: str) -> str:
+    """The page to go on to: the conversation that waits for it, or My access."""
+    run = access.own_runs(request).filter(pk=run_id).first() if run_id else None
+    return reverse("web:conversation", args=[run.root_id]) if run else reverse("web:settings")
 
 
 def _now() -> float:

@@ -45,7 +45,7 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "secret": secret,
         "tokens": list(own_tokens(request).order_by("revoked_at", "-id")[:50]),
         "may_issue": may_issue(request),
-        "accounts": _accounts(request),
+        "accounts": accounts.listed(request.user, request.membership.organization_id),
         "connectable": providers.connectable(request.user, request.membership.organization_id),
         "themes": pages.THEMES,
         "zone": str(zone) if zone else "",
@@ -53,14 +53,6 @@ def _page(request: MemberRequest, form: TokenForm, secret: str = "", status: int
         "here": "settings",
     }
     return pages.page(request, "web/settings.html", context, status)
-
-
-def _accounts(request: MemberRequest) -> list[tuple[Any, Any]]:
-    """The servers that act in people's own names, each with the person's account there or None."""
-    organization_id = request.membership.organization_id
-    mine = {one.server_id: one for one in accounts.of(request.user, organization_id)}
-    offered = [(server, mine.get(server.pk)) for server in accounts.offered(organization_id)]
-    return [(server, one if one and one.bound_to == server.bound_to() else None) for server, one in offered]
 
 
 def may_issue(request: MemberRequest) -> bool:

@@ -176,6 +176,11 @@ def revoke_account(account_id: str) -> None:
     accounts.revoke(account_id)
 
 
+def revoke_sign_in(provider_id: str, asked_as: str, refresh: str) -> None:
+    """Revoke, at its provider, the refresh token (encrypted) of a sign-in that is not used any more."""
+    accounts.revoke_sign_in(provider_id, asked_as, refresh)
+
+
 def send_webhook(delivery_id: str) -> None:
     """Send a webhook's message."""
     with errands.at_host(sending.host_of(delivery_id)):

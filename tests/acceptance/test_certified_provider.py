@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx
+import jwt
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -16,12 +17,13 @@ from django.utils import timezone
 
 from common import sealed
 from common.ids import mcp_server_id
-from groups.models import IdentityProvider, Membership
+from groups.models import IdentityProvider, KeptSignIn, Membership
 from groups.sign_in import openid
 from runs.actions import accounts
 from runs.models import ConnectedAccount, McpServer
 from runs.tools.mcp import accounts as authorizations
 from runs.tools.mcp import discovery, grants
+from runs.tools.mcp.client import McpError
 from tests.factories import MembershipFactory, ProjectFactory
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
@@ -142,18 +144,23 @@ def test_a_person_connects_refreshes_and_disconnects(issuer, allowed, monkeypatc
         grants.refresh(server, refresh)
 
 
-def test_a_person_signs_in(issuer, allowed):
-    organization = ProjectFactory().organization
-    provider = IdentityProvider(
-        pk=SIGN_IN, organization=organization, name="Certified", issuer=issuer, client_id="deputy-sign-in",
-        default_role="member", scopes="openid",
+@pytest.fixture
+def provider(issuer, allowed):
+    """For an organization's sign-in."""
+    found = IdentityProvider(
+        pk=SIGN_IN, organization=ProjectFactory().organization, name="Certified", issuer=issuer,
+        client_id="deputy-sign-in", default_role="member", scopes="openid",
     )  # fmt: skip
-    provider.keep_secret("a-secret-that-is-long-enough-for-anybody")
-    provider.full_clean()
-    provider.save()
+    found.keep_secret("a-secret-that-is-long-enough-for-anybody")
+    found.full_clean()
+    found.save()
     IdentityProvider.objects.update(changed_at="2020-01-01T00:00:00Z")
     openid._kept.clear()
+    return found
 
+
+def test_a_person_signs_in(provider):
+    organization = provider.organization
     browser = Client()
     begun = browser.get(reverse("oidc_begin", args=[provider.pk]))["Location"]
     back = agree(begun)
@@ -161,3 +168,43 @@ def test_a_person_signs_in(issuer, allowed):
     assert Membership.objects.get(organization=organization).user.username.startswith("ada")
     assert browser.get("/").status_code == 200
     assert browser.get(back).status_code == 403  # replayed
+
+
+def test_a_sign_in_is_exchanged_for_tokens_of_one_server(issuer, provider):
+    """Also while its person is away; and nothing is left of it at the provider when the membership ends."""
+    server = McpServer(organization=provider.organization, name="crm", url=RESOURCE, as_person=True)
+    server.exchange_at, server.with_actor = provider.pk, True
+    server.full_clean()
+    server.save()
+    begun = Client().get(reverse("oidc_begin", args=[provider.pk]))["Location"]
+    Client().get(agree(begun))  # in another browser
+    assert not KeptSignIn.objects.exists()
+    browser = Client()
+    browser.get(agree(browser.get(reverse("oidc_begin", args=[provider.pk]))["Location"]))
+    membership = Membership.objects.get(organization=provider.organization)
+    mine = KeptSignIn.objects.get(user=membership.user)
+
+    token = authorizations.bearer(server, membership.user_id)
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert (claims["aud"], claims["sub"], claims["act"]) == (RESOURCE, "ada", {"sub": "deputy-sign-in"})
+    assert claims["exp"] - claims["iat"] == 120
+    assert authorizations.bearer(server, membership.user_id) == token
+    assert authorizations.bearer(server, membership.user_id, refused=token) != token
+
+    McpServer.objects.update(resource=f"{RESOURCE}/opaque")
+    KeptSignIn.objects.update(expires_at=timezone.now())
+    again = authorizations.bearer(McpServer.objects.get(), membership.user_id)
+    assert introspected(issuer, again)["aud"] == f"{RESOURCE}/opaque" and "." not in again
+    assert KeptSignIn.objects.get().sealed_access != mine.sealed_access
+
+    McpServer.objects.update(resource="https://hr.example.org/mcp")
+    with pytest.raises(McpError) as refused:
+        authorizations.bearer(McpServer.objects.get(), membership.user_id)
+    assert refused.value.code == "EXCHANGE_REFUSED" and "invalid_target" in refused.value.message
+
+    kept = KeptSignIn.objects.get()
+    membership.delete()
+    assert not KeptSignIn.objects.exists() and introspected(issuer, again)["active"]
+    accounts.revoke_sign_in(provider.pk, kept.asked_as, kept.sealed_refresh)
+    assert not introspected(issuer, again)["active"]
+    assert not introspected(issuer, sealed.unseal(kept.sealed_access))["active"]

@@ -3,7 +3,7 @@
 import pytest
 from django.apps import apps
 
-from groups.models import Absence, Connection, Reader
+from groups.models import Absence, Connection, KeptSignIn, Reader
 from runs.models import (
     A2ATask,
     ApprovalWatch,
@@ -53,6 +53,7 @@ def test_every_model_is_registered():
         ConnectedAccount,
         Connection,
         Conversation,
+        KeptSignIn,
         Rating,
         Reader,
     )  # on their own pages

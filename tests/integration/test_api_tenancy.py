@@ -21,7 +21,17 @@ from groups.routing import learn
 from groups.scopes import SCOPES
 from memory.models import Memory
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
-from runs.models import Approval, Channel, Run, Schedule, ToolCall, WebhookDelivery, WebhookEndpoint
+from runs.models import (
+    Approval,
+    Channel,
+    ConnectedAccount,
+    McpServer,
+    Run,
+    Schedule,
+    ToolCall,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api, permit, problem
 from tests.scripted import call, in_order, say
@@ -30,6 +40,7 @@ pytestmark = pytest.mark.django_db
 
 # What each address is about, by the beginning of its name.
 THINGS = {
+    "api-account": McpServer,
     "api-run": Run,
     "api-agui": Project,
     "api-job": Run,
@@ -88,6 +99,7 @@ BODIES = {
     "api-schedule-resume": {},
     "api-channel-detail": {"enabled": False},
     "api-channel-test": {},
+    "api-account-disconnect": {},
     "api-proposal-confirm": {},
     "api-proposal-reject": {},
     "api-memory-detail": {"content": "x"},
@@ -111,7 +123,7 @@ OF_THE_ORGANIZATION = (
     "api-capability",
     "api-binding",
 )  # seen whatever one's projects, and arranged by members of the whole
-ONES_OWN = ("api-token", "api-schedule", "api-channel")
+ONES_OWN = ("api-token", "api-schedule", "api-channel", "api-account")
 # What a memory that is active, and alone, refuses; roles and capabilities that are in use; and proposals, of
 # whoever comes with a token.
 REFUSED = {
@@ -180,6 +192,9 @@ def things(ask, world):
     Schedule.objects.create(
         **mine, project=world.project, user=world.user, title="x", goal="x", cron="0 9 * * *"
     )
+    there = {"issuer": "https://as.example", "client_id": "deputy"}
+    crm = McpServer.objects.create(**mine, **there, name="crm", url="https://crm.example", as_person=True)
+    ConnectedAccount.objects.create(**mine, user=world.user, server=crm, sealed_access=seal("x"))
     Channel.objects.create(**mine, user=world.user, kind="email")
     proposed = {"user": world.user, "by": "mia", "via": "web", "action": "added", "model": "policy.grant"}
     ProposedChange.objects.create(**mine, **proposed, object_id="x", label="a grant", why="It asks nobody.")

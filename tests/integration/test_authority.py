@@ -178,6 +178,7 @@ MAY_STEER = OWNER | {"operator", "operator's token", "robot", "robot at the page
 MAY_GRANT = {"decider", "decider, long ago", "decider's token"}
 MAY_CURATE = {"operator", "operator's token", "robot", "robot at the pages"}
 THE_PERSON = {"owner", "owner's voice"}
+UNCONFIRMED = {"decider, long ago"}
 NOBODY: set[str] = set()
 
 
@@ -652,6 +653,11 @@ def with_an_account(made):
     return acting_as_the_person(made)
 
 
+def api_disconnect(who, made):
+    (server_id,) = with_an_account(made)
+    who.post(made, f"accounts/{server_id}/disconnect/")
+
+
 def disconnected(made):
     return ConnectedAccount.objects.filter(ended_at__isnull=False).exists()
 
@@ -1076,8 +1082,10 @@ ROWS = {
         by_itself(lambda run, by: outside_agents.complete(run, by, "Done.")), {}, completed, OWNER
     ),
     "complete over MCP": (over_mcp(mcp_complete), {}, completed, OWNER - SESSIONS),
-    "make a standing approval over the API": (api_grant, {}, granted, MAY_GRANT),
-    "make a standing approval on the page": (page_grant, {}, granted, MAY_GRANT & SESSIONS),
+    "make a standing approval over the API": (api_grant, {}, granted, MAY_GRANT - UNCONFIRMED),
+    "make a standing approval on the page": (
+        page_grant, {}, granted, MAY_GRANT & SESSIONS - UNCONFIRMED
+    ),
     "revoke a standing approval over the API": (api_revoke, {}, revoked, MAY_GRANT),
     "revoke a standing approval in the list": (
         list_revoke, {}, revoked, MAY_GRANT & SESSIONS | {"superuser"}
@@ -1105,6 +1113,7 @@ ROWS = {
     "decline what a call needs by itself": (decline_by_itself, {}, declined, THE_PERSON),
     "be sent to connect an account": (connect_account, {}, sent_to_connect, PEOPLE | {"robot at the pages"}),
     "disconnect an account": (own("disconnect_account", {}, with_an_account), {}, disconnected, {"owner"}),
+    "disconnect an account over the API": (api_disconnect, {}, disconnected, OWNER),
     "stop at one's own page": (own("stop", {}, asking), {}, stopped, {"owner"}),
     "ask again at one's own page": (own("again", {}, asking), {}, asked_again, {"owner"}),
     "go on from an answer": (own_go_on, {}, forked, {"owner"}),
@@ -1156,7 +1165,7 @@ ROWS = {
     "try one's own channel over the API": (
         api_channel("post", "{}/test/"), {}, channel_tried, THE_PERSON
     ),
-    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - {"decider, long ago"}),
+    "say that one is away": (own("be_away", away), {}, is_away, PEOPLE - UNCONFIRMED),
     "say that one is back": (own("be_back"), {}, is_back, {"owner"}),
     "revoke a token at one's own page": (
         own("revoke", {}, lambda made: [made.token.pk]), {}, token_revoked, {"owner"}
@@ -1376,7 +1385,7 @@ DECIDED_HERE = {
     "api-schedule-list.post", "api-schedule-detail.patch", "api-schedule-detail.delete",
     "api-schedule-pause.post", "api-schedule-resume.post", "api-agui.post",
     "api-channel-list.post", "api-channel-detail.patch", "api-channel-detail.delete", "api-channel-test.post",
-    "api-proposal-confirm.post", "api-proposal-reject.post",
+    "api-proposal-confirm.post", "api-proposal-reject.post", "api-account-disconnect.post",
 }  # fmt: skip
 ASK_ONLY = {"api-policy-evaluate.post", "api-schedule-times.post", "api-group-route.post"}
 

@@ -1,5 +1,6 @@
 """What weakens an organization's rules, rights or oversight waits for a second person, at every door."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from groups import changes
+from groups.actors import CONFIRMED_AT
 from groups.models import (
     AgentInstance,
     Change,
@@ -25,7 +27,7 @@ from policy.models import Capability, CapabilityRule, Grant
 from policy.weakening import why
 from runs.actions import decide, second
 from runs.actions.second import SecondRefused
-from runs.models import Channel
+from runs.models import Channel, McpServer
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person
 from tests.factories import UserFactory, permit
@@ -310,6 +312,10 @@ def test_a_standing_approval_waits_wherever_it_is_made(world, ada, bo, rule, ask
     remember = decide.Remember(any_arguments=True, uses=5)
     with changes.acting(ada, "page"), pytest.raises(decide.DecisionRefused, match="second person"):
         approve(approval.pk, ada, remember=remember)
+    with changes.one_request(), pytest.raises(decide.DecisionRefused) as unconfirmed:
+        changes.made_by(lambda: changes.By(ada, "page", confirmed=False))
+        approve(approval.pk, ada, remember=remember)
+    assert unconfirmed.value.code == "CONFIRM_FIRST"
     approval.refresh_from_db()
     assert approval.status == "pending" and not Grant.objects.exists()
 
@@ -318,6 +324,25 @@ def test_a_standing_approval_waits_wherever_it_is_made(world, ada, bo, rule, ask
     assert answer.status_code == 202, answer.content
     confirmed(bo, ProposedChange.objects.get(pk=answer.json()["proposed"]))
     assert (Grant.objects.get().max_uses, Grant.objects.get().granted_by) == (5, ada)
+
+
+def test_a_server_goes_back_to_a_shared_header_by_two(world, ada, bo, rule):
+    server = McpServer(organization=world.organization, name="crm", url="https://crm.example/mcp")
+    server.as_person, server.client_id = True, "deputy"
+    server.keep_headers({"Authorization": "Bearer shared"})
+    server.save()
+    server.as_person = False
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        server.save()
+    assert McpServer.objects.get().headers == {}
+    held.value.proposed.save(force_insert=True)
+    with changes.acting(bo, "admin"):
+        confirmed(bo, held.value.proposed)
+    assert McpServer.objects.get().headers == {"Authorization": "Bearer shared"}
+    server.refresh_from_db()
+    server.as_person = True
+    with changes.acting(ada, "admin"):
+        server.save()
 
 
 def test_the_setting_is_switched_off_by_two_and_on_only_where_there_are_two(world, ada, bo, rule):
@@ -353,6 +378,11 @@ CHANNEL = {
 HOME = {"second_person": True, "retention_days": 90, "record_days": 900}
 SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "send_*"}
 PROVIDER = {"only": True, "default_role": ""}
+SERVER = {
+    "as_person": True, "exchange_at": "", "url": "https://crm.example/mcp", "scopes": "crm", "resource": "",
+    "audience": "", "with_actor": True, "enabled": True,
+}  # fmt: skip
+EXCHANGING = {**SERVER, "exchange_at": "idp"}
 
 WEAKER = {
     "policy.capabilityrule": (
@@ -399,6 +429,11 @@ WEAKER = {
          {"kind": "slack", "sealed_address": "b"}],
         [{"topics": ["approvals", "alarms"]}, {"name": "n"}],
     ),
+    "runs.mcpserver": (
+        SERVER,
+        [{"as_person": False}, {"exchange_at": "idp"}, None],
+        [{"scopes": "crm:read"}, {"url": "https://other.example/mcp"}, {"enabled": False}],
+    ),
 }  # fmt: skip
 ADDED = [
     ("policy.capabilityrule", {**RULE, "effect": "allow"}, True),
@@ -410,10 +445,30 @@ ADDED = [
     ("groups.role", ROLE, True),
     ("groups.project", {**PROJECT, "approval_profile": "open"}, True),
     ("groups.project", PROJECT, False),
+    ("runs.mcpserver", SERVER, False),
+    ("runs.mcpserver", EXCHANGING, True),
     ("runs.channel", {**CHANNEL, "kind": "slack"}, True),
     ("runs.channel", CHANNEL, False),
     ("runs.channel", {**CHANNEL, "kind": "slack", "user_id": 1}, False),
 ]
+
+
+CHANGED = [
+    (EXCHANGING, {"url": "https://other.example/mcp"}, True),
+    (EXCHANGING, {"audience": "hr"}, True),
+    (EXCHANGING, {"resource": "https://hr.example"}, True),
+    (EXCHANGING, {"scopes": "crm hr"}, True),
+    (EXCHANGING, {"with_actor": False}, True),
+    (EXCHANGING, {"exchange_at": "idp2"}, True),
+    ({**EXCHANGING, "as_person": False}, {"as_person": True}, True),
+    (EXCHANGING, {"exchange_at": ""}, False),
+    (EXCHANGING, {"enabled": False}, False),
+]
+
+
+def test_what_sign_ins_are_exchanged_for_waits():
+    for row, changed, weakens in CHANGED:
+        assert bool(why("runs.mcpserver", row, {**row, **changed})) == weakens, changed
 
 
 def test_what_weakens_and_what_does_not(db):
@@ -451,3 +506,31 @@ def test_what_deputy_does_itself_waits_for_nobody(world, ada, rule):
     with changes.acting(ada):
         rule.delete()
     assert not ProposedChange.objects.exists()
+
+
+def test_what_weakens_takes_a_session_that_was_confirmed_lately(world, ada, rule):
+    """Whether or not a second person is asked: whoever finds a browser open loosens nothing by it."""
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=False)
+    client = Client()
+    client.force_login(ada)
+    with_session(client, time.time() - 10_000)
+    page = reverse("admin:policy_capabilityrule_delete", args=[rule.pk])
+    answer = client.post(page, {"post": "yes"})
+    assert answer.status_code == 403 and reverse("web:confirm") in answer.content.decode()
+    api = f"/api/policy/rules/{rule.pk}/"
+    weaker, stricter = {"deciders_needed": 1}, {"deciders_needed": 3}
+    assert problem(client.patch(api, weaker, content_type="application/json")) == (403, "CONFIRM_FIRST")
+    rule.refresh_from_db()
+    assert rule.deciders_needed == 2 and not ProposedChange.objects.exists()
+    assert client.patch(api, stricter, content_type="application/json").status_code == 200
+    assert patched(ada, world, rule, deciders_needed=2).status_code == 200  # by a token
+
+    with_session(client, time.time())
+    assert client.post(page, {"post": "yes"}).status_code == 302
+    assert not CapabilityRule.objects.filter(pk=rule.pk).exists()
+
+
+def with_session(client, confirmed_at):
+    session = client.session
+    session[CONFIRMED_AT] = int(confirmed_at)
+    session.save()

@@ -1,21 +1,25 @@
 """The authorization with which calls go to a server in a person's own name: found, refreshed, or missing.
 
-Always that of whoever the run works for. A token is used only for what it was made for (`bound_to`).
+Always that of whoever the run works for. A token is used only for what it was made for (`bound_to`). It is
+what the person has connected, or comes in exchange for their sign-in at a provider (RFC 8693).
 """
 
 import logging
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.db.models.functions import Now
 
 from common import sealed
-from common.db import is_locked, row
+from common.db import patiently, row
 from common.links import link
+from groups.models import IdentityProvider, Membership
+from groups.sign_in import exchange, kept, providers
+from groups.sign_in.providers import Provider
 from runs.models import ConnectedAccount, McpServer
 from runs.tools.base import WaitFor
 from runs.tools.mcp import grants
@@ -51,12 +55,39 @@ def is_connected(organization_id: str, user_id: int, server_id: str) -> bool:
     """Whether the need is met (runs/gate/repeats.py)."""
     hold(server_id, user_id)
     server = McpServer.objects.filter(pk=server_id, organization_id=organization_id).first()
-    return server is not None and (not server.as_person or usable(server, user_id).exists())
+    return server is not None and (not server.as_person or is_there(server, user_id))
+
+
+def is_there(server: McpServer, user_id: int) -> bool:
+    """Whether calls to the server can go in this person's name."""
+    if server.exchange_at:
+        return not is_declined(server, user_id) and signed_in_at(server, user_id) is not None
+    return bool(usable(server, user_id).exists())
+
+
+def is_declined(server: McpServer, user_id: int) -> bool:
+    """Whether the person does not want their sign-in exchanged for this server."""
+    mine = ConnectedAccount.objects.filter(server=server, user_id=user_id, ended_at=None)
+    return bool(mine.filter(declined=True).exists())
+
+
+def provider_of(server: McpServer) -> Provider | None:
+    """Where people sign in whose sign-ins are exchanged for this server. No other organization's."""
+    found = providers.find(server.exchange_at)
+    if isinstance(found, IdentityProvider) and found.organization_id != server.organization_id:
+        return None
+    return found
+
+
+def signed_in_at(server: McpServer, user_id: int) -> Provider | None:
+    """The provider, where the person's sign-in there is kept."""
+    found = provider_of(server)
+    return found if found is not None and kept.of(found, user_id).exists() else None
 
 
 def usable(server: McpServer, user_id: int) -> Any:
     """The person's authorization, made for the server as it is now; one row at most."""
-    mine = ConnectedAccount.objects.filter(server=server, user_id=user_id, ended_at=None)
+    mine = ConnectedAccount.objects.filter(server=server, user_id=user_id, ended_at=None, declined=False)
     return mine.filter(bound_to=server.bound_to()).annotate(fresh=FRESH)
 
 
@@ -74,26 +105,24 @@ def calling(server: McpServer, user_id: int, ask: Callable[[str], T]) -> T:
         return ask(token)
     except Unauthorized:
         drop(server, user_id, token)
+        if server.exchange_at:  # nothing that the person could do would get another
+            raise
         raise NotConnected from None
 
 
 def bearer(server: McpServer, user_id: int, refused: str = "") -> str:
-    """The person's access token, refreshed where it is about to expire, or is the one that was refused.
+    """The person's access token, a new one where it is about to expire, or is the one that was refused.
 
-    Raises NotConnected, McpError (OAUTH_AWAY, MCP_SECRETS).
+    Raises NotConnected, McpError (OAUTH_AWAY, MCP_SECRETS, EXCHANGE_REFUSED).
     """
+    if server.exchange_at:
+        return _in_exchange(server, user_id, refused)
     account = usable(server, user_id).first()
     if account is None:
         raise NotConnected
     if account.fresh and not refused:
         return _opened(account, account.sealed_access)
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return _refreshed(server, user_id, refused)
-        except OperationalError as error:
-            if not is_locked(error) or time.monotonic() > until:
-                raise
+    return patiently(lambda: _refreshed(server, user_id, refused), PATIENCE)
 
 
 def _refreshed(server: McpServer, user_id: int, refused: str) -> str:
@@ -124,6 +153,49 @@ def _refreshed(server: McpServer, user_id: int, refused: str) -> str:
     if gone:  # outside: the row has to stay deleted
         raise NotConnected
     return tokens.access
+
+
+def _in_exchange(server: McpServer, user_id: int, refused: str) -> str:
+    """A token that came in exchange for the person's sign-in: the last one while it lasts, or a new one."""
+    provider = None if is_declined(server, user_id) else signed_in_at(server, user_id)
+    if provider is None:
+        raise NotConnected
+    account = usable(server, user_id).first()
+    if account is not None and account.fresh:
+        with suppress(sealed.Unreadable):
+            if (access := sealed.unseal(account.sealed_access)) != refused:
+                return access
+    try:
+        tokens = exchange.exchanged(provider, user_id, _target(server))
+    except exchange.SignInAgain as again:
+        logger.info("nothing is exchanged for %s's sign-in at %s: %s", user_id, provider.pk, again.reason)
+        raise NotConnected from None
+    except grants.NotGranted as no:
+        said = f"'{provider.name}' gives Deputy no token for '{server}': {no.reason}. Ask an administrator."
+        raise McpError("EXCHANGE_REFUSED", said) from None
+    except grants.Away as away:
+        said = f"The authorization server of '{server}' cannot be asked now: {away.reason}."
+        raise McpError("OAUTH_AWAY", said) from None
+    _keep(server, user_id, tokens)
+    return tokens.access
+
+
+def _target(server: McpServer) -> exchange.Target:
+    return exchange.Target(grants.resource(server), server.audience, server.scopes, server.with_actor)
+
+
+def _keep(server: McpServer, user_id: int, tokens: grants.Tokens) -> None:
+    """Keep it for the next calls. Raises NotConnected where it is not the person's to use by now."""
+    member = Membership.objects.filter(organization_id=server.organization_id, user_id=user_id, active=True)
+    with transaction.atomic():
+        hold(server.pk, user_id)
+        if not member.exists() or is_declined(server, user_id):
+            raise NotConnected
+        now = {**columns(tokens), "bound_to": server.bound_to()}
+        mine = ConnectedAccount.objects.filter(server=server, user_id=user_id, ended_at=None)
+        if not mine.update(**now):
+            home = server.organization_id
+            ConnectedAccount(organization_id=home, server=server, user_id=user_id, **now).save()
 
 
 def columns(tokens: grants.Tokens) -> dict[str, Any]:
@@ -157,5 +229,7 @@ def _opened(account: ConnectedAccount, text: str) -> str:
 def wanted(server: McpServer, tool: str, run_id: str) -> WaitFor:
     """The call waits until its person has connected their account."""
     to = f"{link('web:account', server.pk)}?run={run_id}"
-    words = f"Connect your account at '{server}', so that '{tool}' can be called in your name: {to}"
+    provider = provider_of(server) if server.exchange_at else None
+    first = f"Sign in at '{provider.name}' again" if provider else f"Connect your account at '{server}'"
+    words = f"{first}, so that '{tool}' can be called in your name: {to}"
     return WaitFor("input", words, WAITS, key=need(server.pk), repeats=True, link=to)

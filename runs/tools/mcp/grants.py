@@ -1,51 +1,30 @@
-"""What Deputy asks an authorization server as a client: redeem a code, refresh, revoke; and where a person is
-sent. OAuth 2.1; RFC 7636 (PKCE), RFC 7009 (revocation), RFC 8707 (resources).
+"""What Deputy asks an MCP server's authorization server as a client: redeem a code, refresh, revoke; and
+where a person is sent. OAuth 2.1; RFC 7636 (PKCE), RFC 7009 (revocation), RFC 8707 (resources).
 """
 
 import base64
 import hashlib
-import json
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.urls import reverse
 
-from common.outbound import Fetched, OutboundError, check_headers, fetch
+from common import token_endpoint
 from common.sealed import Unreadable
+from common.token_endpoint import Away, Client, NotGranted, Tokens
 from runs.models import McpServer
 
-SECONDS = 8.0  # of one question, at most
-MAX_ANSWER = 100_000  # bytes
-MAX_TOKEN = 16_000  # characters
-MAX_LIFE = 10 * 365 * 24 * 3600  # seconds
-
-
-class NotGranted(Exception):
-    """The authorization server refuses, and will again. `reason`: words for the log, nothing secret in it."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class Away(Exception):
-    """The authorization server gave no usable answer; asked later, it may."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """What was granted. `seconds`: how long the access token lasts, where that was said."""
-
-    access: str
-    refresh: str
-    seconds: int | None
-    scopes: str
+__all__ = [
+    "Away",
+    "NotGranted",
+    "Tokens",
+    "authorization_address",
+    "callback_address",
+    "redeem",
+    "refresh",
+    "resource",
+    "revoke",
+]
 
 
 def callback_address(server: McpServer) -> str:
@@ -89,79 +68,18 @@ def refresh(server: McpServer, token: str) -> Tokens:
 
 
 def revoke(server: McpServer, token: str, kind: str) -> None:
-    """Raises NotGranted, Away."""
-    answer = _ask(server, server.revocation_endpoint, {"token": token, "token_type_hint": kind})
-    if answer.status != 200:
-        raise Away(f"it answered {answer.status} to a revocation")
+    """Raises Away."""
+    token_endpoint.revoke(_client(server), server.revocation_endpoint, token, kind)
 
 
 def _granted(server: McpServer, told: dict[str, str]) -> Tokens:
-    answer = _ask(server, server.token_endpoint, told)
-    try:
-        found = json.loads(answer.text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Away(f"it answered {answer.status} without JSON")
-    if answer.status in (400, 401, 403):
-        raise NotGranted(_error(found))
-    if answer.status != 200:
-        raise Away(f"it answered {answer.status}")
-    return _tokens(found)
+    return token_endpoint.granted(_client(server), server.token_endpoint, told)
 
 
-def _error(found: dict[str, Any]) -> str:
-    """RFC 6749's error code, which is a few plain characters; nothing else of the answer is repeated."""
-    code = found.get("error")
-    plain = isinstance(code, str) and len(code) < 60 and code.replace("_", "").isalnum() and code.isascii()
-    return f"it refuses: {code}" if plain else "it refuses"
-
-
-def _tokens(found: dict[str, Any]) -> Tokens:
-    access, refresh, scope = (found.get(name) or "" for name in ("access_token", "refresh_token", "scope"))
-    if str(found.get("token_type", "")).lower() != "bearer":
-        raise NotGranted("it gave a token that is no bearer token")
-    if not all(isinstance(one, str) and len(one) <= MAX_TOKEN for one in (access, refresh, scope)):
-        raise NotGranted("it gave no token")
-    try:
-        check_headers({"Authorization": f"Bearer {access}"})
-    except OutboundError:
-        raise NotGranted("it gave a token that cannot be sent") from None
-    if not access:
-        raise NotGranted("it gave no token")
-    return Tokens(access, refresh, _seconds(found.get("expires_in")), scope[:1000])
-
-
-def _seconds(told: Any) -> int | None:
-    try:
-        found = int(told)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return min(max(found, 0), MAX_LIFE)
-
-
-def _ask(server: McpServer, address: str, told: dict[str, str]) -> Fetched:
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    told = {**told, "client_id": server.client_id}
+def _client(server: McpServer) -> Client:
+    """Raises Away."""
     try:
         secret = server.secret
     except Unreadable:
         raise Away("the client secret cannot be read") from None
-    if secret and server.secret_in_body:
-        told["client_secret"] = secret
-    elif secret:
-        pair = f"{quote(server.client_id, safe='')}:{quote(secret, safe='')}"
-        headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
-    try:
-        return fetch(
-            address,
-            method="POST",
-            headers=headers,
-            content=urlencode(told),
-            timeout=min(SECONDS, settings.LEASE_SECONDS * 0.8),  # idle transactions are ended: a row is held
-            max_bytes=MAX_ANSWER,
-            max_redirects=0,
-            allow_private=frozenset(settings.MCP_ALLOW),
-        )
-    except OutboundError as error:
-        raise Away(f"it gave no answer: {error.code}") from None
+    return Client(server.client_id, secret, server.secret_in_body, frozenset(settings.MCP_ALLOW))

@@ -61,6 +61,7 @@ def made(row: McpTool) -> Tool:
         suspended=suspended(row),
         checker=definitions.checker,
         as_person=row.server.name if as_person else "",
+        exchanged_at=row.server.exchange_at if as_person else "",
         declared=READING if reads else None,
     )
 
