@@ -150,6 +150,14 @@ def mcp_tool_id() -> str:
     return new_id("mct")
 
 
+def remote_agent_id() -> str:
+    return new_id("rag")
+
+
+def remote_task_id() -> str:
+    return new_id("rtk")
+
+
 def mcp_task_id() -> str:
     return new_id("mtk")
 

@@ -12,6 +12,7 @@ CORS_ORIGINS     origins whose pages may call the API with a token (none)
 DEBUG            yes only while developing
 PUBLIC_URL       where people reach Deputy, for links in e-mail (where `make run` listens)
 MCP_ALLOW        host:port of registered MCP servers at addresses that are not public (none)
+A2A_ALLOW        the same for remote A2A agents (none)
 MODEL_ALLOW      host:port of models' servers that organizations may name at such addresses (none)
 WEBHOOK_ALLOW    host:port of webhooks' receivers at addresses that are not public (none)
 IDENTITY_ALLOW   host:port of providers of identities at addresses that are not public (none)
@@ -499,6 +500,8 @@ SIGN_INS_ACCOUNT = env.whole_number("SIGN_INS_ACCOUNT", 50)  # to one account fr
 QUEUE_LIMIT = env.whole_number("QUEUE_LIMIT", 1000)  # pending runs of an organization that names no limit
 OUTBOUND_ALLOW = env.names("OUTBOUND_ALLOW", ())  # host:port of internal services that tools may reach
 MCP_ALLOW = env.names("MCP_ALLOW", ())
+A2A_ALLOW = env.names("A2A_ALLOW", ())
+A2A_HOPS = env.whole_number("A2A_HOPS", 3, least=0, most=20)  # of Deputies that hand a task on to the next
 MODEL_ALLOW = env.names("MODEL_ALLOW", ())
 WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW", ())
 NOTIFY_ALLOW = env.names("NOTIFY_ALLOW", ())

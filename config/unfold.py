@@ -68,6 +68,7 @@ SIDEBAR: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             ("MCP servers", "hub", "runs_mcpserver_changelist", "runs.view_mcpserver"),
             ("MCP tools", "extension", "runs_mcptool_changelist", "runs.view_mcptool"),
+            ("Remote agents", "smart_toy", "runs_remoteagent_changelist", "runs.view_remoteagent"),
             ("Webhooks", "webhook", "runs_webhookendpoint_changelist", "runs.view_webhookendpoint"),
             ("Channels", "campaign", "runs_channel_changelist", "runs.view_channel"),
             (

@@ -27,6 +27,7 @@ AUDITED = (
     *("policy.Capability", "policy.ToolBinding", "policy.ToolDeclaration", "policy.CapabilityRule"),
     "policy.OutsideEntity",
     *("policy.Grant", "runs.McpServer", "runs.McpTool", "runs.WebhookEndpoint", "runs.Schedule"),
+    "runs.RemoteAgent",
     *("runs.ModelKey", "runs.ModelPrice", "runs.TriedModel", "runs.Channel", "groups.Absence"),
     *("runs.ConnectedAccount", "auth.User"),
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
@@ -40,6 +41,7 @@ SECRET = {
 IGNORED = {
     *("created_at", "catalog_version", "last_used_at", "last_login", "date_joined"),
     *("next_at", "started", "checked_at", "failing_since", "changed_at", "definition", "digest", "problem"),
+    "card",
     *("told_at", "extra_data"),
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"

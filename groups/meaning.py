@@ -13,16 +13,15 @@ from groups.scoring import Candidate, Router, Score, best_cut
 
 Vectors = Mapping[str, Sequence[float]]
 
-# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS, which was
-# chosen on the sets that are reported.
+# Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS and REFUSED,
+# which were chosen on the sets that are reported.
 WORDS = 0.5  # what words count beside meaning, each in units of its own usual spread over the groups
 BARE = 1.4  # the same beside the sum of the words' vectors
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
 SAMPLE = 300  # examples the threshold is found from
 PARTS = 4  # of the sample, each asked in a space that was made without it
-REFUSED = (
-    0.04  # of past goals at most lies below the threshold: trying a wrong group costs less than refusing
-)
+# Of past goals at most so many lie below the threshold: trying a wrong group costs less than refusing.
+REFUSED = 0.04
 STEEP = 1.5  # how quickly a score leaves 0.5 on both sides of the threshold
 # Past goals from which on the words' vectors count, and at least one a group: what groups only say of
 # themselves is told apart better by words alone.
@@ -106,8 +105,9 @@ def router(
 
 def _same(before: "Router | FusedRouter", candidates: Sequence[Candidate], model: Basis | None) -> bool:
     """Whether `before` was made of these candidates and of the same vectors by a model, or of none."""
-    known = before.embedded if isinstance(before, FusedRouter) else None
-    return before.candidates == candidates and known == (model and frozenset(model.vectors))
+    then = before.embedded if isinstance(before, FusedRouter) else None
+    now = None if model is None else frozenset(model.vectors)
+    return before.candidates == candidates and then == now
 
 
 def _by_model(candidates: Sequence[Candidate]) -> Basis | None:
@@ -117,13 +117,15 @@ def _by_model(candidates: Sequence[Candidate]) -> Basis | None:
 
 
 def _by_words(candidates: Sequence[Candidate]) -> Basis | None:
-    """From the words' own vectors, where there are past goals enough."""
-    learnt = sum(len(candidate.examples) for candidate in candidates)
-    if len(candidates) < 2 or learnt < max(LEARNT, len(candidates)):
+    """From the words' own vectors, where enough past goals have them."""
+    needed = max(LEARNT, len(candidates))
+    if len(candidates) < 2 or sum(len(candidate.examples) for candidate in candidates) < needed:
         return None
     from groups.word_vectors import vector
 
     made = {text: vector(text) for candidate in candidates for text in candidate.examples}
+    if sum(each is not None for each in made.values()) < needed:
+        return None
     # Names are often no words: what a group says of itself needs only one that is known.
     made |= {said: vector(said, least=0.0) for said in map(profile, candidates)}
     vectors = {text: each for text, each in made.items() if each is not None}
@@ -160,9 +162,8 @@ class FusedRouter:
         self._words, self._ids = words, [candidate.id for candidate in candidates]
         self._of_goal, self._share, vectors = basis.of_goal, basis.words, basis.vectors
         self.candidates = tuple(candidates)
-        self.embedded = (
-            frozenset(vectors) if basis.by_model else None
-        )  # texts of which a model's vector is known
+        # The texts of which a model's vector is known; None where the vectors are the words'.
+        self.embedded = frozenset(vectors) if basis.by_model else None
         self._said = [profile(candidate) for candidate in candidates]
         self._past = [
             (i, text)

@@ -191,7 +191,9 @@ VERBS: dict[Verb, Need] = {
     Verb.ARRANGE_GROUPS: Need("Arrange groups and seats", (), "groups:write", whole=True, operator=True),
     Verb.ARRANGE_RULES: Need("Arrange rules and capabilities", (), "policy:write", whole=True, operator=True),
     Verb.ARRANGE_PEOPLE: Need("Arrange projects and members", (), "groups:write", whole=True, operator=True),
-    Verb.ARRANGE_SERVERS: Need("Arrange MCP servers, accept their tools", (), "", whole=True, operator=True),
+    Verb.ARRANGE_SERVERS: Need(
+        "Arrange MCP servers and remote agents, accept them", (), "", whole=True, operator=True
+    ),
     Verb.ARRANGE_WEBHOOKS: Need("Arrange webhooks", (), "webhooks:write", whole=True, operator=True),
     Verb.ARRANGE_MODELS: Need("Set keys and prices of models", (), "", whole=True, operator=True),
     Verb.TRY_MODEL: Need("Try a model", ("runs.try_modelkey",), "", whole=True, operator=True),
@@ -523,6 +525,7 @@ ARRANGED: dict[str, Verb] = {
     "policy.grant": Verb.GRANT,
     "runs.mcpserver": Verb.ARRANGE_SERVERS,
     "runs.mcptool": Verb.ARRANGE_SERVERS,
+    "runs.remoteagent": Verb.ARRANGE_SERVERS,
     "runs.webhookendpoint": Verb.ARRANGE_WEBHOOKS,
     "runs.modelkey": Verb.ARRANGE_MODELS,
     "runs.modelprice": Verb.ARRANGE_MODELS,

@@ -62,7 +62,18 @@ def model_problem(organization_id: str, model: str) -> str:
         registry.check(model, organization_id)
     except ProviderError as error:
         return error.message
+    prefix, _, name = model.strip().partition(":")
+    if prefix == registry.REMOTE and organization_id:
+        return no_remote_agent(organization_id, name.strip())
     return ""
+
+
+def no_remote_agent(organization_id: str, name: str) -> str:
+    """That the organization has no remote agent of this name; empty where it has."""
+    from runs.models import RemoteAgent
+
+    there = RemoteAgent.objects.filter(organization_id=organization_id, name=name).exists()
+    return "" if there else f"There is no remote agent '{name[:100]}'."
 
 
 def check_model() -> None:

@@ -34,6 +34,7 @@ from runs.models import (
     ModelKey,
     ModelPrice,
     QueueMessage,
+    RemoteAgent,
     Run,
     RunEvent,
     Schedule,
@@ -146,6 +147,9 @@ def _tenant(text: str, name: str) -> SimpleNamespace:
     definition = {"title": text, "description": text, "input_schema": {"title": text}, "annotations": {}}
     made.tool = McpTool.objects.create(
         organization=organization, server=made.server, name=text[:100], definition=definition, digest="d"
+    )
+    made.remote_agent = RemoteAgent.objects.create(
+        organization=organization, name="partner", url="https://partner.example.org/card.json", problem=text
     )
     made.model_key = ModelKey(organization=organization, provider="openai")
     made.model_key.keep_key("sk-of-the-world-0123456789")
@@ -275,7 +279,7 @@ def objects_of(made: SimpleNamespace) -> dict[str, Any]:
         made.declaration, made.entity, made.use, made.version, made.run, made.approval, made.call,
         made.wait, made.event, made.decision, made.record, made.notice, made.server, made.tool,
         made.model_key, made.webhook, made.delivery, made.change, made.schedule, made.scheduled,
-        made.channel, made.provider, made.proposal, made.price,
+        made.channel, made.provider, made.proposal, made.price, made.remote_agent,
     ]  # fmt: skip
     return {f"{thing._meta.app_label}_{thing._meta.model_name}": thing for thing in found}
 

@@ -154,6 +154,7 @@ def put(source: str, module: types.ModuleType) -> None:
     """Gives the module's functions, classes and constants what the mutated source says."""
     mutated = types.ModuleType(module.__name__)
     mutated.__file__ = module.__file__
+    mutated.__dict__[CALLED] = vars(module).setdefault(CALLED, set())  # constants may have methods from here
     exec(compile(source, str(module.__file__), "exec"), mutated.__dict__)
     for name in set(vars(module)) - set(vars(mutated)):
         if not name.startswith("__"):
@@ -244,7 +245,7 @@ class Trial:
     def watch(self, item: Any) -> None:
         """Runs a test and notes how long it took and which of the modules' functions it called."""
         for module in self.modules.values():
-            vars(module)[CALLED] = set()
+            vars(module)[CALLED].clear()
         began = time.monotonic()
         self.run(item)
         self.seconds[item] = time.monotonic() - began

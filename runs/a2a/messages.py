@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.a2a.errors import A2AError, invalid
+from runs.tools.a2a.client import HOPS
 
 UNDERSCORE = re.compile(r"_([a-z])")
 OWN = ("data", "metadata")
 CONTENTS = ("text", "raw", "url", "data")
 LONGEST_ID = 200
+MOST_HOPS = 1000
 MOST_PARTS = 100
 TEXT_MODES = ("text/plain", "text/*", "*/*")
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A message. `text`: its parts, one after the other; `push`: what its configuration wants to be told."""
+    """A message. `text`: its parts, one after the other; `push`: what its configuration wants to be told;
+    `hops`: how many Deputies its task has come through, as the client says.
+    """
 
     message_id: str
     text: str
@@ -26,6 +30,7 @@ class Sent:
     at_once: bool = False
     history: int | None = None
     push: dict[str, Any] | None = None
+    hops: int = 0
 
 
 def camel(value: Any) -> Any:
@@ -58,7 +63,16 @@ def read(params: dict[str, Any]) -> Sent:
         at_once=a_boolean(configuration, "returnImmediately"),
         history=history_length(configuration.get("historyLength")),
         push=an_object(configuration, "taskPushNotificationConfig", "configuration") or None,
+        hops=hops_of(message.get("metadata")),
     )
+
+
+def hops_of(metadata: Any) -> int:
+    """What a Deputy says of the task's way (runs/tools/a2a/client.py). It can only have the task refused."""
+    said = metadata.get(HOPS) if isinstance(metadata, dict) else None
+    if not isinstance(said, int | float) or isinstance(said, bool) or not 0 <= said <= MOST_HOPS:
+        return 0 if said is None else MOST_HOPS
+    return int(said)
 
 
 def an_object(holder: dict[str, Any], name: str, at: str, required: bool = False) -> dict[str, Any]:

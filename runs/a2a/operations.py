@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from rest_framework.response import Response
 
@@ -53,6 +54,9 @@ def _tell(client: Client, sent: Sent) -> A2ATask:
 
 def _begin(client: Client, sent: Sent) -> A2ATask:
     """A run of the token's user; runs of one context are one conversation of theirs."""
+    if sent.hops > settings.A2A_HOPS:
+        said = f"This task has come through {sent.hops} agents; at most {settings.A2A_HOPS} hand it on."
+        raise A2AError("UNSUPPORTED_OPERATION", said)
     context = sent.context_id or ids.context_id()
     group = client.agent.group
     with as_problems():
@@ -70,6 +74,7 @@ def _begin(client: Client, sent: Sent) -> A2ATask:
         group=group,
         context_id=context,
         message_id=sent.message_id,
+        hops=sent.hops,
     )
 
 

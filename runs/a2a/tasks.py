@@ -122,7 +122,9 @@ def _open(which: Q) -> Exists:
 
 
 # The same as task_words.state, for whole lists.
-ELSEWHERE = Q(correlation_key__startswith=REPEATS) | Q(correlation_key__startswith=FORMS)
+ELSEWHERE = (Q(correlation_key__startswith=REPEATS) & ~Q(kind=WaitKind.TIMER)) | Q(
+    correlation_key__startswith=FORMS
+)
 ASKS = Q(_open(Q(kind=WaitKind.INPUT) & ~ELSEWHERE))
 NEEDS = Q(_open(Q(kind=WaitKind.APPROVAL) | ELSEWHERE))
 WAITS, PENDING = Q(run__status=RunStatus.WAITING), Q(run__status=RunStatus.PENDING)

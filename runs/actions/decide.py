@@ -282,8 +282,6 @@ def _asked(log: RunLog, approval_id: str, actor: Actor) -> Asked:
     approval, run, call, membership = APPROVAL.take(rest), RUN.take(rest), CALL.take(rest), member_of(rest)
     assert approval is not None and run is not None and call is not None  # noqa: S101 - joined by their keys
     approval.run, approval.tool_call = run, call
-    if membership is not None:
-        membership.user = user
     boundary = live_boundary_of(live, run.project_id)
     return Asked(log, approval, allow_self_approval, waited_for, boundary, membership)
 

@@ -35,7 +35,7 @@ from runs.tools.mcp.tasks import Detail
 logger = logging.getLogger(__name__)
 
 TASK = "poll_mcp_task"
-A_SECOND = 5  # questions to one server, however many tasks it has
+A_SECOND = 20  # questions to one server, however many tasks it has
 IDLE_SECONDS = 60.0  # between two looks at a task whose run has something to do first
 GIVE_UP = 30  # failures in a row
 CANCELS = 10  # attempts to have a task cancelled

@@ -11,7 +11,7 @@ from common.api import throttles
 from groups.actors import Actor
 from groups.models import Role
 from policy.authority import About, Verb, may
-from runs.models import ModelKey, TriedModel
+from runs.models import CardState, ModelKey, RemoteAgent, TriedModel
 from runs.providers import asking, failures, keys, registry
 from runs.providers.base import Message, ModelSettings, ProviderError
 
@@ -87,6 +87,10 @@ def answering(organization_id: str) -> set[str]:
     tried = dict(TriedModel.objects.filter(organization_id=organization_id).values_list("model", "error"))
     used = Role.objects.filter(organization_id=organization_id).exclude(model="")
     found |= {*used.values_list("model", flat=True), *(model for model, said in tried.items() if not said)}
+    remote = RemoteAgent.objects.filter(
+        organization_id=organization_id, state=CardState.ACCEPTED, enabled=True
+    )
+    found |= {f"{registry.REMOTE}:{name}" for name in remote.values_list("name", flat=True)}
     return {model for model in found if not tried.get(model) and not problem(organization_id, model)}
 
 

@@ -1,6 +1,18 @@
 """The admin of runs and approvals."""
 
-from . import approvals, channels, history, mcp, models, prices, proposals, runs, schedules, webhooks
+from . import (
+    approvals,
+    channels,
+    history,
+    mcp,
+    models,
+    prices,
+    proposals,
+    remote_agents,
+    runs,
+    schedules,
+    webhooks,
+)
 
 __all__ = [
     "approvals",
@@ -10,6 +22,7 @@ __all__ = [
     "models",
     "prices",
     "proposals",
+    "remote_agents",
     "runs",
     "schedules",
     "webhooks",

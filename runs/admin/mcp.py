@@ -30,21 +30,22 @@ HINTS = {
 }
 
 
-class McpServerForm(OneOrganizationForm):
-    """Headers and the client secret go in and never come out."""
+class HeadersField(forms.CharField):
+    """A dict of headers; None where nothing is entered."""
 
-    headers = forms.CharField(
-        label=gettext_lazy("Headers"),
-        required=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
-        help_text=gettext_lazy(
-            "One a line, Authorization: Bearer …; kept encrypted and never shown again. "
-            "What is entered replaces all of them, nothing leaves them as they are, a - removes them."
-        ),
-    )
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Headers"),
+            required=False,
+            widget=UnfoldAdminTextareaWidget({"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+            help_text=gettext_lazy(
+                "One a line, Authorization: Bearer …; kept encrypted and never shown again. "
+                "What is entered replaces all of them, nothing leaves them as they are, a - removes them."
+            ),
+        )
 
-    def clean_headers(self) -> dict[str, str] | None:
-        text = self.cleaned_data["headers"].strip()
+    def clean(self, value: Any) -> dict[str, str] | None:
+        text = super().clean(value).strip()
         if not text:
             return None
         if text == "-":
@@ -57,6 +58,11 @@ class McpServerForm(OneOrganizationForm):
             found[name.strip()] = value.strip()
         return found
 
+
+class McpServerForm(OneOrganizationForm):
+    """Headers and the client secret go in and never come out."""
+
+    headers = HeadersField()
     secret = forms.CharField(
         label=gettext_lazy("Client secret"),
         required=False,

@@ -225,7 +225,9 @@ def _facts(events: list[RunEvent]) -> dict[Call, dict[str, Any]]:
 def _entry(event: RunEvent, lanes: Lanes) -> Entry:
     type, payload = EventType(event.type), event.payload
     who, lane = lanes.get(event.agent, ("", 0))
-    title = LEFT_OUT if "left_out" in payload else TITLES.get(type, event.type)
+    waits = type == EventType.TOOL_WAITS and payload.get("kind") == WaitKind.TIMER  # for nobody's answer
+    shown = EventType.RUN_WAITING if waits else type
+    title = LEFT_OUT if "left_out" in payload else TITLES.get(shown, event.type)
     entry = Entry(
         run=event.run_id,
         seq=event.seq,

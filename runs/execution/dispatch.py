@@ -17,7 +17,7 @@ from runs.log import tool_calls, waits
 from runs.log.claimed import ClaimedRun
 from runs.log.log import RunLog
 from runs.log.state import Call, Member, State
-from runs.models.choices import TASKS, CallStatus, EventType, WaitKind, WaitOutcome
+from runs.models.choices import TASKS, CallStatus, Driver, EventType, WaitKind, WaitOutcome
 from runs.observe import tracing
 from runs.queue import put
 from runs.tools import forms
@@ -294,6 +294,8 @@ def wait_for(claimed: ClaimedRun, call: Call, answer: WaitFor) -> None:
         agent=call.agent,
     )
     waits.open_wait(log, waits.NewWait(WaitKind(answer.kind), key, row_id, expires_at=expires_at))
+    if answer.kind == WaitKind.TIMER and answer.expires_in and log.driver == Driver.INTERNAL:
+        put.enqueue(claimed.run_id, delay=answer.expires_in.total_seconds(), turn=log.turn)
     if answer.task:
         mcp_tasks.keep(log, call, answer.task, key)
     theirs = (claimed.organization_id, claimed.user_id)
@@ -422,7 +424,8 @@ def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | N
     """
     tool = gate().tools.get(call.tool)
     harmless = tool is not None and (tool.idempotent or not tool.mutating)
-    if tool is None or not (harmless or mcp_tasks.known(claimed.run_id, call.call_id)):
+    looked = call.wait_kind == WaitKind.TIMER  # it began before, and only asks how far it has come
+    if tool is None or not (harmless or looked or mcp_tasks.known(claimed.run_id, call.call_id)):
         return None
     said, _ = admitted_again(claimed, gate, call)
     return once_more(claimed, call, said) if isinstance(said, Admitted) else None

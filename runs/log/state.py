@@ -288,6 +288,8 @@ def _waits(state: State, event: Event, kind: str) -> None:
     call.wait_kind = kind
     call.correlation_key = event.payload["correlation_key"]
     call.repeats = event.payload.get("repeats", False)
+    if kind == WaitKind.TIMER:  # whoever was told the answer has it: the next look takes none along
+        call.filled = None
     if event.payload.get("form"):
         call.form, call.filled, call.forms = event.payload["form"], None, call.forms + 1
 

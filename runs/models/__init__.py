@@ -25,6 +25,7 @@ from .operations import DatabaseLine, EventCount, EventCountCursor, GoneMonth, W
 from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .prices import ModelPrice
 from .queue import QueueMessage
+from .remote_agents import CardState, RemoteAgent, RemoteTask
 from .runs import Run
 from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
 from .waits import Wait
@@ -38,6 +39,7 @@ __all__ = [
     "ApprovalNotice",
     "ApprovalWatch",
     "CallKind",
+    "CardState",
     "Carrier",
     "Channel",
     "ChannelKind",
@@ -65,6 +67,8 @@ __all__ = [
     "Outcome",
     "QueueMessage",
     "Rating",
+    "RemoteAgent",
+    "RemoteTask",
     "Run",
     "RunEvent",
     "Schedule",

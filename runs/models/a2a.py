@@ -8,7 +8,8 @@ from common.models import Created
 class A2ATask(Created):
     """A run that an A2A client started, at the address of a project or of a group.
 
-    `context_id` as the client knows it; `message_id` of the message that began it.
+    `context_id` as the client knows it; `message_id` of the message that began it. `hops`: how many Deputies
+    its task came through before this one, as the client says.
     """
 
     run = models.OneToOneField(
@@ -23,6 +24,7 @@ class A2ATask(Created):
     )
     context_id = models.CharField(max_length=200)
     message_id = models.CharField(max_length=200)
+    hops = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:
         verbose_name = "A2A task"

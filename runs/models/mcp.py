@@ -4,6 +4,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
@@ -131,7 +132,12 @@ class McpServer(AsPerson, Created):
             changes.update(self.tools.filter(pk=tool.pk), **none, state=state, changed_at=Now())
 
     def clean(self) -> None:
-        """Raises ValidationError for an address Deputy will not ask."""
+        """Raises ValidationError for an address Deputy will not ask, and a name that a remote agent has."""
+        remote_agents = apps.get_model("runs", "RemoteAgent").objects
+        if remote_agents.filter(organization_id=self.organization_id, name=self.name).exists():
+            raise ValidationError(
+                {"name": "A remote agent has this name: their tools would be called alike."}
+            )
         try:
             check(self.url, allow_private=frozenset(settings.MCP_ALLOW))
         except OutboundError as error:

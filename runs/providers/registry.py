@@ -3,6 +3,7 @@
 | name | asks | reads from the environment |
 |---|---|---|
 | `local` | nobody: rules over facts | – |
+| `a2a:NAME` | nobody: it has the remote agent NAME asked by a call (remote.py) | – |
 | `openai:NAME` | OpenAI, or any compatible server | OPENAI_API_KEY, OPENAI_BASE_URL |
 | `ollama:NAME` | Ollama on this machine | OLLAMA_BASE_URL |
 | `compatible:NAME` | any OpenAI-compatible server | DEPUTY_MODEL_BASE_URL, DEPUTY_MODEL_API_KEY |
@@ -37,6 +38,8 @@ from runs.providers.chat import OPENAI_BASE_URL, ChatProvider
 from runs.providers.keys import Own
 
 LOCAL = "runs.providers.local.LocalProvider"
+SEAT = "runs.providers.remote.RemoteSeat"
+REMOTE = "a2a"  # the prefix of remote agents
 OLLAMA_BASE_URL = "http://127.0.0.1:11434/v1"
 PRINTABLE = re.compile(r"[\x21-\x7e]+")
 
@@ -55,6 +58,8 @@ def get(model: str, own: Own | None = None) -> tuple[Provider, str]:
         return _made(added[prefix]), name or prefix
     if model.strip() == "local":
         return cast(Provider, import_string(LOCAL)()), "local"
+    if prefix == REMOTE and name.strip():
+        return cast(Provider, import_string(SEAT)()), name.strip()
     if prefix not in BUILT_IN:
         raise ProviderError("MODEL_UNKNOWN", _unknown(model, sorted({*BUILT_IN, *added})))
     if not colon or not name.strip():
@@ -71,7 +76,9 @@ def check(model: str, organization_id: str = "") -> None:
 
 def embedded(model: str) -> bool:
     """Whether it answers inside this process, at once, so that nobody has to wait for it."""
-    return model.strip() == "local" and "local" not in getattr(settings, "DEPUTY_PROVIDERS", {})
+    prefix = keys.provider_of(model)
+    here = model.strip() == "local" or prefix == REMOTE
+    return here and prefix not in getattr(settings, "DEPUTY_PROVIDERS", {})
 
 
 def built_in(model: str) -> bool:
@@ -139,7 +146,7 @@ def _added() -> dict[str, Extension]:
 def _brought() -> dict[str, Extension]:
     """What packages add, by prefix; none of it replaces what Deputy brings."""
     brought = extensions.brought("providers")
-    return {one.name: one for one in brought if one.name not in {*BUILT_IN, "local"}}
+    return {one.name: one for one in brought if one.name not in {*BUILT_IN, "local", REMOTE}}
 
 
 def _made(extension: Extension) -> Provider:

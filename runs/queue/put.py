@@ -26,6 +26,8 @@ ERRAND_TASKS = {  # what carriers do (runs/outbound/errands.py)
     "notify_webhook_disabled": ErrandKind.MAIL,
     "execute_call": ErrandKind.CALLS,
     "refresh_mcp_server": ErrandKind.OTHER,
+    "refresh_remote_agent": ErrandKind.OTHER,
+    "cancel_remote_task": ErrandKind.OTHER,
     "poll_mcp_task": ErrandKind.OTHER,
     "revoke_account": ErrandKind.OTHER,
     "embed_memories": ErrandKind.OTHER,

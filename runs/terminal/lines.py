@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from runs.models.choices import EventType, RunKind
+from runs.models.choices import EventType, RunKind, WaitKind
 from runs.terminal.tail import Heard
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -68,7 +68,8 @@ def _child(payload: dict[str, Any], heard: Heard) -> Line:
 
 
 def _asks(payload: dict[str, Any], heard: Heard) -> Line | None:
-    return (f"asks: {payload['question']}", "yellow") if payload.get("question") else None
+    asks = payload.get("question") and payload.get("kind") != WaitKind.TIMER
+    return (f"asks: {payload['question']}", "yellow") if asks else None
 
 
 def _approval(payload: dict[str, Any], heard: Heard) -> Line:

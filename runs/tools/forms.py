@@ -107,14 +107,17 @@ def _check(name: str, schema: dict[str, Any]) -> None:
         raise NoForm(f"the choices of its field '{name}' are too many, or no plain values")
 
 
-def question(tool: str, made: Mapping[str, Any], messages: list[str]) -> str:
-    """What the person reads: who asks, the server's words as a quotation, and how to answer."""
+def question(tool: str, made: Mapping[str, Any], messages: list[str], who: str = "") -> str:
+    """What the person reads: who asks, the server's words as a quotation, and how to answer. `who` names
+    whoever is no MCP server.
+    """
     server = made["server"]
+    who = who or f"The MCP server '{server}'"
     said = [line for message in messages for line in _cut(message, MAX_MESSAGE, "\n").splitlines()]
     said += [_described(one) for one in made["fields"]]
     quoted = _shortened("\n".join(f"> {line}" for line in said), MAX_QUESTION)
     return (
-        f"The MCP server '{server}' asks you something before it answers '{tool}'. The lines with > are its "
+        f"{who} asks you something before it answers '{tool}'. The lines with > are its "
         f"words, not Deputy's:\n{quoted}\n{_how(made)} Only '{server}' gets your answer, and it approves "
         f"nothing here. {DECLINE} gives it nothing."
     )

@@ -1,5 +1,6 @@
 """What happens in a turn, line by line, for the person it happens for."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.admin import words
 from runs.models import Run, RunEvent
-from runs.models.choices import EventType
+from runs.models.choices import EventType, WaitKind
 from runs.tools.base import ESCALATE
 
 SHOWN_WORDS = 400  # characters of a group member's words in the story
@@ -59,6 +60,8 @@ def _told(run: Run, event: RunEvent) -> tuple[str, str, str] | None:
         return _("Asks the group {name}").format(name=payload.get("group", "")), "", ""
     if kind == EventType.TOOL_CALLED:
         return None if tool == ESCALATE else (doing(tool), "", "")
+    if kind == EventType.TOOL_WAITS and payload.get("kind") == WaitKind.TIMER:
+        return None
     if kind == EventType.TOOL_WAITS and payload.get("server"):
         return _("{server} works on it").format(server=payload["server"]), "", ""
     if kind == EventType.TOOL_WAITS:
@@ -95,3 +98,14 @@ def doing(tool: str) -> str:
     """What the agent does with a tool, in words."""
     said = DOES.get(tool)
     return str(said) if said else _("Uses {tool}").format(tool=tool)
+
+
+def without_looks(events: Iterable[RunEvent]) -> Iterator[RunEvent]:
+    """A run's events, with each call once: one that waits for a time begins again whenever it looks."""
+    called = set()
+    for event in events:
+        if event.type == EventType.TOOL_CALLED:
+            if event.payload.get("call_id") in called:
+                continue
+            called.add(event.payload.get("call_id"))
+        yield event

@@ -18,7 +18,7 @@ from runs.web import access, sources
 from runs.web.access import MemberRequest
 from runs.web.following import Followed, followed, reminded
 from runs.web.sources import Source
-from runs.web.story import Line, doing, line_of
+from runs.web.story import Line, doing, line_of, without_looks
 
 MOST_EVENTS = 2_000  # of one turn that are read
 
@@ -176,7 +176,7 @@ def _turn(
     names = _names(tree, events)
     for one in tree:
         named = bool(not one.depth and events[one.pk] and events[one.pk][0].payload.get("escalate_to"))
-        for event in events[one.pk]:
+        for event in without_looks(events[one.pk]):
             line = line_of(one, event, names)
             turn.story += [line] if line else []
             if event.type == EventType.CHILD_CREATED:

@@ -46,6 +46,8 @@ def state(status: str, started: bool, waits: Iterable[str]) -> str:
 
 def kind_of(kind: str, correlation_key: str) -> str:
     """What the wait is to A2A: what a person gives at Deputy's pages alone is no question."""
+    if kind == WaitKind.TIMER:
+        return kind
     return WaitKind.APPROVAL.value if correlation_key.startswith((REPEATS, FORMS)) else kind
 
 

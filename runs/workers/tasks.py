@@ -21,9 +21,9 @@ from django.db import OperationalError, connection
 from common.db import is_locked, let_go
 from groups import routing
 from memory import duplicates
-from runs.actions import accounts, mcp, mcp_tasks, repeat
+from runs.actions import accounts, mcp, mcp_tasks, remote_agents, repeat
 from runs.execution import executor, external
-from runs.models import McpServer
+from runs.models import McpServer, RemoteAgent
 from runs.notices import delivery, slack
 from runs.notices import watch as approval_watch
 from runs.notices.base import NotSent
@@ -144,6 +144,20 @@ def refresh_mcp_server(server_id: str) -> None:
     if server:
         let_go()
         mcp.refresh(server)
+
+
+def refresh_remote_agent(agent_id: str) -> None:
+    """Read the card of a remote agent again."""
+    agent = RemoteAgent.objects.filter(pk=agent_id, enabled=True).first()
+    if agent:
+        let_go()
+        remote_agents.refresh(agent)
+
+
+def cancel_remote_task(task_id: str) -> None:
+    """Cancel a task at a remote agent that nobody waits for any more."""
+    if not remote_agents.cancel(task_id):
+        raise errands.Later(remote_agents.CANCEL_AGAIN.total_seconds())
 
 
 def poll_mcp_task(task_id: str, generation: str) -> None:

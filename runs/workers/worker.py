@@ -19,7 +19,7 @@ from oauth2_provider.models import clear_expired
 from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
-from runs.actions import mcp, mcp_tasks
+from runs.actions import mcp, mcp_tasks, remote_agents
 from runs.log import months
 from runs.models.queue import ErrandKind
 from runs.notices import delivery, watch
@@ -139,6 +139,7 @@ class Duties:
         if now >= self.sweep_at:
             self.sweep_at = now + settings.SWEEP_SECONDS
             swept()
+            remote_agents.cancel_due()
             delivery.send_due()
             watch.attend_due()
         if now >= self.upkeep_at:
@@ -163,6 +164,7 @@ class Duties:
         idempotency.forget()
         throttles.forget()
         mcp.refresh_due()
+        remote_agents.refresh_due()
         mcp_tasks.attend_due()
         sending.send_due()
         sending.forget()

@@ -81,3 +81,17 @@ def add_tool():
     yield lambda **about: registry.tool(description="for a test", **about)
     registry._tools.clear()
     registry._tools.update(before)
+
+
+@pytest.fixture(scope="session")
+def mcp_process(tmp_path_factory):
+    """One MCP server for all tests: its SDK takes seconds to start."""
+    from tests.integration.test_mcp_servers import Site
+
+    site = Site(tmp_path_factory.mktemp("mcp"))
+    try:
+        site.wait()
+        yield site
+    finally:
+        site.process.terminate()
+        site.process.wait(10)

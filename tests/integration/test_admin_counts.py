@@ -182,6 +182,11 @@ def more(stem, made, start, count):
             what.McpTool.objects.create(
                 organization=o, server=server, name="t", digest="d", state="unusable", accepted_by=made.user
             )
+    elif stem == "runs_remoteagent":
+        what.RemoteAgent.objects.bulk_create(
+            what.RemoteAgent(organization=o, name=f"r{n}", url="https://example.org/", accepted_by=made.user)
+            for n in numbers
+        )
     elif stem == "runs_channel":
         what.Channel.objects.bulk_create(
             what.Channel(organization=o, project=made.project, kind="email", name=f"c{n}") for n in numbers

@@ -145,6 +145,7 @@ def test_a_standing_approval_covers_what_was_said_and_no_more(waiting, world, ad
 def test_an_edit_leaves_both_approvals_telling_what_happened(waiting, world, ada, rule):
     run, old = waiting(effect="require_approval", deciders_needed=2, on_expiry="cancel_run")
     new = approve(old.pk, ada, "better so", arguments=OTHER)
+    assert ToolCall.objects.get(run=run).effective_arguments == OTHER
     newest = approve(new.pk, decider(world, name="bo"), arguments=TO)
 
     old.refresh_from_db()
@@ -183,7 +184,9 @@ def test_the_log_tells_of_an_edit_and_of_the_decision(waiting, ada):
     new = approve(old.pk, ada, " better so ", arguments=OTHER)
 
     told = payload(run, "approval.edited")
-    call_id = ToolCall.objects.get(run=run).call_id
+    call = ToolCall.objects.get(run=run)
+    call_id = call.call_id
+    assert call.effective_arguments == OTHER
     assert told == {
         "v": 1,
         "call_id": call_id,
@@ -240,6 +243,8 @@ def test_a_page_asks_beforehand_who_may_decide(waiting, world, ada, rule):
     _, approval = waiting(effect="require_human")
     organization = world.organization.pk
     decide.check_entitled(approval, at_the_pages(ada, organization))
+    _, plain = waiting(effect="require_approval")
+    decide.check_entitled(plain, by_token(ada, organization))
     assert (
         refusal(decide.check_entitled, approval, at_the_pages(ada, organization, confirmed=False))[0]
         == "CONFIRM_FIRST"
@@ -251,3 +256,29 @@ def test_a_page_asks_beforehand_who_may_decide(waiting, world, ada, rule):
     only(world.user, "decide_approval")
     world.user.refresh_from_db()
     assert refusal(decide.check_entitled, approval, at_the_pages(world.user, organization))[0] == "OWN_RUN"
+
+
+def test_what_is_given_back_is_what_was_kept(waiting, ada):
+    for reason in ("", "Known"):
+        _, approval = waiting()
+        given = approve(approval.pk, ada, reason) if reason else approve(approval.pk, ada)
+        approval.refresh_from_db()
+        assert approval.reason == reason and approval.decided_as_human and approval.decided_at is not None
+        for field in Approval._meta.concrete_fields:
+            assert getattr(given, field.attname) == getattr(approval, field.attname), field.attname
+
+
+def test_others_are_told_of_an_edited_call_only_where_they_have_to_decide_too(
+    waiting, world, ada, monkeypatch
+):
+    told = []
+    monkeypatch.setattr("runs.queue.put.enqueue_task", lambda name, *args, **how: told.append((name, *args)))
+    for fields, several in (
+        ({"effect": "require_approval", "deciders_needed": 1}, False),
+        ({"effect": "require_approval", "deciders_needed": 2}, True),
+        ({"effect": "require_human", "deciders_needed": 1}, True),
+    ):
+        _, old = waiting(**fields)
+        told.clear()
+        new = approve(old.pk, ada, arguments=OTHER)
+        assert (("notify", new.pk) in told) == several

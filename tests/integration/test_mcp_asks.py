@@ -26,7 +26,6 @@ from tests.integration.test_mcp_servers import (  # noqa: F401
     FIND,
     accepted,
     crm,
-    running,
     site,
 )
 from tests.scripted import call, say

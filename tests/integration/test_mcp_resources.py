@@ -9,7 +9,7 @@ from runs.actions import mcp
 from runs.gate import provenance
 from runs.models import McpServer, McpTool, Run, ToolCall
 from runs.tools.mcp import client, definitions
-from tests.integration.test_mcp_servers import FIND, accepted, crm, running, site, states, tools  # noqa: F401
+from tests.integration.test_mcp_servers import FIND, accepted, crm, site, states, tools  # noqa: F401
 from tests.scripted import call, in_order, say
 
 pytestmark = pytest.mark.django_db

@@ -92,22 +92,11 @@ class Site:
         raise AssertionError("the MCP server did not start")
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    site = Site(tmp_path_factory.mktemp("mcp"))
-    try:
-        site.wait()
-        yield site
-    finally:
-        site.process.terminate()
-        site.process.wait(10)
-
-
 @pytest.fixture
-def site(running, settings):
-    settings.MCP_ALLOW = [f"127.0.0.1:{running.port}"]
-    running.behave()
-    return running
+def site(mcp_process, settings):
+    settings.MCP_ALLOW = [f"127.0.0.1:{mcp_process.port}"]
+    mcp_process.behave()
+    return mcp_process
 
 
 @pytest.fixture

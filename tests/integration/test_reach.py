@@ -17,7 +17,7 @@ from groups.models import (
 )
 from memory.models import DepositedKnowledge
 from policy.models import Capability, CapabilityRule, ToolBinding, ToolDeclaration
-from runs.models import McpServer, McpTool, WebhookEndpoint
+from runs.models import McpServer, McpTool, RemoteAgent, WebhookEndpoint
 from tests.admin_world import client_of, objects_of, person, url
 from tests.factories import permit_all
 from tests.integration.api_client import Api, problem
@@ -28,11 +28,12 @@ WHOLE = (
     *("groups_organization", "groups_membership", "groups_customrole", "groups_role", "groups_agentinstance"),
     *("policy_capability", "policy_toolbinding", "policy_tooldeclaration", "policy_capabilityrule"),
     "policy_outsideentity",
-    *("runs_mcpserver", "runs_mcptool"),
+    *("runs_mcpserver", "runs_mcptool", "runs_remoteagent"),
 )
 MODELS = (
     *(Organization, Project, Membership, CustomRole, Role, AgentInstance, Group, GroupMember, Token),
-    *(Capability, CapabilityRule, ToolBinding, ToolDeclaration, McpServer, McpTool, WebhookEndpoint),
+    *(Capability, CapabilityRule, ToolBinding, ToolDeclaration, McpServer, McpTool),
+    *(RemoteAgent, WebhookEndpoint),
 )
 
 
@@ -89,10 +90,19 @@ def test_the_admins_own_actions_ask_as_well(made, limited):
     }
     browser.post(url("runs_mcptool_changelist"), accept)
     browser.post(url("runs_mcpserver_changelist"), {"action": "refresh", "_selected_action": made.server.pk})
+    card = {
+        "_selected_action": made.remote_agent.pk,
+        "confirmed": "yes",
+        f"digest-{made.remote_agent.pk}": "",
+    }
+    for action in ("refresh", "accept_selected"):
+        browser.post(url("runs_remoteagent_changelist"), {"action": action, **card})
 
     made.tool.refresh_from_db()
     made.server.refresh_from_db()
+    made.remote_agent.refresh_from_db()
     assert (made.tool.state, made.server.checked_at) == ("new", None)
+    assert (made.remote_agent.state, made.remote_agent.checked_at) == ("new", None)
 
 
 def rule_form(made, **changes):

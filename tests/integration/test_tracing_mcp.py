@@ -19,7 +19,7 @@ from tests.scripted import call, in_order, say
 
 from .outside import MAIL, work_off
 from .test_mcp_door import Agent, agent, bearer, deciding, post  # noqa: F401
-from .test_mcp_servers import accepted, crm, running, site  # noqa: F401
+from .test_mcp_servers import accepted, crm, site  # noqa: F401
 from .test_tracing import named, spans  # noqa: F401
 
 pytestmark = pytest.mark.django_db

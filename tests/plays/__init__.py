@@ -82,6 +82,13 @@ def asking(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     return say(f"It was {answered[-1]}") if answered else call(("ask_user", {"question": "Which year?"}))
 
 
+def relay(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
+    """Has the group that its context names work on what it is told, and says what came of it."""
+    if answered:
+        return say(answered[-1])
+    return call(("escalate_to_group", {"goal": told, "group_id": facts["context"]}))
+
+
 def later(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
     """Asks a person, and has the effect it is told once they have answered."""
     if not answered:
@@ -125,5 +132,5 @@ def brief(told: str, answered: list[str], facts: dict[str, Any]) -> Reply:
 
 PLAYS = {
     play.__name__: play
-    for play in (deep, team, letter, alone, marked, asking, later, poisoned, nap, naps, flaky, brief)
+    for play in (deep, team, letter, alone, marked, asking, relay, later, poisoned, nap, naps, flaky, brief)
 }

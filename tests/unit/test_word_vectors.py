@@ -69,16 +69,24 @@ def test_goals_go_by_words_that_mean_nearly_the_same():
 
 def test_few_past_goals_leave_routing_to_words_alone():
     assert isinstance(meaning.router(candidates()), FusedRouter)
-    few = candidates(LEARNT // len(MATTERS))
+    few = candidates(6)
     assert isinstance(meaning.router(few), Router)
     assert isinstance(meaning.router(candidates()[:1]), Router)
     many = [dataclasses.replace(few[0], id=f"g{n}", examples=()) for n in range(30)]
     assert isinstance(meaning.router([*many, *candidates()]), Router)
 
 
-def test_what_groups_say_in_chinese_leaves_routing_to_words_alone():
-    made = [dataclasses.replace(each, name="客户", description="退款") for each in candidates()]
-    assert isinstance(meaning.router(made), Router)
+def test_one_known_word_in_what_a_group_says_of_itself_is_enough():
+    made = candidates()
+    named = dataclasses.replace(made[0], name="qzxv wvvq", description="zqx travel vvq")
+    assert isinstance(meaning.router([named, *made[1:]]), FusedRouter)
+
+
+def test_chinese_groups_and_past_goals_leave_routing_to_words_alone():
+    chinese = tuple(f"客户要退第{n}笔款" for n in range(LEARNT))
+    for change in ({"name": "客户", "description": "退款"}, {"examples": chinese}):
+        made = [dataclasses.replace(each, **change) for each in candidates()]
+        assert isinstance(meaning.router(made), Router)
 
 
 def test_a_goal_of_unknown_words_is_routed_by_its_words():

@@ -104,16 +104,16 @@ def list_resources(server: McpServer, token: str = "") -> tuple[list[dict[str, A
     async def ask(client: "Client") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         if client.server_capabilities.resources is None:
             return [], []
-        resources = await _pages(client.list_resources, "resources")
-        return resources, await _pages(client.list_resource_templates, "resource_templates")
+        resources = await _pages(server, client.list_resources, "resources")
+        return resources, await _pages(server, client.list_resource_templates, "resource_templates")
 
     with tracing.to_mcp(names.RESOURCES_LIST, server.url) as span:
         return connected(server, ask, span, token=token)
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], name: str) -> list[dict[str, Any]]:
+async def _pages(server: McpServer, ask: Callable[..., Awaitable[Any]], name: str) -> list[dict[str, Any]]:
     """What a list has on all of its pages, a little more than is of use at most; nothing where the server
-    does not answer to it.
+    does not answer to it. Raises McpError.
     """
     from mcp import MCPError
 
@@ -130,8 +130,8 @@ async def _pages(ask: Callable[..., Awaitable[Any]], name: str) -> list[dict[str
         found += [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]
         cursor = page.next_cursor
         if not cursor or len(found) > MAX_RESOURCES:
-            break
-    return found
+            return found
+    raise McpError("TOO_LARGE", f"The MCP server '{server}' lists more than {MAX_PAGES} pages of resources.")
 
 
 def read_resource(server: McpServer, uri: str, token: str = "") -> dict[str, Any]:

@@ -46,7 +46,8 @@ def made(row: McpTool) -> Tool:
     definition = row.offered()
     mutating = definitions.mutating(row.name, definition)
     reads = definitions.reads_resources(definition)
-    runs = reader(row.server_id) if reads else function(row.server_id, row.name, row.server.as_person)
+    as_person = row.server.as_person
+    runs = reader(row.server_id, as_person) if reads else function(row.server_id, row.name, as_person)
     return Tool(
         name=row.call_name,
         description=definition["description"] or definition["title"],
@@ -59,7 +60,7 @@ def made(row: McpTool) -> Tool:
         provenance="outside",
         suspended=suspended(row),
         checker=definitions.checker,
-        as_person=row.server.name if row.server.as_person else "",
+        as_person=row.server.name if as_person else "",
         declared=READING if reads else None,
     )
 
@@ -77,11 +78,7 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
     """
 
     def call(run: ToolContext, /, **arguments: Any) -> Any:
-        server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
-        if server is None or not server.enabled:
-            raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
-        if server.as_person != as_person:  # since the gate let it pass; the log says whose authorization goes
-            raise ToolError(f"How '{server.name}' is asked has just changed.", "TOOL_SUSPENDED")
+        server = current(server_id, run, as_person)
         tool = server.tools.filter(name=name, state=ToolState.ACCEPTED).select_related("server").first()
         if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
             raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
@@ -108,15 +105,23 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
     return call
 
 
-def reader(server_id: str) -> Callable[..., Any]:
+def current(server_id: str, run: ToolContext, as_person: bool) -> McpServer:
+    """The server as it is now. Raises ToolError where it cannot be asked as the gate let it be."""
+    server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
+    if server is None or not server.enabled:
+        raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+    if server.as_person != as_person:  # since the gate let it pass; the log says whose authorization goes
+        raise ToolError(f"How '{server.name}' is asked has just changed.", "TOOL_SUSPENDED")
+    return server
+
+
+def reader(server_id: str, as_person: bool) -> Callable[..., Any]:
     """What reads a server's resources: those that were accepted, by the server alone. Deputy opens none of
     their addresses itself.
     """
 
     def read(run: ToolContext, /, uri: str = "") -> Any:
-        server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
-        if server is None or not server.enabled:
-            raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
+        server = current(server_id, run, as_person)
         tool = server.tools.filter(name=definitions.READ_RESOURCE, state=ToolState.ACCEPTED).first()
         listed = tool.accepted if tool else None
         if not listed or not definitions.reads_resources(listed):
@@ -128,7 +133,7 @@ def reader(server_id: str) -> Callable[..., Any]:
             raise ToolError(said, "UNKNOWN_RESOURCE")
         ask = partial(read_resource, server, uri)
         try:
-            return accounts.calling(server, run.user_id, ask) if server.as_person else ask()
+            return accounts.calling(server, run.user_id, ask) if as_person else ask()
         except accounts.NotConnected:
             return accounts.wanted(server, f"{server.name}.{definitions.READ_RESOURCE}", run.run_id)
         except McpError as error:

@@ -87,5 +87,5 @@ class Migration(migrations.Migration):
         "name the table, its columns and its constraints as before",
     }
 
-    dependencies = [("runs", "0036_run_traceparent")]
+    dependencies = [("runs", "0037_remote_agents")]
     operations = [migrations.RunPython(forwards)]

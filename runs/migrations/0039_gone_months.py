@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0037_events_by_month"),
+        ("runs", "0038_events_by_month"),
     ]
 
     operations = [
