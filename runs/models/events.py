@@ -15,8 +15,9 @@ class RunEvent(models.Model):
     """One thing that happened, in the order of `seq`; never changed, chained by `digest`.
 
     (run, seq) is the key. `id` gives the admin one column to name an event by, and is found through a
-    BRIN index, which costs an append next to nothing. No foreign key is checked: whoever appends holds
-    the run's row locked (runs/log/log.py).
+    BRIN index, which costs an append next to nothing. The table is partitioned by the month in which the
+    run began (common/months.py): ask by `run`, so that one partition is looked at. No foreign key is
+    checked: whoever appends holds the run's row locked (runs/log/log.py).
     """
 
     organization = models.ForeignKey(

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 from django.core.management import call_command
+from django.urls import reverse
 from django.utils import timezone
 
 from common import ids, months
@@ -18,6 +19,8 @@ from runs.models import GoneMonth, Run, RunEvent
 from tests.acting import complete
 from tests.admin_world import client_of, superuser, url
 from tests.scripted import say
+
+from .api_client import Api
 
 pytestmark = pytest.mark.django_db
 
@@ -174,6 +177,12 @@ def test_a_month_that_is_gone_is_known_and_its_runs_stay(old, world, detach):
     said = StringIO()
     call_command("verify_run", old.pk, stdout=said)
     assert "pruned, its month is gone" in said.getvalue()
+    assert months.partitions(TABLE)[0].name == f"{TABLE}_old"  # nothing keeps it but that it is not over
+    api = Api(world.user, world.organization)
+    assert api.get(f"runs/{old.pk}/").status_code == 200
+    assert api.get(f"runs/{old.pk}/events/").json()["results"] == []
+    assert api.post(f"runs/{old.pk}/fork/", {"seq": 1}).status_code in (404, 409, 422)
+    assert client_of(world.user).get(reverse("web:conversation", args=[old.pk])).status_code == 200
     client = client_of(superuser())
     for page in (url("runs_run_change", old.pk), url("runs_run_changelist"), url("runs_decisions")):
         assert client.get(page).status_code == 200, page
