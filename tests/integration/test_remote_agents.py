@@ -444,6 +444,9 @@ def test_a_card_that_cannot_be_used_says_why(world, peer, agent):
 
 
 def test_at_another_address_it_is_another_agent(world, peer, agent, settings):
+    RemoteAgent.objects.update(url="https://elsewhere.example/card.json")
+    assert "has just changed" in remote_agents.refresh(agent)  # what the old address says is not believed
+    RemoteAgent.objects.update(url=agent.url)
     agent.url = peer.url + "?other"
     agent.save()
     assert (agent.state, agent.accepted, agent.headers) == ("new", None, {"Authorization": "Bearer sesame"})
