@@ -362,11 +362,16 @@ def test_who_declines_to_answer_ends_the_task_and_so_do_too_many_questions(world
         assert RemoteTask.objects.get(run=child).state == "TASK_STATE_INPUT_REQUIRED"
 
 
-def test_a_look_that_is_answered_with_another_task_fails(world, peer, seat, allowed, ask):
+def test_a_task_is_cancelled_once_its_call_has_failed_although_the_run_goes_on(
+    world, peer, agent, allowed, ask
+):
+    """Here because a look is answered with another task."""
     peer.says(task("WORKING"), task("COMPLETED", ANSWER, id="task-2"))
-    child = child_of(ask(in_order(seat, say("Done."))))
-    due(child)
-    assert ended(child)["code"] == "A2A_BAD_ANSWER"
+    asks = call(("ask_user", {"question": "And now?"}))
+    run = ask(in_order(call((SEND, {"text": "What does A charge?"})), asks))
+    due(run)
+    assert ended(run)["code"] == "A2A_BAD_ANSWER" and run.waiting_reason == "input"
+    assert remote_agents.cancel_due() == 1
 
 
 def test_an_outside_agents_call_lasts_as_long_as_its_task(world, peer, agent, allowed):
@@ -439,6 +444,9 @@ def test_a_card_that_cannot_be_used_says_why(world, peer, agent):
 
 
 def test_at_another_address_it_is_another_agent(world, peer, agent, settings):
+    RemoteAgent.objects.update(url="https://elsewhere.example/card.json")
+    assert "has just changed" in remote_agents.refresh(agent)  # what the old address says is not believed
+    RemoteAgent.objects.update(url=agent.url)
     agent.url = peer.url + "?other"
     agent.save()
     assert (agent.state, agent.accepted, agent.headers) == ("new", None, {"Authorization": "Bearer sesame"})
