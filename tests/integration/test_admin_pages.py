@@ -15,11 +15,14 @@ from runs.models import (
     EventCount,
     EventCountCursor,
     Follower,
+    GoneMonth,
     InstallationKey,
+    McpTask,
     OutboundCall,
     OutboundTarget,
     QueueMessage,
     Rating,
+    RemoteTask,
     TriedModel,
     WorkerGroup,
 )
@@ -43,6 +46,7 @@ def test_every_model_is_registered():
         EventCount,
         EventCountCursor,
         DatabaseLine,
+        GoneMonth,
         InstallationKey,
         WorkerGroup,
     )
@@ -58,8 +62,8 @@ def test_every_model_is_registered():
         Reader,
     )  # on their own pages
     # calls on their way hold prompts: the queue's page counts them
-    # the page of models shows what was tried; a task of A2A is shown as its run
-    for model in (*installation, *persons, OutboundCall, TriedModel, A2ATask):
+    # the page of models shows what was tried; a task of A2A is shown as its run, others' as the call that waits
+    for model in (*installation, *persons, OutboundCall, TriedModel, A2ATask, McpTask, RemoteTask):
         own.remove(model)
 
     assert sorted(registered()) == sorted(f"{m._meta.app_label}_{m._meta.model_name}" for m in own)
