@@ -62,7 +62,7 @@ def test_every_model_is_registered():
         Reader,
     )  # on their own pages
     # calls on their way hold prompts: the queue's page counts them
-    # the page of models shows what was tried; a task of A2A is shown as its run, others' as the call that waits
+    # the page of models shows what was tried; a task of A2A is shown as its run, one at others as its call
     for model in (*installation, *persons, OutboundCall, TriedModel, A2ATask, McpTask, RemoteTask):
         own.remove(model)
 
