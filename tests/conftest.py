@@ -57,6 +57,8 @@ def emptied_quickly() -> Iterator[None]:
 
 
 KEPT = {"django_migrations", "django_content_type", "auth_permission"}
+# Partitions each by itself: to empty all of a table's takes ten times as long as the one with rows.
+TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
 
 
 def empty(case: TransactionTestCase) -> None:
@@ -64,7 +66,8 @@ def empty(case: TransactionTestCase) -> None:
     for alias in case._databases_names(include_mirrors=False):
         connection = connections[alias]
         with connection.cursor() as cursor:
-            tables = [name for name in connection.introspection.table_names(cursor) if name not in KEPT]
+            cursor.execute(TABLES)
+            tables = [name for (name,) in cursor.fetchall() if name not in KEPT]
             quoted = {name: connection.ops.quote_name(name) for name in tables}
             looks = [f"SELECT '{name}' WHERE EXISTS (SELECT FROM {table})" for name, table in quoted.items()]
             cursor.execute(" UNION ALL ".join(looks))
