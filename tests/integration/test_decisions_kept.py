@@ -282,3 +282,23 @@ def test_others_are_told_of_an_edited_call_only_where_they_have_to_decide_too(
         told.clear()
         new = approve(old.pk, ada, arguments=OTHER)
         assert (("notify", new.pk) in told) == several
+
+
+def test_who_is_no_member_any_more_decides_nothing_although_they_were_let_in(waiting, world, ada):
+    _, approval = waiting()
+    seat = at_the_pages(ada, world.organization.pk)
+    ada.memberships.update(active=False)
+
+    assert refusal(decide.approve, approval.pk, seat, approval.arguments_digest)[0] == "NOT_ENTITLED"
+    assert refusal(decide.reject, approval.pk, seat, approval.arguments_digest, "No.")[0] == "NOT_ENTITLED"
+    ada.memberships.update(active=True)
+    assert decide.approve(approval.pk, seat, approval.arguments_digest).status == "approved"
+
+
+def test_what_nobody_decided_in_time_is_said_to_have_expired(waiting, ada):
+    _, approval = waiting()
+    Approval.objects.filter(pk=approval.pk).update(status="expired")
+    assert refusal(approve, approval.pk, ada) == (
+        "ALREADY_DECIDED",
+        "The request has already been expired.",
+    )
