@@ -9,8 +9,10 @@ from common.db import row
 from memory.models import Memory, MemoryRevision
 from policy.checker import approval_key
 from policy.models import Grant
-from runs.gate import approvals, provenance
-from runs.models import RunEvent
+from runs.gate import approvals, deciders, provenance
+from runs.models import Approval, RunEvent
+from tests.acting import at_the_pages, by_token
+from tests.integration.test_decisions import SEND, decider
 from tests.scripted import in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -106,3 +108,15 @@ def test_of_a_memory_that_was_edited_the_words_count_that_were_shown(ask, world)
 
     assert found == [(90, one.pk, words, "organization") for words in ("one now", "one before")]
     assert list(provenance.memories_shown(run.pk, 90)) == []
+
+
+def test_what_takes_a_person_waits_for_no_program(ask, world, rule):
+    ask(in_order(SEND, say("done")))
+    ada, pending = decider(world, name="ada"), Approval.objects.all()
+    program, person = by_token(ada, world.organization.pk), at_the_pages(ada, world.organization.pk)
+    assert deciders.decidable(program, pending).exists() and deciders.decidable(person, pending).exists()
+
+    pending.update(effect="require_human")
+
+    assert not deciders.decidable(program, pending).exists()
+    assert deciders.decidable(person, pending).exists()
