@@ -130,9 +130,10 @@ class AsPerson(models.Model):
     def bound_to(self) -> str:
         """What authorizations are made for, as a digest: they count for nothing else."""
         exchange = (self.exchange_at, self.audience, str(self.with_actor)) if self.exchange_at else ()
+        revoked_at = (self.revocation_endpoint,) if self.revocation_endpoint else ()  # it is sent tokens, too
         return digest(
             *(self.url, str(self.as_person), self.client_id, self.scopes, self.issuer, self.resource),  # type: ignore[attr-defined]
-            *(self.authorization_endpoint, self.token_endpoint, *exchange),
+            *(self.authorization_endpoint, self.token_endpoint, *exchange, *revoked_at),
         )
 
 

@@ -146,9 +146,9 @@ class McpServer(AsPerson, Created):
         self.clean_as_person()
 
 
-def _asked(server: McpServer) -> tuple[str, str]:
+def _asked(server: McpServer) -> tuple[str, str, str]:
     """Whom the client secret is told."""
-    return server.issuer, server.token_endpoint
+    return server.issuer, server.token_endpoint, server.revocation_endpoint
 
 
 def origin(url: str) -> tuple[str, str, int | None]:

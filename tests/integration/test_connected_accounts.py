@@ -369,6 +369,32 @@ def test_what_a_token_was_made_for_is_all_that_it_is_sent_to(world, crm, crm_sit
         ConnectedAccount.objects.all().delete()
 
 
+def test_nobody_collects_tokens_and_the_client_secret_by_moving_where_they_are_revoked(
+    world, crm, provider, mia
+):
+    """However the address was changed: by saving the server, or past the model."""
+    moved = {"revocation_endpoint": f"{provider.issuer}/elsewhere"}
+    for past_the_model in (False, True):
+        crm.refresh_from_db()
+        crm.revocation_endpoint = f"{provider.issuer}/revoke"
+        crm.save()
+        crm.keep_secret("s3cret")
+        crm.save()
+        connect(mia, crm, provider)
+        if past_the_model:
+            McpServer.objects.filter(pk=crm.pk).update(**moved)
+        else:
+            crm.refresh_from_db()
+            crm.revocation_endpoint = moved["revocation_endpoint"]
+            crm.save()
+            crm.refresh_from_db()
+            assert crm.sealed_secret == ""
+        for account in ConnectedAccount.objects.all():
+            ConnectedAccount.objects.filter(pk=account.pk).update(ended_at=timezone.now())
+            tasks.revoke_account(account.pk)
+        assert "/elsewhere" not in [path for path, _, _ in provider.asked]
+
+
 def test_a_server_that_moves_forgets_its_endpoints_and_the_client_secret(world, crm):
     crm.keep_secret("s3cret")
     crm.save()
