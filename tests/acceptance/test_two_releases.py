@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
+import httpx
 import pytest
 from django.db import connection
 
@@ -101,7 +102,11 @@ class Upgrade:
     def web(self, release):
         self.webs[release] = Web(self.house, self.folders[release], API_PER_MINUTE="0")
         self.webs[release].wait()
+        assert self.ready(release), self.webs[release].said()
         self.callers.fronts[release] = self.webs[release]
+
+    def ready(self, release):
+        return httpx.get(f"{self.webs[release].url}/readyz", timeout=30).is_success
 
     def cluster(self, release):
         url = self.models.base_url.replace("/v1", f"/{release}/v1")
@@ -189,8 +194,15 @@ class Upgrade:
             *unrest(organization),
             *audit(organization),
             *audit_effects(organization, effects, REPEATABLE),
+            *(f"not answered: {where}, {times} times" for where, times in self.callers.unanswered.items()),
+            *(f"PostgreSQL ended {deadlocks} transactions" for deadlocks in filter(None, [self.deadlocks()])),
             *(f"{release}: {line}" for release in (OLD, NEW) for line in self.wrong_lines(release)),
         ]
+
+    def deadlocks(self):
+        """How often transactions waited for each other in a circle."""
+        asked = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        return self.callers.rows(asked)[0][0]
 
     def worked_together(self):
         """Which release's carriers had effects in runs that which release's web server had begun."""
@@ -221,7 +233,6 @@ class Upgrade:
             self.durations(),
             f"migrate took {took:.1f} s, failed and was called again {len(self.failed_migrations)} times",
             *self.failed_migrations,
-            f"asked again: {dict(callers.unanswered)}",
             f"begun: {len(callers.begun)} {dict(begun)}",
             f"decided: {dict(Counter(callers.decided.values()))}; read: {dict(callers.read)}",
             f"there: {counts(callers.world['organization'])}; models asked: {len(self.models.received)}",
@@ -255,6 +266,7 @@ def test_an_upgrade_under_load_loses_nothing_repeats_nothing_and_refuses_nobody(
 
     upgrade.for_a_while("the release before")
     took = upgrade.migrate()
+    assert upgrade.ready(OLD), "a probe would end the web server of the release before"
     upgrade.for_a_while("migrated")
     upgrade.cluster(OLD)  # a machine that comes back meanwhile still has the release before
     upgrade.web(NEW)
