@@ -151,7 +151,7 @@ class Upgrade:
 
         self.callers.phase = "settling"
         self.callers.request("POST", f"runs/{follower.run_id}/complete/", json={"output": "Done."})
-        until(calm, 120, said=lambda: "\n".join(map(str, self.left())))
+        until(calm, 120, said=lambda: "\n".join(map(str, [*self.left(), *self.callers.wrong[:9]])))
         follower.join(PATIENCE)
 
     def left(self):
