@@ -32,6 +32,7 @@ KNOWN_SECONDS = 180 * 24 * 3600
 SALT = "deputy.sign_in"
 BUSY_SECONDS = 2
 FACTORS = 5  # codes of a second factor in SIGN_IN_SECONDS
+USED_SECONDS = 120  # for which a code that was used is refused: a clock's code counts for half a minute
 
 _let_in = BoundedSemaphore(AT_ONCE)
 _hashing = BoundedSemaphore(HASHES)
@@ -154,6 +155,14 @@ def paced_factor(request: HttpRequest, name: str, look: Callable[[], Found]) -> 
     found = look()
     throttles.give_back(bucket.key)
     return found
+
+
+def is_first_use(name: str, code: str) -> bool:
+    """Whether this account has not used the code lately, in whichever process: a code of a second factor is
+    good for one use (RFC 6238, 5.2), and allauth remembers its codes in the memory of each process.
+    """
+    plain = "".join(filter(str.isalnum, code))
+    return not throttles.take(f"factor used {account(f'{name} {plain}')}", 1, USED_SECONDS)
 
 
 def paced_mail(request: HttpRequest, address: str) -> None:
