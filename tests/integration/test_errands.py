@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError
@@ -110,6 +111,14 @@ def test_a_message_goes_when_its_errand_is_done_and_stays_where_it_could_not_be(
 
 def test_what_cannot_be_read_is_no_errand():
     assert do("nonsense") is None
+
+
+def test_an_errand_that_only_a_newer_release_knows_is_left_to_it_for_a_day(monkeypatch, caplog):
+    payload = message("tell_the_moon", "now").payload
+    assert do(payload) == errands.NEWER_SECONDS
+    monkeypatch.setattr(errands, "ROLL_OUT", timedelta(0))
+    assert do(payload) is None
+    assert "tell_the_moon failed" in caplog.text
 
 
 def test_few_errands_wait_for_the_same_host():
