@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from contextlib import suppress
-from datetime import timedelta
 
 import pytest
 from django.db import OperationalError
@@ -116,7 +115,7 @@ def test_what_cannot_be_read_is_no_errand():
 def test_an_errand_that_only_a_newer_release_knows_is_left_to_it_for_a_day(monkeypatch, caplog):
     payload = message("tell_the_moon", "now").payload
     assert do(payload) == errands.NEWER_SECONDS
-    monkeypatch.setattr(errands, "ROLL_OUT", timedelta(0))
+    monkeypatch.setattr(errands, "ROLL_OUT_SECONDS", 0)
     assert do(payload) is None
     assert "tell_the_moon failed" in caplog.text
 
