@@ -7,6 +7,7 @@ whoever uses up an account's attempts locks its owner out neither for good nor f
 what the account has lost.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from rest_framework.throttling import BaseThrottle
 
 from common.api import throttles
 
-AT_ONCE = 4  # passwords that one process looks at side by side; each keeps a core busy
+AT_ONCE = 4  # attempts that one process lets in; those beyond it are told to come back
+HASHES = max(1, (os.cpu_count() or 1) // 2)  # passwords it looks at side by side: each keeps a core busy
 KNOWN = ("__Host-" if settings.SESSION_COOKIE_SECURE else "") + "deputy_known"  # cookie: who signed in here
 KNOWN_SECONDS = 180 * 24 * 3600
 SALT = "deputy.sign_in"
@@ -32,7 +34,8 @@ BUSY_SECONDS = 2
 FACTORS = 5  # codes of a second factor in SIGN_IN_SECONDS
 USED_SECONDS = 120  # for which a code that was used is refused: a clock's code counts for half a minute
 
-_hashing = BoundedSemaphore(AT_ONCE)
+_let_in = BoundedSemaphore(AT_ONCE)
+_hashing = BoundedSemaphore(HASHES)
 WAIT = "_deputy_sign_in_wait"  # on a request: seconds until the next attempt, where one was refused
 Found = TypeVar("Found")
 
@@ -130,12 +133,13 @@ def paced(request: HttpRequest, name: str, look: Callable[[], Found]) -> Found:
     """
     if left := wait(request, name):
         raise refuse(request, left)
-    if not _hashing.acquire(blocking=False):
+    if not _let_in.acquire(blocking=False):
         raise refuse(request, BUSY_SECONDS)
     try:
-        found = look()
+        with _hashing:
+            found = look()
     finally:
-        _hashing.release()
+        _let_in.release()
     if found:
         forgive(request, name)
     return found
