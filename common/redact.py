@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from common.lookalikes import as_seen
+
 MASK = "[redacted]"
 SHORTEST = 8  # characters; a shorter value would be found in ordinary words
 
 NAMED = re.compile(
-    r"(?:^|[_\-.])(?:password|passwd|passphrase|pwd|secret|token|api[_\-]?key|apikey|access[_\-]?key|"
-    r"private[_\-]?key|authorization|cookie|credentials?)(?:$|[_\-.])",
+    r"(?:^|[_\-.\s])(?:password|passwd|passphrase|pwd|secret|token|api[_\-]?key|apikey|access[_\-]?key|"
+    r"private[_\-]?key|authorization|cookie|credentials?)(?:$|[_\-.\s])",
     re.IGNORECASE,
 )
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # apiKey is api_Key
@@ -45,8 +47,10 @@ LOOKS = re.compile(
 
 
 def names_secret(name: str) -> bool:
-    """Whether a field of this name holds a secret: password, api_key, Authorization, accessToken …"""
-    return bool(NAMED.search(HUMP.sub("_", name)))
+    """Whether a field of this name holds a secret: password, api_key, Authorization, accessToken … In letters
+    that only look like these, too.
+    """
+    return bool(NAMED.search(HUMP.sub("_", name if name.isascii() else as_seen(name))))
 
 
 def masked(value: Any) -> Any:
