@@ -38,7 +38,7 @@ class Gathered:
     def __init__(self, run_id: str, root_id: str, state: State, declare: Declare) -> None:
         self.run_id, self.root_id, self.state, self.declare = run_id, root_id, state, declare
         self.material = Material()
-        self.recalled: set[tuple[Any, ...]] = set()
+        self.recalled: set[tuple[str, str, Trust]] = set()
         self.seq = 0
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
@@ -80,10 +80,10 @@ class Gathered:
 
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
-        for seq, *found in memories_shown(self.run_id, self.seq):
-            memory_id, text, trust = found
-            if tuple(found) not in self.recalled:
-                self.recalled.add(tuple(found))
+        for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
+            found = (memory_id, text, trust)
+            if found not in self.recalled:
+                self.recalled.add(found)
                 self.material.recall(f"{memory_id}:{seq}", text, trust)
 
     def _replied(self) -> bool:
