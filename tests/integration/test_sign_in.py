@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
 from allauth.mfa.totp.internal.auth import yield_hotp_counters_from_time as counters
 from django.contrib.auth import get_user_model
 from django.core import mail
+from django.core.cache import cache
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -143,6 +145,24 @@ def test_after_signing_in_nobody_is_sent_to_another_site(ada, where):
     assert with_password(next=where).answer["Location"] == "/"
 
 
+def test_nobody_has_deputy_write_to_an_address_that_they_have_not_shown_to_be_theirs(ada):
+    client = with_password().client
+    change = reverse("account_email")
+    theirs = {"email": "board@example.net"}
+    client.post(change, {**theirs, "action_add": ""})
+    assert EmailAddress.objects.filter(user=ada, **theirs, verified=False).exists()
+    client.post(change, {**theirs, "action_primary": ""})
+    ada.refresh_from_db()
+    assert ada.email == "ada@example.org"
+
+    statuses = [client.post(change, {**theirs, "action_send": ""}).status_code for _ in range(6)]
+    assert statuses == [302] * 4 + [429] * 2
+    EmailAddress.objects.filter(user=ada, **theirs).update(verified=True)
+    client.post(change, {**theirs, "action_primary": ""})
+    ada.refresh_from_db()
+    assert ada.email == "board@example.net"
+
+
 # Second factors
 
 
@@ -154,6 +174,15 @@ def test_a_password_alone_does_not_open_an_account_with_a_second_factor(ada):
     assert not signed_in(step.client)
     step.client.post(reverse("mfa_authenticate"), {"code": code()})
     assert signed_in(step.client)
+
+
+def test_a_code_of_a_second_factor_works_once_whichever_process_is_asked(ada):
+    code = with_totp(ada)()
+    for written, works in ((code, True), (code, False), (f"{code[:3]} {code[3:]}", False)):
+        cache.clear()  # another web process remembers nothing of this one
+        step = with_password()
+        step.client.post(reverse("mfa_authenticate"), {"code": written})
+        assert signed_in(step.client) == works
 
 
 def test_a_code_by_mail_does_not_pass_the_second_factor_by(ada):
