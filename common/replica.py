@@ -1,7 +1,7 @@
 """Lists and reports may read a replica (DATABASE_REPLICA_URL); decisions and permissions never do.
 
 There is no router: what may be read from the replica asks `reading` for an alias, and everything else reads
-the primary. tests/unit/test_replica.py names the files that ask.
+the primary. tests/unit/test_replica_readers.py names the files that ask.
 
 A list is read from the replica only if that has replayed everything the primary had committed when the list
 was asked for. So whoever has just written something finds it, by whichever door, and what was withdrawn
@@ -44,14 +44,15 @@ OF_THE_STATEMENT = ("40001", "40P01", "57014", "55P03")
 # What is acknowledged is flushed, unless the server acknowledges before that.
 COMMITTED = """
 SELECT (CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()
-        ELSE pg_current_wal_flush_lsn() END)::text, system, timeline
+        ELSE pg_current_wal_flush_lsn() END)::text, pg_postmaster_start_time()::text, system, timeline
 FROM runs_databaseline WHERE timeline = substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, 8)
 """
-# The URL may lead to the primary itself while there is no standby (target_session_attrs=prefer-standby).
+# The URL may lead to the primary itself while there is no standby (target_session_attrs=prefer-standby). Any
+# other server that accepts writes is a copy that has gone its own way, whatever its position.
 REPLAYED = """
 SELECT EXISTS (SELECT FROM runs_databaseline WHERE system = %s AND timeline = %s),
-       CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END
-       >= %s::pg_lsn
+       pg_is_in_recovery() OR pg_postmaster_start_time() = %s::timestamptz,
+       NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= %s::pg_lsn
 """
 
 UNTOLD = "the primary does not say how far it is"
@@ -145,14 +146,16 @@ def look() -> str | None:
         return NO_ANSWER
 
 
-def _compared(position: str, system: str, timeline: str) -> str | None:
+def _compared(position: str, started: str, system: str, timeline: str) -> str | None:
     until = time.monotonic() + WAIT_SECONDS
     while True:
-        same, replayed = row(REPLAYED, [system, timeline, position], using=ALIAS)
-        if same and replayed:
+        noted, follows, replayed = row(REPLAYED, [system, timeline, started, position], using=ALIAS)
+        if not follows:
+            return ANOTHER
+        if noted and replayed:
             return None
         if time.monotonic() >= until:
-            return BEHIND if same else ANOTHER
+            return BEHIND if noted else ANOTHER
         time.sleep(LOOK_SECONDS)
 
 

@@ -41,6 +41,8 @@ PAGES = {
     "runs_decisions": "runs_runevent",
     "runs_decisions_export": "runs_runevent",
 }
+AND_THEN = ";;"
+STARTED = "pg_postmaster_start_time()"
 # by which people and programs are known, and what they may do
 WHO = ("groups_token", "groups_membership", "groups_customrole", "django_session", "groups_identityprovider")
 
@@ -78,7 +80,7 @@ def read_from():
 
 
 def statements_of(work):
-    """What `work` returns, and its statements on the replica and on the primary."""
+    """What `work` returns, and its statements on the replica and on the primary, each as one text."""
     with (
         CaptureQueriesContext(connections[replica.ALIAS]) as there,
         CaptureQueriesContext(connection) as here,
@@ -86,7 +88,7 @@ def statements_of(work):
         answer = work()
         if getattr(answer, "streaming", False):
             b"".join(answer.streaming_content)
-    return (answer, *(" ".join(one["sql"] for one in each.captured_queries) for each in (there, here)))
+    return (answer, *(AND_THEN.join(one["sql"] for one in each.captured_queries) for each in (there, here)))
 
 
 def test_lists_are_read_from_the_replica_and_who_asks_from_the_primary(beside):
@@ -99,6 +101,7 @@ def test_lists_are_read_from_the_replica_and_who_asks_from_the_primary(beside):
     run = Approval.objects.first().run_id
     asked = {path: lambda path=path: api.get(path.format(run=run)) for path in LISTS}
     asked |= {name: lambda name=name: browser.get(url(name)) for name in PAGES}
+    counts = {}
     for name, ask in asked.items():
         answer, there, here = statements_of(ask)
         table = re.compile(rf'FROM "?{(LISTS | PAGES)[name]}(?!"? U0)')  # U0: of a number beside the list
@@ -107,6 +110,9 @@ def test_lists_are_read_from_the_replica_and_who_asks_from_the_primary(beside):
         assert not table.search(here) or "children" in name, name  # whose children is asked first
         assert not [one for one in WHO if one in there], name
         assert "groups_token" in here or "django_session" in here, name
+        counts[name] = (there.count(AND_THEN) + 1, here.count(AND_THEN) + 1)
+    assert counts["audit/"] == (2, 3)  # the position and the list; who asks, what they may do, the position
+    assert counts["runs_toolcall_changelist"] == (2, 6)
 
 
 def test_whoever_decides_reads_the_primary(beside, monkeypatch):
@@ -155,17 +161,19 @@ def test_the_primary_is_read_while_the_replica_lacks_anything(beside, monkeypatc
         assert read_from() == "default"  # what this transaction has written is nowhere else
     assert read_from() == "replica" and not caplog.messages
 
-    cases = {
-        replica.BEHIND: lambda: monkeypatch.setattr(replica, "REPLAYED", f"{replica.REPLAYED} AND false"),
-        replica.ANOTHER: lambda: monkeypatch.setattr(
-            replica, "REPLAYED", replica.REPLAYED.replace("timeline = %s", "timeline <> %s")
-        ),
-        replica.UNKNOWN: lambda: DatabaseLine.objects.update(timeline="0000FFFF"),
-        replica.UNTOLD: lambda: monkeypatch.setattr(replica, "COMMITTED", "SELECT no_such_function()"),
-        replica.NO_ANSWER: lambda: monkeypatch.setitem(beside, "HOST", "/nowhere"),
-    }
+    def says(name, old, new):
+        monkeypatch.setattr(replica, name, getattr(replica, name).replace(old, new))
+
+    cases = [
+        (replica.BEHIND, lambda: says("REPLAYED", "NOT pg_is_in_recovery() OR", "false AND")),
+        (replica.ANOTHER, lambda: says("REPLAYED", "timeline = %s", "timeline <> %s")),
+        (replica.ANOTHER, lambda: says("COMMITTED", STARTED, f"({STARTED} - interval '1 s')")),
+        (replica.UNKNOWN, lambda: DatabaseLine.objects.update(timeline="0000FFFF")),
+        (replica.UNTOLD, lambda: says("COMMITTED", "SELECT", "SELECT no_such_function(),")),
+        (replica.NO_ANSWER, lambda: monkeypatch.setitem(beside, "HOST", "/nowhere")),
+    ]
     replayed, committed = replica.REPLAYED, replica.COMMITTED
-    for problem, happens in cases.items():
+    for problem, happens in cases:
         caplog.clear()
         connections[replica.ALIAS].close()
         happens()
