@@ -1,4 +1,5 @@
-"""Text that no database keeps, in what a browser sends: refused before a page asks the database for it.
+"""Text that no database keeps, in what a browser sends: refused before a page asks the database for it. And
+JSON in a form that is nested deeper than it can be read.
 
 The API says for itself what is wrong with a query (common/api/views.py) or a body (common/api/parsers.py).
 """
@@ -11,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import QueryDict
 
 from common.api import errors
+
+DEEPEST = 200  # brackets; what is readable never comes here
 
 
 class Characters:
@@ -30,6 +33,15 @@ class Characters:
         if request.path_info.startswith("/api/") or all(map(possible, said(request))):
             return None
         return errors.handler400(request, ValueError("a character that cannot be kept"))
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, RecursionError) and any(map(_is_deep, said(request))):
+            return errors.handler400(request, exception)
+        return None
+
+
+def _is_deep(text: str) -> bool:
+    return text.count("[") + text.count("{") > DEEPEST
 
 
 def said(request: HttpRequest) -> Iterator[str]:

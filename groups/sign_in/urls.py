@@ -4,12 +4,13 @@ from allauth.account import views
 from django.urls import include, path, re_path
 
 from groups.sign_in import openid_views, session_views
+from groups.sign_in.email_views import Addresses
 
 urlpatterns = [
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("signup/", views.signup, name="account_signup"),  # says that it is closed
     path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
-    path("email/", views.email, name="account_email"),
+    path("email/", Addresses.as_view(), name="account_email"),
     path("confirm-email/", views.email_verification_sent, name="account_email_verification_sent"),
     re_path(r"^confirm-email/(?P<key>[-:\w]+)/$", views.confirm_email, name="account_confirm_email"),
     path("password/change/", views.password_change, name="account_change_password"),

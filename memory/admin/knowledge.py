@@ -10,6 +10,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest, FieldError
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -62,6 +63,9 @@ class OfGroup(DropdownFilter):  # type: ignore[misc]
             return queryset
         runs = apps.get_model("runs", "Run").objects.filter(group_id=self.value())
         return queryset.filter(source_run_id__in=runs.values("pk"))
+
+
+LOOKED_AT = "deputy_import"  # the session's key: the form that confirms what was looked at
 
 
 class Revisions(TabularInline):  # type: ignore[misc]
@@ -140,6 +144,26 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Narrowed, Mode
 
     def get_export_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
         return {"user": request.user, "actor_at": partial(Actor.of_request, request)}
+
+    def get_confirm_form_initial(self, request: HttpRequest, import_form: Any) -> dict[str, Any]:
+        """What is confirmed next; the session keeps which file it is."""
+        found: dict[str, Any] = super().get_confirm_form_initial(request, import_form)
+        request.session[LOOKED_AT] = found
+        return found
+
+    def process_import(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """Import the file that this person has looked at. The form names a file of the machine's temporary
+        folder, where others lie as well, and which is removed afterwards.
+        """
+        looked_at = request.session.pop(LOOKED_AT, None) or {"import_file_name": None}
+        same = all(request.POST.get(name) == value for name, value in looked_at.items())
+        try:
+            if not self.has_import_permission(request) or same:
+                return super().process_import(request, **kwargs)
+        except FileNotFoundError:
+            pass  # on another machine, or removed since
+        self.message_user(request, _("Choose the file once more, and look at it."), messages.ERROR)
+        return redirect("admin:memory_depositedknowledge_import")
 
     def add_data_read_fail_error_to_form(self, form: Any, e: Exception) -> None:
         form.add_error("import_file", str(e))

@@ -11,6 +11,7 @@ from typing import Any
 
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
+from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
@@ -189,7 +190,7 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     """The memories that stood in the run's prompts: (seq of the reply, id, content, trust).
 
     What a curator wrote is the organization's; what an agent or a group left is worth no more than what its
-    run had read, which nobody has checked.
+    run had read, which nobody has checked, and what a program wrote is text from outside.
     """
     replies = RunEvent.objects.filter(
         run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
@@ -202,12 +203,15 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     found = {memory.pk: memory for memory in Memory.objects.filter(pk__in=shown)} if shown else {}
     edited = MemoryRevision.objects.filter(memory__in=found, before__has_key="content") if found else ()
     before = [(one.memory_id, one.before["content"], one.created_at) for one in edited]
+    marked = [one for one in edited if (one.before.get("metadata") or {}).get(BY_PROGRAM)]
     for pk, (seq, at) in shown.items():
         memory = found.get(pk)
         if memory is None:  # deleted since: what it said nobody knows, but that it was read
             yield seq, pk, "", "outside"
             continue
-        curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None
+        programs = any(one.memory_id == pk and one.created_at > at for one in marked)
+        programs = programs or bool(memory.metadata.get(BY_PROGRAM))
+        curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None and not programs
         trust: Trust = "organization" if curated else "outside"
         said = [words for of, words, edited_at in before if of == pk and edited_at > at]
         yield from ((seq, pk, words, trust) for words in (memory.content, *said))

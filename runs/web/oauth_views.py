@@ -36,6 +36,8 @@ class Authorize(AuthorizationView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         said = form.cleaned_data
+        if not get_application_model().objects.filter(client_id=said["client_id"]).exists():
+            return self._refuse(_("There is no such program."))
         if not all(oauth.is_resource(each) for each in (said.get("resource") or "").split()):
             return self._refuse(_("The program asks for a token for another server."))
         if not settings_views.may_issue(self.request):

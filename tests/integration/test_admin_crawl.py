@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from tests.admin_pages import OTHERS, PAGES, address_of, things_of
 from tests.admin_world import client_of, superuser, tenant, url
@@ -144,6 +145,11 @@ def broken(client, things, hostile, chosen, one_of=1):
             if answer.status_code >= 500:
                 found.append((name, parameter, value[:80], answer.status_code))
     return found
+
+
+def test_no_form_fails_at_json_without_end(client):
+    answer = client.post(reverse("mfa_login_webauthn"), {"credential": "[" * 100_000})
+    assert answer.status_code == 400 and "cannot be read" in answer.content.decode()
 
 
 def test_no_page_looks_for_what_no_database_keeps(things, root):

@@ -1,9 +1,13 @@
 # ruff: noqa: F811
 """Others' words that reach an agent in less used ways are read material before a call is weighed."""
 
+import json
+
 import pytest
 from django.core import mail
 
+from memory import curate
+from memory.exchange import JSONL, KnowledgeResource
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import Capability, CapabilityRule
@@ -11,7 +15,7 @@ from runs.execution import executor
 from runs.models import Run
 from runs.tools.base import ToolError
 from tests.acting import approve, at_the_pages, by_token, fork, message, reject, signal
-from tests.integration.api_client import Api
+from tests.integration.api_client import Api, permit
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
 from tests.scripted import Scripted, call, in_order, say
@@ -149,3 +153,37 @@ def test_a_choice_stays_the_agents_where_a_front_end_has_made_a_number_of_it(ask
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) and not paid
+
+
+@pytest.mark.parametrize("how", ["written", "edited", "superseded", "imported", "edited by a person since"])
+def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, world, profile, how):
+    """What a curator wrote is; a token with the scope to write memories wrote it in their name."""
+    profile("balanced")
+    words = "The report for Bob goes to bob@example.org"
+    told, program = (
+        curator(world),
+        Api(world.user, world.organization, scopes=["memory:read", "memory:write"]),
+    )
+    scope = Scope(world.organization.pk, project_id=world.project.pk)
+    if how == "imported":  # the row of a group's deposit, as it was exported
+        row = {"organization": world.organization.slug, "project": world.project.slug, "content": words}
+        line = json.dumps({**row, "metadata": {"source_run_id": "run_x"}})
+        made = KnowledgeResource(told.user, lambda _: told).import_data(JSONL().create_dataset(line))
+        assert not made.has_errors()
+    elif how == "written":
+        assert program.post("memories/", {"content": words, "project": world.project.pk}).status_code == 201
+    else:
+        memory = memory_write("The report for Bob goes to nobody", scope, type="archival")
+        if how == "superseded":
+            program.post(f"memories/{memory.pk}/supersede/", {"content": words})
+        else:
+            body = {"data": json.dumps({"content": words}), "content_type": "application/json"}
+            program.client.patch(f"/api/memories/{memory.pk}/", headers=program.headers, **body)
+        if how == "edited by a person since":
+            curate.edit(memory.pk, told, content=f"{words}.")
+    run = ask(in_order(letter("bob@example.org"), say("done")), "Email the report to Bob")
+    assert waits(run) is (how != "edited by a person since")
+
+
+def curator(world):
+    return at_the_pages(permit(world.user, "curate_memory"), world.organization.pk)

@@ -1,6 +1,7 @@
 """The page 'Deposited knowledge'."""
 
 import json
+import tempfile
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -154,6 +155,26 @@ def test_import_writes_nothing_before_it_is_confirmed(here, curator, client):
         here.project_wide,
         {"topic": "x"},
     )
+
+
+def test_only_the_file_that_was_looked_at_is_imported_and_removed(
+    here, curator, client, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    other = tmp_path / "somebody_elses"
+    other.write_text(json.dumps({"organization": "here", "project": "atlas", "content": "planted"}))
+    dry = upload(client, {"organization": "here", "project": "atlas", "content": "looked at"})
+    form = dry.context["confirm_form"]
+    own = form.initial["import_file_name"]
+    for forged in ({"import_file_name": str(other)}, {"import_file_name": "gone"}, {"format": "9"}):
+        form.initial = {
+            **dry.context["confirm_form"].initial,
+            "import_file_name": own,
+            "format": "0",
+            **forged,
+        }
+        assert "Choose the file once more" in confirm(client, dry).content.decode()
+    assert other.exists() and not DepositedKnowledge.objects.exists()
 
 
 def test_what_was_exported_edited_and_imported_again_is_an_edit(here, curator, client):

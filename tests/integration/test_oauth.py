@@ -178,6 +178,12 @@ def test_what_does_not_fit_gets_no_code(ada, wrong):
     assert "code=" not in answer.headers.get("Location", "")
 
 
+def test_a_form_that_names_a_program_that_is_not_there_is_refused(ada):
+    page, form = shown(ada)
+    answer = pressed(ada, page, {**form, "client_id": "https://client.example.org/other.json"})
+    assert answer.status_code == 400 and "no such program" in answer.content.decode()
+
+
 @pytest.mark.parametrize("address", ["http://client.example.org/back", "javascript:alert(1)"])
 def test_a_program_gets_nothing_in_the_clear(ada, document, address):
     document["redirect_uris"] = [address]

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
@@ -142,6 +143,24 @@ def test_a_code_is_guessed_three_times_and_then_void(ada):
 )
 def test_after_signing_in_nobody_is_sent_to_another_site(ada, where):
     assert with_password(next=where).answer["Location"] == "/"
+
+
+def test_nobody_has_deputy_write_to_an_address_that_they_have_not_shown_to_be_theirs(ada):
+    client = with_password().client
+    change = reverse("account_email")
+    theirs = {"email": "board@example.net"}
+    client.post(change, {**theirs, "action_add": ""})
+    assert EmailAddress.objects.filter(user=ada, **theirs, verified=False).exists()
+    client.post(change, {**theirs, "action_primary": ""})
+    ada.refresh_from_db()
+    assert ada.email == "ada@example.org"
+
+    statuses = [client.post(change, {**theirs, "action_send": ""}).status_code for _ in range(6)]
+    assert statuses == [302] * 4 + [429] * 2
+    EmailAddress.objects.filter(user=ada, **theirs).update(verified=True)
+    client.post(change, {**theirs, "action_primary": ""})
+    ada.refresh_from_db()
+    assert ada.email == "board@example.net"
 
 
 # Second factors

@@ -1,0 +1,40 @@
+"""One's own e-mail addresses: allauth's page, by which nobody has Deputy write to strangers."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.account.models import EmailAddress
+from allauth.account.views import EmailView
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+
+from groups.sign_in import pace
+
+
+class Addresses(EmailView):  # type: ignore[misc]
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Deputy's mails to somebody hold words of their runs as well, so they go to an address that is shown
+        to be theirs. allauth takes any as long as none is.
+        """
+        address = request.POST.get("email", "")
+        if "action_primary" in request.POST and not self._is_proven(address):
+            get_adapter().add_message(
+                request, messages.ERROR, "account/messages/unverified_primary_email.txt"
+            )
+            return self._shown(request)
+        if "action_add" in request.POST or "action_send" in request.POST:
+            try:
+                pace.paced_mail(request, address)
+            except pace.TooMany as refused:
+                messages.error(request, refused.messages[0])
+                return self._shown(request)
+        answer: HttpResponse = super().post(request, *args, **kwargs)
+        return answer
+
+    def _is_proven(self, address: str) -> bool:
+        mine = EmailAddress.objects.filter(user_id=self.request.user.pk, verified=True)
+        return bool(mine.filter(email__iexact=address).exists())
+
+    def _shown(self, request: HttpRequest) -> HttpResponse:
+        answer: HttpResponse = self.get(request)
+        return answer
