@@ -47,7 +47,13 @@ LOOKS = dict(
         strict=True,
     )
 )
+LATIN = str.maketrans(LOOKS)
 PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l"), ("5", "s"))
+
+
+def as_seen(text: str) -> str:
+    """The text in the Latin letters that people take it for: full-width, and alike in other scripts."""
+    return unicodedata.normalize("NFKC", text).translate(LATIN)
 
 
 def visible(text: str) -> str:

@@ -2,10 +2,11 @@
 
 import os
 import re
-import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+
+from common.lookalikes import as_seen
 
 MASK = "[redacted]"
 SHORTEST = 8  # characters; a shorter value would be found in ordinary words
@@ -47,9 +48,9 @@ LOOKS = re.compile(
 
 def names_secret(name: str) -> bool:
     """Whether a field of this name holds a secret: password, api_key, Authorization, accessToken, "your
-    password", password2, and the same in other widths.
+    password", password2, and the same in other widths or in letters that only look like these.
     """
-    return bool(NAMED.search(HUMP.sub("_", unicodedata.normalize("NFKC", name))))
+    return bool(NAMED.search(HUMP.sub("_", name if name.isascii() else as_seen(name))))
 
 
 def masked(value: Any) -> Any:

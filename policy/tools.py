@@ -13,7 +13,8 @@ Check = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterable[ValidationErro
 
 
 def _check(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterable[ValidationError]:
-    return Draft202012Validator(schema).iter_errors(arguments)
+    found: Iterable[ValidationError] = Draft202012Validator(schema).iter_errors(arguments)
+    return found
 
 
 @dataclass(frozen=True)

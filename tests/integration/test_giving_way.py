@@ -24,6 +24,7 @@ CIRCLE = """
 SELECT count(*) FROM pg_locks h JOIN pg_locks w USING (pid) WHERE NOT w.granted AND h.granted
 AND h.relation = 'runs_a2atask'::regclass AND w.relation = 'runs_run'::regclass
 """
+WAITS_FOR_OTHERS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'virtualxid'"
 
 pytestmark = pytest.mark.slow  # each makes a database of its own, and waits for locks
 
@@ -102,6 +103,29 @@ def test_who_appends_is_kept_waiting_by_no_try_to_partition_the_log(database, mo
     assert (appending.failed, len(pauses)) == ([], 4)
     assert months.partitions("runs_runevent")[0].name == "runs_runevent_old"
     assert row("SELECT count(*) FROM runs_runevent WHERE seq >= 100000") == (appending.appended,)
+
+
+def test_an_index_is_made_concurrently_however_long_somebody_writes(database, settings, capsys):
+    settings.LOCK_SECONDS = 1
+    database("0037_remote_agents")
+    call_command("migrate", "memory", "0011", verbosity=0)
+    other, watching = beside(), beside()
+
+    def write():
+        while not watching.execute(WAITS_FOR_OTHERS).fetchone()[0]:
+            time.sleep(0.01)
+        time.sleep(1.5)  # longer than anything else waits
+        other.execute("ROLLBACK")
+
+    with closing(other), closing(watching):
+        other.execute("BEGIN; UPDATE memory_memory SET content = content WHERE false")
+        writing = threading.Thread(target=write, daemon=True)
+        writing.start()
+        call_command("migrate", "memory", "0012", verbosity=0)
+        writing.join()
+
+    assert capsys.readouterr().err == ""
+    assert row("SELECT count(*) FROM pg_index WHERE NOT indisvalid") == (0,)
 
 
 def test_a_migration_gives_way_before_anybody_is_ended_for_it(database, monkeypatch, capsys):

@@ -27,7 +27,7 @@ def record(message, *arguments, **more):
     "name",
     ["password", "PASSWORD", "db_password", "api_key", "apiKey", "API-Key", "Authorization", "accessToken",
      "client_secret", "token", "Cookie", "credentials", "private_key", "your password", "api key", "@token",
-     "password2", "ａｐｉ＿ｋｅｙ", "ＰＡＳＳＷＯＲＤ", "ｓecret", "TO\u212aEN"],
+     "password2", "ａｐｉ＿ｋｅｙ", "ＰＡＳＳＷＯＲＤ", "ｓecret", "TO\u212aEN", "p\u0430ssw\u043erd"],
 )  # fmt: skip
 def test_fields_named_like_secrets_are_masked(name):
     assert redact.masked({"x": [{name: CANARY}]}) == {"x": [{name: redact.MASK}]}

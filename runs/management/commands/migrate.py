@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.operations import NotInTransactionMixin
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
@@ -45,12 +46,19 @@ class Command(migrate.Command):
         connections[self.alias].connect()
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
-        """Called before and after each migration. One that is no transaction might be left half done, and
-        sees to its locks itself.
-        """
+        """Called before and after each migration."""
         super().migration_progress_callback(action, migration, fake)
         if action in ("apply_start", "unapply_start"):
-            self._wait_for_locks(self.waits_ms if migration.atomic else settings.LOCK_SECONDS * 1_000)
+            self._wait_for_locks(self._patience(migration))
+
+    def _patience(self, migration: Any) -> int:
+        """In milliseconds; 0 is for ever. One that is no transaction sees to its locks itself. Nobody waits
+        behind an index that is made concurrently; giving up would leave it there, unusable.
+        """
+        if migration.atomic:
+            return self.waits_ms
+        concurrently = all(isinstance(operation, NotInTransactionMixin) for operation in migration.operations)
+        return 0 if concurrently else settings.LOCK_SECONDS * 1_000
 
     def _wait_for_locks(self, milliseconds: int) -> None:
         with connections[self.alias].cursor() as cursor:
