@@ -13,6 +13,7 @@ from runs.tools.registry import tool
 LOOK_UPS = 2
 LONG = 100
 asked_at: list[float] = []  # when the model of the long play was asked
+fetched: list[str] = [""]  # what the tool of the fetching play answers with
 
 
 class Scripted:
@@ -56,7 +57,12 @@ def long(is_assistant: bool, results: int) -> Reply:
     return _say(ANSWER)
 
 
-PLAYS = {"escalate": escalate, "ask": ask, "approve": approve, "long": long}
+def fetch(is_assistant: bool, results: int) -> Reply:
+    """One call of a tool that answers with `fetched`."""
+    return _say(ANSWER) if results else _call("Let me see.", "fetch_page")
+
+
+PLAYS = {"escalate": escalate, "ask": ask, "approve": approve, "long": long, "fetch": fetch}
 
 
 def _say(content: str) -> Reply:
@@ -73,3 +79,8 @@ def look_up(run: ToolContext, *, word: str = "") -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM groups_project WHERE id = %s", [run.project_id])
         return {"project": cursor.fetchone()[0]}
+
+
+@tool(description="Fetch a page.", transactional=True, idempotent=True)
+def fetch_page(run: ToolContext) -> str:
+    return fetched[0]

@@ -30,47 +30,47 @@ def from_json(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def rows(sql: str, parameters: Any = ()) -> list[Any]:
-    """All rows of a query."""
-    found: list[Any] = _executed(sql, parameters).fetchall()
+def rows(sql: str, parameters: Any = (), *, using: str = DEFAULT_DB_ALIAS) -> list[Any]:
+    """All rows of a query. `using`: an alias that common/replica.py has named."""
+    found: list[Any] = _executed(sql, parameters, using).fetchall()
     return found
 
 
-def row(sql: str, parameters: Any = ()) -> Any:
+def row(sql: str, parameters: Any = (), *, using: str = DEFAULT_DB_ALIAS) -> Any:
     """The first row of a query, or None."""
-    return _executed(sql, parameters).fetchone()
+    return _executed(sql, parameters, using).fetchone()
 
 
 def execute(sql: str, parameters: Any = ()) -> int:
     """Run a statement; returns how many rows it touched."""
-    return int(_executed(sql, parameters).rowcount)
+    return int(_executed(sql, parameters, DEFAULT_DB_ALIAS).rowcount)
 
 
-def _executed(sql: str, parameters: Any) -> Any:
+def _executed(sql: str, parameters: Any, using: str) -> Any:
     """A cursor with the statement's result, which is this thread's until its next statement.
 
     Django's own cursors write the parameters into the text: the server then parses and plans each
     statement anew, which costs a short one most of its time. And a cursor takes longer to make than a
     short statement to send, so each connection keeps one.
     """
-    default: Any = connections[DEFAULT_DB_ALIAS]
-    if default.queries_logged or default.execute_wrappers:  # whoever looks at the statements wants them whole
-        cursor = default.cursor()
+    database: Any = connections[using]
+    if database.queries_logged or database.execute_wrappers:  # who looks at the statements wants them whole
+        cursor = database.cursor()
         cursor.execute(sql, parameters)
         return cursor
-    default.close_if_health_check_failed()
-    default.ensure_connection()
-    default.validate_no_broken_transaction()
-    with default.wrap_database_errors:
-        cursor = _cursor_of(default)
+    database.close_if_health_check_failed()
+    database.ensure_connection()
+    database.validate_no_broken_transaction()
+    with database.wrap_database_errors:
+        cursor = _cursor_of(database)
         cursor.execute(sql, parameters)
         return cursor
 
 
-def _cursor_of(default: Any) -> Any:
-    kept = default.__dict__.get("kept_cursor")
-    if kept is None or kept.connection is not default.connection or kept.closed:
-        kept = default.kept_cursor = psycopg.Cursor(default.connection)
+def _cursor_of(database: Any) -> Any:
+    kept = database.__dict__.get("kept_cursor")
+    if kept is None or kept.connection is not database.connection or kept.closed:
+        kept = database.kept_cursor = psycopg.Cursor(database.connection)
         kept.adapters.register_loader("timestamptz", Times)
     return kept
 

@@ -19,7 +19,7 @@ NAMED = re.compile(
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # apiKey is api_Key
 # variables that hold a secret; DATABASE_URL and EMAIL_URL hold one in the middle
 SECRET_VARIABLE = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
-URL_VARIABLES = ("DATABASE_URL", "EMAIL_URL", "REDIS_URL")
+URL_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "DATABASE_REPLICA_URL", "EMAIL_URL", "REDIS_URL")
 
 # What says of itself that it is a key: long, and with a digit, so that no ordinary word is taken for one. No
 # look ahead is without end, or a text of a thousand beginnings would be read a thousand times.

@@ -10,6 +10,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common import replica
 from common.api import errors
 from config.watchers import may_watch
 from runs.observe.alarms import alarms
@@ -66,7 +67,8 @@ def working() -> Checks:
     }
     workers = {"ok": now.workers > 0, "groups": now.groups, "workers": now.workers, "busy": now.busy}
     unheard = alarms()
-    return {"queue": queue, "workers": workers, "approvals": {"ok": not unheard, "alarms": unheard}}
+    lists = {"replica": replica.check()} if replica.is_set() else {}
+    return {"queue": queue, "workers": workers, "approvals": {"ok": not unheard, "alarms": unheard}, **lists}
 
 
 def unapplied() -> list[str]:

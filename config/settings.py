@@ -2,6 +2,7 @@
 
 DATABASE_URL     postgresql://user:password@host:port/name; unset: the embedded PostgreSQL of DEPUTY_HOME
 DATABASE_DIRECT_URL  the same database without a pooler, where DATABASE_URL leads to one in transaction mode
+DATABASE_REPLICA_URL  a replica that lists may be read from (none; common/replica.py)
 DEPUTY_HOME      where Deputy keeps its secret, its embedded database and written e-mail (.deputy)
 SECRET_KEY       unset: generated once and kept in DEPUTY_HOME
 HOST, PORT       where `make run` listens (127.0.0.1, 8000)
@@ -165,6 +166,12 @@ if env.is_pooled():
         "OPTIONS": DATABASE_SETTINGS["OPTIONS"] | {"prepare_threshold": None},
     }
     DATABASES["default"] = env.database(env.text("DATABASE_URL", ""), DATABASE_SETTINGS | in_transactions)
+if env.text("DATABASE_REPLICA_URL", ""):  # only what asks for it by name reads it (common/replica.py)
+    DATABASES["replica"] = env.database(
+        env.text("DATABASE_REPLICA_URL", ""),
+        DATABASE_SETTINGS | {"ENGINE": "common.postgres.replica", "TEST": {"MIRROR": "default"}},
+        variable="DATABASE_REPLICA_URL",
+    )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The queue: django-q2 on the same database, so that a message commits with the step that sends it, or on

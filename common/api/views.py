@@ -4,10 +4,12 @@ import re
 from copy import deepcopy
 from typing import Any, ClassVar, NoReturn
 
-from rest_framework import generics, serializers, viewsets
+from django.db import DEFAULT_DB_ALIAS
+from rest_framework import generics, mixins, serializers, viewsets
 from rest_framework.exceptions import APIException, Throttled
+from rest_framework.response import Response
 
-from common import conventions, trace_context, tracing
+from common import conventions, replica, trace_context, tracing
 from common.api.errors import bad_query
 from common.trace_context import TRACEPARENT
 
@@ -64,6 +66,25 @@ class ApiView(viewsets.GenericViewSet):
     def get_object_or_404(self, queryset: Any, **by: Any) -> Any:
         """One row of what the asker sees; whatever else there is does not exist for them."""
         return generics.get_object_or_404(queryset, **by)
+
+
+class ListedFromReplica(mixins.ListModelMixin):
+    """A list by which nobody decides anything: it may be read from a replica."""
+
+    reads_from = DEFAULT_DB_ALIAS
+
+    def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return replica.reading(lambda alias: self._listed(request, alias))
+
+    def _listed(self, request: Any, alias: str) -> Response:
+        self.reads_from = alias
+        try:
+            return super().list(request)
+        finally:
+            self.reads_from = DEFAULT_DB_ALIAS
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        return super().filter_queryset(queryset).using(self.reads_from)
 
 
 def _route(request: Any) -> str:

@@ -11,6 +11,10 @@ export DEPUTY_HOME="$home/deputy" SECRET_KEY="$SECRET_KEY" SYNCHRONOUS_STANDBY="
 # the last three: the kernel gives up a machine that does not answer for three seconds, before another leads
 options="target_session_attrs=read-write&tcp_user_timeout=3000&keepalives_idle=1&keepalives_interval=1"
 export DATABASE_URL="postgresql://deputy:$DEPUTY_PASSWORD@$hosts/deputy?$options"
+if [ "${LISTS_FROM_STANDBY:-no}" = yes ]; then
+    options="target_session_attrs=prefer-standby&load_balance_hosts=random&tcp_user_timeout=3000"
+    export DATABASE_REPLICA_URL="postgresql://deputy:$DEPUTY_PASSWORD@$hosts/deputy?$options"
+fi
 export HOST="$address" PORT=8000
 cd "$project"
 case $what in

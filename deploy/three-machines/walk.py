@@ -188,6 +188,8 @@ class Load:
     def __init__(self, token: str) -> None:
         self.headers = {"Authorization": f"Bearer {token}"}
         self.asked: list[Asked] = []
+        self.lists = 0
+        self.not_listed: list[str] = []  # runs that a list lacked although they had been acknowledged
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(ASKERS)]
         for thread in self.threads:
@@ -207,7 +209,17 @@ class Load:
                 while not one.run:
                     turn += 1
                     self._once(client, one, list(ADDRESSES.values())[turn % 3])
+                self._look(client, one.run, list(ADDRESSES.values())[(turn + 1) % 3])
                 self.over.wait(PAUSE)
+
+    def _look(self, client: httpx.Client, run: str, address: str) -> None:
+        """The list of runs at another web server has what one has just acknowledged, wherever it reads it."""
+        with suppress(httpx.HTTPError, ValueError):
+            said = client.get(f"http://{address}:8000/api/runs/", params={"limit": 100})
+            if said.is_success:
+                self.lists += 1
+                if run not in {one["id"] for one in said.json()["results"]}:
+                    self.not_listed.append(run)
 
     @staticmethod
     def _once(client: httpx.Client, one: Asked, address: str) -> None:
@@ -249,6 +261,8 @@ class Walk:
                 line = f"FOLDER={self.folder}"
             elif name == "SYNCHRONOUS":
                 line = f"SYNCHRONOUS={'yes' if self.synchronous else 'no'}"
+            elif name == "LISTS_FROM_STANDBY":
+                line = f"{name}=yes"
             lines.append(line)
         path = self.folder / "machines.conf"
         path.touch(0o600)
@@ -404,14 +418,29 @@ class Walk:
             until(lambda: not self.not_ended(there), "the end of all runs", 180)
         said = self.machines[0].run("deputy.sh", "manage", "verify_run", "--all").strip().splitlines()
         self.figures |= {
+            "not_listed": len(load.not_listed),
+            "lists": load.lists,
+            "lists_of_standbys": sum(map(self.lists_read, ADDRESSES.values())),
             "asked": len(acknowledged),
             "missing": len(missing),
             "twice": len(acknowledged) - len(set(acknowledged)),
             "not_ended": len(self.not_ended(there)),
             "verify_run": said[-1] if said else "",
         }
-        whole = not self.figures["twice"] and not self.figures["not_ended"]
+        whole = not (self.figures["twice"] or self.figures["not_ended"] or load.not_listed)
         return whole and not (self.synchronous and missing)
+
+    def lists_read(self, address: str) -> int:
+        """How often the runs were looked at on that machine, if it follows."""
+        there: dict[str, Any] = {
+            "host": address,
+            "user": "postgres",
+            "dbname": "deputy",
+            "connect_timeout": 2,
+        }
+        with psycopg.connect(**there, password=self.passwords["SUPERUSER_PASSWORD"]) as own:
+            found = own.execute(LOOKS).fetchone()
+            return int(found[0] or 0) if found else 0
 
     def not_ended(self, runs: set[str]) -> list[str]:
         with self.database() as own:
@@ -431,6 +460,9 @@ class Walk:
 DONE = "SELECT 1 FROM runs_run WHERE status = 'completed' AND id = ANY(%s) LIMIT 1"
 ENDED = "SELECT ended_at FROM runs_run WHERE status = 'completed' AND depth = 0 ORDER BY 1"
 THERE = "SELECT id FROM runs_run WHERE id = ANY(%s)"
+LOOKS = """
+SELECT sum(idx_scan + seq_scan) FROM pg_stat_user_tables WHERE relname = 'runs_run' AND pg_is_in_recovery()
+"""
 OPEN = "SELECT id FROM runs_run WHERE id = ANY(%s) AND status <> 'completed'"
 
 

@@ -15,11 +15,11 @@ from unfold.paginator import InfinitePaginator
 from groups import members
 from groups.models import Change
 
-from .tenancy import History, Related, TenantAdmin
+from .tenancy import History, ListedFromReplica, Related, TenantAdmin
 
 
 @admin.register(Change)
-class ChangeAdmin(History, TenantAdmin):
+class ChangeAdmin(ListedFromReplica, History, TenantAdmin):
     """Of accounts that belong to no organization, superusers see them."""
 
     fixed = ()

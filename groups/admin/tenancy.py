@@ -7,15 +7,18 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, Q, QuerySet
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
+from common import replica
 from groups import members
 from groups.current import membership_of
 from groups.models import Organization
@@ -209,6 +212,29 @@ class History:
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class ListedFromReplica:
+    """A change list by which nobody decides anything: it may be read from a replica, and is rendered while it
+    is. Its actions, and the pages of single rows, go to the primary.
+    """
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            return self._listed(request, DEFAULT_DB_ALIAS, *args, **kwargs)
+        return replica.reading(lambda alias: self._listed(request, alias, *args, **kwargs))
+
+    def _listed(self, request: HttpRequest, alias: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        request._deputy_reads_from = alias  # type: ignore[attr-defined]
+        try:
+            found: HttpResponse = super().changelist_view(request, *args, **kwargs)  # type: ignore[misc]
+            return found.render() if isinstance(found, TemplateResponse) else found
+        finally:
+            del request._deputy_reads_from  # type: ignore[attr-defined]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)  # type: ignore[misc]
+        return cast(QuerySet[Any], rows.using(getattr(request, "_deputy_reads_from", DEFAULT_DB_ALIAS)))
 
 
 class TenantInline(Visible, ListFields, TabularInline):

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from common.api.arranging import NOT_ENTITLED, require
 from common.api.schema import documented
-from common.api.views import ApiView
+from common.api.views import ApiView, ListedFromReplica
 from groups.api import access
 from groups.models import Change, ChangeAction, Door
 
@@ -38,7 +38,7 @@ class ChangeFilter(filters.FilterSet):
     by = filters.CharFilter(help_text="A user's name.")
 
 
-class ChangeView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
+class ChangeView(ListedFromReplica, mixins.RetrieveModelMixin, ApiView):
     area = "policy"
     serializer_class = ChangeSerializer
     queryset = Change.objects.none()

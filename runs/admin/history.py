@@ -14,7 +14,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
 from groups.admin.narrowing import Narrowed
-from groups.admin.tenancy import History, Related, TenantAdmin
+from groups.admin.tenancy import History, ListedFromReplica, Related, TenantAdmin
 from policy import unknown
 from runs.admin import health
 from runs.admin.masking import WithoutSecrets
@@ -31,7 +31,7 @@ from runs.models import (
 )
 
 
-class RowsOfRuns(WithoutSecrets, History, TenantAdmin):
+class RowsOfRuns(WithoutSecrets, ListedFromReplica, History, TenantAdmin):
     """Rows that belong to a run and follow its project."""
 
     project_lookup = "run__project_id"

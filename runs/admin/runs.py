@@ -24,7 +24,7 @@ from common import redact, times
 from common.api import slots
 from common.api.errors import Problem
 from groups.actors import Actor
-from groups.admin.tenancy import History, Related, TenantAdmin
+from groups.admin.tenancy import History, ListedFromReplica, Related, TenantAdmin
 from policy.authority import NotAllowed, Verb, can
 from runs.actions.cancel import cancel
 from runs.actions.fork import fork, point
@@ -112,7 +112,7 @@ class RootFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(WithoutSecrets, History, TenantAdmin):
+class RunAdmin(WithoutSecrets, ListedFromReplica, History, TenantAdmin):
     project_lookup = "project_id"
     fixed = ()
     list_display = (

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
-from groups.admin.tenancy import History, OneOrganizationForm, Related, TenantAdmin
+from groups.admin.tenancy import History, ListedFromReplica, OneOrganizationForm, Related, TenantAdmin
 from runs.actions import webhooks
 from runs.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from runs.webhooks import sending
@@ -100,7 +100,7 @@ class WebhookEndpointAdmin(TenantAdmin):
 
 
 @admin.register(WebhookDelivery)
-class WebhookDeliveryAdmin(History, TenantAdmin):
+class WebhookDeliveryAdmin(ListedFromReplica, History, TenantAdmin):
     project_lookup = "endpoint__project_id"
     fixed = ()
     paginator = InfinitePaginator

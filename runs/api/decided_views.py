@@ -86,16 +86,16 @@ class DecidedView(ApiView):
         only(request, *FILTERS, "after", "limit")
         found = self._found(request)
         limit = whole_number(request, "limit", 25, least=1, most=MOST)
+        after = None
         if "after" in request.query_params:
-            found = found.filter(pk__lt=whole_number(request, "after", 0, least=0, most=10**11))
-        page = list(found[: limit + 1])
+            after = whole_number(request, "after", 0, least=0, most=10**11)
+        page = decided.newest(found, limit + 1, request.user.pk, after)
         link = None
         if len(page) > limit:
             query = request.query_params.copy()
-            query["after"] = str(page[limit - 1].pk)
+            query["after"] = str(page[limit - 1][0])
             link = f"{request.build_absolute_uri(request.path)}?{query.urlencode()}"
-        rows = [asdict(decided.row(one, request.user.pk)) for one in page[:limit]]
-        return Response({"results": rows, "next": link})
+        return Response({"results": [asdict(one) for _, one in page[:limit]], "next": link})
 
     @documented(
         "Who decided what, as a file",

@@ -13,6 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common import replica
 from common.api import slots
 from common.api.errors import bad_query
 from common.api.idempotency import KEYED, REUSED, once
@@ -150,7 +151,8 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         after = whole_number(request, "after", 0, least=0, most=MAX_SEQ)
         limit = whole_number(request, "limit", 100, least=1, most=500)
         run = self._found(pk)
-        found = list(RunEvent.objects.filter(run=run, seq__gt=after).order_by("seq")[: limit + 1])
+        asked = RunEvent.objects.filter(run=run, seq__gt=after).order_by("seq")[: limit + 1]
+        found = replica.reading(lambda alias: list(asked.using(alias)))
         page, more = found[:limit], len(found) > limit
         link = None
         if more:
@@ -331,5 +333,8 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         return bool(said == "yes")
 
     def _page(self, runs: QuerySet[Run]) -> Response:
+        return replica.reading(lambda alias: self._page_of(runs.using(alias)))
+
+    def _page_of(self, runs: QuerySet[Run]) -> Response:
         page = self.paginate_queryset(self.filter_queryset(runs.defer("context")))
         return self.get_paginated_response(RunSummarySerializer(page, many=True).data)

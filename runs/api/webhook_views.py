@@ -27,7 +27,7 @@ from common.api.errors import Problem
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.pagination import OldestFirst
 from common.api.schema import documented
-from common.api.views import ApiView, accepted
+from common.api.views import ApiView, ListedFromReplica, accepted
 from groups.api import access
 from groups.api.views import NO_PROJECT, project_named
 from runs.actions import webhooks
@@ -150,7 +150,7 @@ class DeliveryFilter(filters.FilterSet):
     event = filters.CharFilter()
 
 
-class DeliveryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ForManagers):
+class DeliveryView(ListedFromReplica, mixins.RetrieveModelMixin, ForManagers):
     serializer_class = DeliverySerializer
     queryset = WebhookDelivery.objects.none()
     filterset_class = DeliveryFilter

@@ -58,18 +58,16 @@ def listed(request: HttpRequest, form: DecidedForm, seen: QuerySet[ApprovalDecis
     asked = form.asked()
     found = decided.filtered(seen, asked) if asked else seen.none()
     before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit() and len(before) < 19:
-        found = found.filter(pk__lt=int(before))
-    page = list(found[: SHOWN + 1])
+    last = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
+    page = decided.newest(found, SHOWN + 1, request.user.pk, last)
     query = {name: value for name, value in request.GET.items() if name != "before" and value}
-    rows = [decided.row(one, request.user.pk) for one in page[:SHOWN]]
     return {
         "form": form,
-        "rows": [(one, words.shown(one.arguments)) for one in rows],
+        "rows": [(one, words.shown(one.arguments)) for _key, one in page[:SHOWN]],
         "presets": presets(request),
         "query": urlencode(query),
         "forms": FORMS,
-        "older": urlencode({**query, "before": page[SHOWN - 1].pk}) if len(page) > SHOWN else "",
+        "older": urlencode({**query, "before": page[SHOWN - 1][0]}) if len(page) > SHOWN else "",
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from common import replica
 from common.db import rows
 
 MOST = 500  # rows at once
@@ -89,10 +90,11 @@ HEADS = tuple(field.name for field in fields(Row))
 
 
 def decisions(asked: Asked, limit: int = 100, before: tuple[datetime, str, int] | None = None) -> list[Row]:
-    """The newest decisions first; `before` continues after a row's position."""
+    """The newest decisions first; `before` continues after a row's position. May be read from a replica."""
     where, values = _where(asked, before)
     query = QUERY.format(where=where, users=_users())
-    return [Row(*found) for found in rows(query, [asked.organization, *values, min(limit, MOST)])]
+    parameters = [asked.organization, *values, min(limit, MOST)]
+    return [Row(*found) for found in replica.reading(lambda alias: rows(query, parameters, using=alias))]
 
 
 def every(asked: Asked) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from django.db.models import Q, QuerySet
 
+from common import replica
 from common.canonical import canonical
 from groups.actors import Actor
 from policy.authority import Verb, visible
@@ -123,15 +124,23 @@ def _arguments(decision: ApprovalDecision) -> Any:
     return approval.tool_call.effective_arguments if edited is None else edited
 
 
+def newest(
+    found: QuerySet[ApprovalDecision], most: int, reader_id: int | None, before: int | None = None
+) -> list[tuple[int, Row]]:
+    """The first of them, of those before a key, each with its key. May be read from a replica."""
+    wanted = (found if before is None else found.filter(pk__lt=before))[:most]
+    return replica.reading(lambda alias: [(one.pk, row(one, reader_id)) for one in wanted.using(alias)])
+
+
 def every(found: QuerySet[ApprovalDecision], reader_id: int | None) -> Iterator[Row]:
     """All of them, some hundred at a time."""
     last: int | None = None
     while True:
-        page = list((found if last is None else found.filter(pk__lt=last))[:PAGE])
-        yield from (row(one, reader_id) for one in page)
+        page = newest(found, PAGE, reader_id, last)
+        yield from (one for _, one in page)
         if len(page) < PAGE:
             return
-        last = page[-1].pk
+        last = page[-1][0]
 
 
 def as_csv(rows: Iterator[Row]) -> Iterator[str]:

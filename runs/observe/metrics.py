@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from common import replica
 from common.db import row, rows
 from runs.observe import counts, outbound
 from runs.observe.alarms import alarms
@@ -73,6 +74,9 @@ def now() -> Families:
     yield _gauge(
         "deputy_event_feed_lag_seconds", "How far streams of events may lag behind what has happened.", lag
     )
+    if replica.is_set():
+        words = "Whether the replica has all that is committed, so that lists read it."
+        yield _gauge("deputy_replica_ready", words, float(replica.look() is None))
 
 
 def outbound_now() -> Families:

@@ -36,3 +36,4 @@ def test_the_leaders_machine_is_killed_under_load_and_work_goes_on_by_itself():
     assert figures["killed"]["next"] != figures["killed"]["leader"]
     assert figures["asked"] > 20
     assert (figures["missing"], figures["twice"], figures["not_ended"]) == (0, 0, 0)
+    assert figures["not_listed"] == 0 and figures["lists_of_standbys"] > 0

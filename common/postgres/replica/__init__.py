@@ -1,0 +1,1 @@
+"""Django's PostgreSQL engine for the replica: sessions that write nothing and give up soon."""
