@@ -113,7 +113,8 @@ class Callers:
     fronts: dict[str, Web] = field(default_factory=dict)
     phase: str = ""
     asked: list[Asked] = field(default_factory=list)
-    unanswered: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)  # answers, with their connection
     begun: dict[str, Begun] = field(default_factory=dict)  # by run
     decided: dict[str, tuple[str, str]] = field(
         default_factory=dict
@@ -138,15 +139,18 @@ class Callers:
         began, headers = time.monotonic(), more.pop("headers", {})
         headers["Authorization"] = f"Token {self.world[token]}"
         while True:
-            release = front or self.chance.choice(sorted(self.fronts))
+            release, sent = front or self.chance.choice(sorted(self.fronts)), time.monotonic()
             try:
                 url = f"{self.fronts[release].url}/api/{path}"
                 answer = self.client.request(method, url, headers=headers, **more)
                 if answer.status_code not in AGAIN:
                     break
-                self.unanswered[f"{self.phase}: {release}: {answer.status_code}"] += 1
-            except (httpx.TransportError, KeyError) as error:
-                self.unanswered[f"{self.phase}: {release}: {type(error).__name__}"] += 1
+                self.refused[f"{self.phase}: {release}: {answer.status_code}"] += 1
+            except (httpx.ConnectError, KeyError) as error:
+                self.refused[f"{self.phase}: {release}: {type(error).__name__}"] += 1
+            except httpx.TransportError as error:
+                after = f"{type(error).__name__} after {time.monotonic() - sent:.2f} s"
+                self.lost.append(f"{self.phase}: {release}: {method} {what or path}: {after}")
             if time.monotonic() - began > PATIENCE:
                 raise AssertionError(f"{method} {path} was not answered")
             time.sleep(0.05)
@@ -287,6 +291,31 @@ class Callers:
                 f"p95 {high:6.0f} ms, max {max(took):6.0f} ms"
             )
         return "\n".join(lines)
+
+
+class Kept(threading.Thread):
+    """How long statements are kept waiting for a table, looked at fifty times a second. Those of migrations
+    are left out.
+    """
+
+    ASKED = """
+    SELECT pid, query_start, extract(epoch FROM clock_timestamp() - query_start)::float FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND wait_event = 'relation' AND query !~* '^\\s*(alter|create|drop|lock)'
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self.url, self.over = url, threading.Event()
+        self.waited: dict[tuple[Any, ...], float] = {}
+
+    def run(self) -> None:
+        with psycopg.connect(self.url, autocommit=True) as own:
+            while not self.over.wait(0.02):
+                self.waited |= {(pid, since): seconds for pid, since, seconds in own.execute(self.ASKED)}
+
+    def __str__(self) -> str:
+        most = max(self.waited.values(), default=0.0) * 1000
+        return f"{len(self.waited)} statements were kept waiting for a table, {most:.0f} ms at most"
 
 
 class Follower(threading.Thread):

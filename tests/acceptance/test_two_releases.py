@@ -24,7 +24,7 @@ from launch.home import PROJECT
 from runs.models import Approval, Run
 from tests.acceptance import releases
 from tests.acceptance.house import PATIENCE, House, until
-from tests.acceptance.releases import Callers, Follower, NotThere
+from tests.acceptance.releases import Callers, Follower, Kept, NotThere
 from tests.acceptance.web import Web
 from tests.auditor import audit, audit_effects, counts, unrest
 from tests.model_server import ModelServer, asks_for, says, slowly
@@ -97,7 +97,7 @@ class Upgrade:
         self.house, self.folders, self.models = house, {OLD: before, NEW: PROJECT}, models
         self.webs, self.clusters = {}, {OLD: [], NEW: []}
         self.callers = Callers(house, releases.world(house, before), random.Random(1))
-        self.failed_migrations = []
+        self.failed_migrations, self.kept = [], None
 
     def web(self, release):
         self.webs[release] = Web(self.house, self.folders[release], API_PER_MINUTE="0")
@@ -123,6 +123,8 @@ class Upgrade:
         """As the job of the chart: what fails for a lock is called again."""
         self.callers.phase = "migrating"
         began = time.monotonic()
+        self.kept = Kept(self.house.url)
+        self.kept.start()
         while True:
             try:
                 self.house.manage("migrate", "--verbosity", "0")
@@ -194,7 +196,7 @@ class Upgrade:
             *unrest(organization),
             *audit(organization),
             *audit_effects(organization, effects, REPEATABLE),
-            *(f"not answered: {where}, {times} times" for where, times in self.callers.unanswered.items()),
+            *(f"refused: {where}, {times} times" for where, times in self.callers.refused.items()),
             *(f"PostgreSQL ended {deadlocks} transactions" for deadlocks in filter(None, [self.deadlocks()])),
             *(f"{release}: {line}" for release in (OLD, NEW) for line in self.wrong_lines(release)),
         ]
@@ -233,6 +235,8 @@ class Upgrade:
             self.durations(),
             f"migrate took {took:.1f} s, failed and was called again {len(self.failed_migrations)} times",
             *self.failed_migrations,
+            str(self.kept),
+            f"answers lost with their connection, and asked for again: {callers.lost}",
             f"begun: {len(callers.begun)} {dict(begun)}",
             f"decided: {dict(Counter(callers.decided.values()))}; read: {dict(callers.read)}",
             f"there: {counts(callers.world['organization'])}; models asked: {len(self.models.received)}",
@@ -266,6 +270,7 @@ def test_an_upgrade_under_load_loses_nothing_repeats_nothing_and_refuses_nobody(
 
     upgrade.for_a_while("the release before")
     took = upgrade.migrate()
+    upgrade.kept.over.set()
     assert upgrade.ready(OLD), "a probe would end the web server of the release before"
     upgrade.for_a_while("migrated")
     upgrade.cluster(OLD)  # a machine that comes back meanwhile still has the release before
