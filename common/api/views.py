@@ -68,8 +68,8 @@ class ApiView(viewsets.GenericViewSet):
         return generics.get_object_or_404(queryset, **by)
 
 
-# A list by which nobody decides anything: it may be read from a replica. (No docstring, for the same reason as
-# ShownSerializer's.)
+# A list by which nobody decides anything: it may be read from a replica. (A docstring here would be the
+# description of such lists in the document.)
 class ListedFromReplica(mixins.ListModelMixin):
     reads_from = DEFAULT_DB_ALIAS
 
