@@ -68,9 +68,9 @@ class ApiView(viewsets.GenericViewSet):
         return generics.get_object_or_404(queryset, **by)
 
 
+# A list by which nobody decides anything: it may be read from a replica. (A docstring here would be the
+# description of such lists in the document.)
 class ListedFromReplica(mixins.ListModelMixin):
-    """A list by which nobody decides anything: it may be read from a replica."""
-
     reads_from = DEFAULT_DB_ALIAS
 
     def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:
