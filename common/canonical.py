@@ -46,6 +46,14 @@ def canonical(value: Any) -> str:
     return _encode(value)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one as JSON: to Python 1 is the same as true, to whoever edits it is not."""
+    try:
+        return canonical(normalise(one)) == canonical(normalise(other))
+    except NotJson:  # what cannot be stored is nothing that was
+        return False
+
+
 def digest(*parts: Any) -> str:
     """SHA-256 of the canonical JSON of `parts`, as 64 hexadecimal digits."""
     return hashlib.sha256(_encode(parts).encode()).hexdigest()

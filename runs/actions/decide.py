@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from common import ids, redact
-from common.canonical import NotJson, normalise
+from common.canonical import NotJson, normalise, same
 from common.columns import Columns
 from common.db import Statement, execute, row
 from groups.actors import MEMBER, Actor, member_of
@@ -451,14 +451,14 @@ def _again(approval: Approval, said: Said, digest: str, arguments: dict[str, Any
     """The same decision again is answered as the first was; another one is refused (ruling 10)."""
     newer = _newer(approval)
     if newer is not None:
-        if said.approved and arguments is not None and arguments == newer.edited_arguments:
+        if said.approved and arguments is not None and same(arguments, newer.edited_arguments):
             return newer
         message = f"Its arguments were changed: look at {newer.pk}, which is about the new ones."
         raise DecisionRefused("CHANGED", message, {"approval": newer.pk})
     if digest != approval.arguments_digest:
         raise DecisionRefused("CHANGED", "It has changed since you saw it: look again.")
-    same = approval.status == (ApprovalStatus.APPROVED if said.approved else ApprovalStatus.REJECTED)
-    if same and (arguments is None or arguments == approval.edited_arguments):
+    alike = approval.status == (ApprovalStatus.APPROVED if said.approved else ApprovalStatus.REJECTED)
+    if alike and (arguments is None or same(arguments, approval.edited_arguments)):
         return approval
     who = f" by {approval.decided_by}" if approval.decided_by else ""
     raise DecisionRefused("ALREADY_DECIDED", f"The request has already been {approval.status}{who}.")

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import redact, times
+from common.canonical import same
 from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.authority import holds
@@ -242,7 +243,7 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
         except edit.NotReadable as refused:
             self._say(request, approval, str(refused), messages.ERROR)
             return False
-        unchanged = arguments == arguments_of(approval)
+        unchanged = same(arguments, arguments_of(approval))
         return self._decide(request, approval, "approve", reason, None if unchanged else arguments)
 
     def _decide(

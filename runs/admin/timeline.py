@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from common import redact, times
+from common.canonical import same
 from runs.actions.fork import POINTS
 from runs.admin import words
 from runs.admin.words import Line
@@ -296,7 +297,7 @@ def _card(call: ToolCall, facts: dict[str, Any], own: bool) -> Card:
         said = str(asked.get("message", "")) or _("Needs an approval")
     else:
         said = str(EFFECTS.get(str(decision.get("effect")), ""))
-    changed = call.arguments != call.effective_arguments
+    changed = not same(call.arguments, call.effective_arguments)
     brought_nothing = failed_inside(call)
     return Card(
         tool=call.tool,

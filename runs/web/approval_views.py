@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.api import slots
 from common.api.errors import Problem
+from common.canonical import same
 from runs.api import queue_stream
 from runs.api.readers import Reader
 from runs.deciding import edit, queue, view
@@ -176,7 +177,7 @@ def _changed(request: MemberRequest, found: Approval) -> dict[str, Any] | None:
         arguments = edit.read(before, request.POST)
     except edit.NotReadable as unreadable:
         raise doing.Refused(str(unreadable)) from None
-    return None if arguments == before else arguments
+    return None if same(arguments, before) else arguments
 
 
 def _outcome(decided: Approval, approve: bool) -> str:

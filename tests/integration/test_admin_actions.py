@@ -160,6 +160,18 @@ def test_changed_arguments_that_cannot_run_are_refused_in_words(made, approver, 
     assert status(made.approval) == "pending"
 
 
+def test_true_is_another_argument_than_1(made, approver):
+    """In Python they are equal; what was typed would have been dropped, and the old value would have run."""
+    ToolCall.objects.filter(pk=made.call.pk).update(effective_arguments={"subject": 1})
+
+    page = text(
+        post_decision(client_of(approver), made.approval, "approve_edited", arguments='{"subject": true}')
+    )
+
+    assert "do not fit its schema" in page
+    assert status(made.approval) == "pending"
+
+
 def test_the_first_of_two_deciders_is_told_that_another_has_to_follow(made, approver):
     ApprovalDecision.objects.all().delete()
     demand(made, deciders_needed=2)

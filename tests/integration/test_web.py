@@ -18,7 +18,7 @@ from memory.write import memory_write
 from policy.models import CapabilityRule
 from runs.execution import executor
 from runs.gate import provenance
-from runs.models import Approval, ApprovalWatch, Conversation, Rating, Run, RunEvent
+from runs.models import Approval, ApprovalWatch, Conversation, Rating, Run, RunEvent, ToolCall
 from runs.web import files, tags
 from tests.acting import by_token, start
 from tests.admin_world import PASSWORD, person
@@ -560,6 +560,21 @@ def test_other_arguments_are_approved_as_the_form_has_them(acme):
     assert (approval.status, edited.status) == ("superseded", "approved")
     assert edited.edited_arguments["subject"] == "Costs"
     assert answer["Location"] == reverse("web:approval", args=[edited.pk])
+
+
+def test_true_in_place_of_1_is_a_change(acme):
+    mail_needs_approval(acme)
+    _, mia = member(acme, "mia")
+    _, decider = member(acme, "ines", "runs.decide_approval")
+    _, approval = waiting_mail(acme, mia)
+    ToolCall.objects.filter(pk=approval.tool_call_id).update(effective_arguments={"subject": [1]})
+
+    said = {"argument-0": "[true]", "decision": "approve_fields"}
+    answer = decider.post(
+        reverse("web:approval", args=[approval.pk]), {**said, "arguments_digest": approval.arguments_digest}
+    )
+    approval.refresh_from_db()
+    assert (answer.status_code, approval.status) == (422, "pending")  # no subject is such a list
 
 
 def test_whoever_may_not_decide_follows_their_own_and_sees_no_others(acme):
