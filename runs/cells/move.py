@@ -44,6 +44,7 @@ MOVE = "SELECT organization_id, name, state, address FROM groups_move WHERE orga
 GONE = """
 SELECT organization_id, name FROM groups_move WHERE slug = %s AND state = 'moved' ORDER BY since DESC LIMIT 1
 """
+ALONE = "SELECT pg_try_advisory_lock(hashtextextended('deputy.move:' || %s, 0))"
 KEEP = """
 INSERT INTO groups_move (organization_id, slug, name, state, address, until, since)
 VALUES (%s, %s, %s, %s, %s, now() + %s * interval '1 second', now())
@@ -150,6 +151,8 @@ def move(
             return _end(source, target, *gone)
         if found is None:
             raise CannotMove(f"There is no organization '{slug}' in this cell.")
+        if not here.execute(ALONE, [found[0]]).fetchone()[0]:
+            raise CannotMove("Another command is moving it.")
         return Moving(source, target, slug, found[0], found[1], drain, say).run()
 
 
@@ -226,10 +229,17 @@ class Moving:
             raise CannotMove(f"What arrived is not what was sent ({error}); try again.") from None
         except people.Collision as error:
             raise CannotMove(str(error)) from None
+        except psycopg.Error as error:
+            raise CannotMove(
+                f"A database did not do what it was asked: {error}. The organization goes on in one of the "
+                "cells; call again to end what was begun."
+            ) from error
         finally:
             self._unfreeze()
         _begin(self.there, self.organization)
         self.report.pause = time.monotonic() - self.frozen_at
+        events = tables.table(tables.EVENTS)
+        self.report.rows[tables.EVENTS] = copying.count(self.there, events, self.organization)
         begun = time.monotonic()
         _remove(self.here, self.organization)
         self.report.removing = time.monotonic() - begun
@@ -278,6 +288,7 @@ class Moving:
             for each in tables.tables():
                 count = copying.whole(self.here, self.there, each, self.organization)
                 self.say(f"{each.name}: {count}") if count else None
+            self.report.rows = copying.compare(self.here, self.there, self.organization)
         self.there.execute("SET CONSTRAINTS ALL IMMEDIATE")
         self.there.execute("SET CONSTRAINTS ALL DEFERRED")
         self.report.copying = time.monotonic() - begun
@@ -335,7 +346,8 @@ class Moving:
                 self.here, self.there, each, self.organization, self.since
             )
         self.there.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        self.report.rows = copying.compare(self.here, self.there, self.organization)
+        counted = copying.compare(self.here, self.there, self.organization, self.since)
+        self.report.rows |= {name: rows for name, rows in counted.items() if name != tables.EVENTS}
         for statement in LET_GO:
             self.there.execute(statement, [self.organization])
 
@@ -361,10 +373,10 @@ class Moving:
         """Nothing to do where the organization has moved, but that nobody need wait for the lock any more."""
         with suppress(psycopg.Error):
             self.here.execute(FORGET, [self.organization, UNFINISHED])
-            self._unlock()
+            self._unlock()  # of a lock that it has not, the server only warns
 
     def _unlock(self) -> None:
-        self.here.execute("SELECT pg_advisory_unlock_all()")
+        self.here.execute(f"SELECT pg_advisory_unlock({LOCK.format('%s')})", [self.organization])
 
 
 def tell(slug: str, others: Sequence[str]) -> None:

@@ -41,6 +41,7 @@ def empty_cell(django_db_setup, django_db_blocker):
         name = connection.settings_dict["NAME"]
         connection.close()
         with beside("postgres") as own:
+            own.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
             own.execute(f"DROP DATABASE IF EXISTS {name}_cell")
             own.execute(f"CREATE DATABASE {name}_cell TEMPLATE {name}")
         yield f"{name}_cell"
@@ -196,8 +197,11 @@ def test_nothing_has_changed_where_it_fails_before_the_switch(world, there, monk
         monkeypatch.setattr(move, "ATTEMPTS", 2)
         with pytest.raises(move.CannotMove, match="Somebody writes"):
             moved(world.organization, there)
-    monkeypatch.setattr(copying, "digest", lambda connection, each, of: (id(connection), 0))
+    monkeypatch.setattr(copying, "digest", lambda connection, *of: (id(connection), 0))
     refused("not what was sent")
+    with own_connection() as other:
+        other.execute(move.ALONE, [world.organization.pk])
+        refused("Another command")
     with pytest.raises(CommandError, match="no organization 'nobody'"):
         call_command("move_organization", "nobody", to=there.info.dsn)
 
