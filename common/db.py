@@ -93,13 +93,18 @@ def let_go() -> None:
         default.close()
 
 
-MOVING = "DP001"  # of an organization that has just moved to another cell (runs/migrations/0041_cells.py)
-LOCKED = "55P03"  # PostgreSQL's lock_not_available
+MOVING = "DP001"  # of an organization that has just moved to another cell (runs/migrations/0043_cells.py)
+LOCKED, DEADLOCK = "55P03", "40P01"  # PostgreSQL's lock_not_available and deadlock_detected
 
 
 def is_locked(error: BaseException) -> bool:
     """Whether a statement gave up waiting for what another transaction has locked (LOCK_SECONDS)."""
     return getattr(error.__cause__ or error, "sqlstate", None) == LOCKED
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Whether PostgreSQL ended the transaction because it and another waited for each other."""
+    return getattr(error.__cause__ or error, "sqlstate", None) == DEADLOCK
 
 
 def patiently(work: Callable[[], T], seconds: float) -> T:

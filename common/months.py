@@ -16,7 +16,9 @@ from common import ids
 from common.db import execute, row, rows
 
 AHEAD = 3  # months that have their partition before they begin
-LOCK_MS = 2_000  # appending waits as long while the default partition is wanted alone
+# Less than others wait (LOCK_SECONDS), who are kept waiting meanwhile; and autovacuum gives way only to who
+# waits for more than a second (deadlock_timeout).
+LOCK_MS = 1_500
 MOVED = 50_000  # rows of a late partition that upkeep takes out of the default one while appending waits
 
 PARTITIONS = """

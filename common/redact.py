@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -10,9 +11,9 @@ MASK = "[redacted]"
 SHORTEST = 8  # characters; a shorter value would be found in ordinary words
 
 NAMED = re.compile(
-    r"(?:^|[_\-.])(?:password|passwd|passphrase|pwd|secret|token|api[_\-]?key|apikey|access[_\-]?key|"
-    r"private[_\-]?key|authorization|cookie|credentials?)(?:$|[_\-.])",
-    re.IGNORECASE,
+    r"(?:^|[^a-z])(?:password|passwd|passphrase|pwd|secret|token|api[^a-z]?key|access[^a-z]?key|"
+    r"private[^a-z]?key|authorization|cookie|credentials?)(?:$|[^a-z])",
+    re.IGNORECASE | re.ASCII,
 )
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # apiKey is api_Key
 # variables that hold a secret; DATABASE_URL and EMAIL_URL hold one in the middle
@@ -45,8 +46,10 @@ LOOKS = re.compile(
 
 
 def names_secret(name: str) -> bool:
-    """Whether a field of this name holds a secret: password, api_key, Authorization, accessToken …"""
-    return bool(NAMED.search(HUMP.sub("_", name)))
+    """Whether a field of this name holds a secret: password, api_key, Authorization, accessToken, "your
+    password", password2, and the same in other widths.
+    """
+    return bool(NAMED.search(HUMP.sub("_", unicodedata.normalize("NFKC", name))))
 
 
 def masked(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Whether an organization is in this cell, and where it is otherwise. The one place that says so.
 
 An organization that is here has no row in `groups_move`, which is empty nearly always. What is written is
-stopped by the database itself: a trigger on every table that moves (runs/migrations/0041_cells.py) holds a
+stopped by the database itself: a trigger on every table that moves (runs/migrations/0043_cells.py) holds a
 shared lock of the organization until the transaction ends, and refuses those who come after it has left.
 """
 

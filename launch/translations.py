@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,9 @@ class Message:
     context: str = ""
 
 
+@cache
 def messages() -> dict[Message, set[str]]:
-    """All words of the interface, each with the files it stands in."""
+    """All words of the interface, each with the files it stands in; read once a process."""
     found: dict[Message, set[str]] = defaultdict(set)
     for path in templates():
         for message in of_template(path):

@@ -8,8 +8,8 @@ from django.db import transaction
 from groups.actors import Actor
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryRevision, MemoryStatus, MemoryType
-from memory.write import LINEAGE, check_scope, checked_content, checked_metadata
-from policy.authority import About, Verb, may
+from memory.write import BY_PROGRAM, LINEAGE, check_scope, checked_content, checked_metadata
+from policy.authority import About, Verb, may, speaks
 
 
 @transaction.atomic
@@ -47,6 +47,9 @@ def edit(memory_id: str, by: Actor | None, **changes: Any) -> Memory:
         changes["metadata"] = checked_metadata(sent) | kept
     if unknown := changes.keys() - {"content", "metadata", "importance", "expires_at"}:
         raise MemoryRefused("invalid_change", f"{sorted(unknown)[0]} cannot be changed")
+    if "content" in changes:
+        marked = _by(by, changes.get("metadata", memory.metadata))
+        changes |= {"metadata": marked} if marked != memory.metadata else {}
     return _changed(memory, "edit", by, **changes)
 
 
@@ -54,7 +57,7 @@ def edit(memory_id: str, by: Actor | None, **changes: Any) -> Memory:
 def supersede(memory_id: str, content: str, by: Actor | None) -> Memory:
     """A new memory in the old one's scope and place; the old one stays as history. Returns the new one."""
     old = _locked(memory_id, by, MemoryStatus.ACTIVE)
-    new = _copy(old, content=checked_content(content), metadata=_unstamped(old))
+    new = _copy(old, content=checked_content(content), metadata=_by(by, _unstamped(old)))
     new.save(force_insert=True)
     _changed(old, "supersede", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
     return new
@@ -148,6 +151,14 @@ def _copy(memory: Memory, **changes: Any) -> Memory:
 
 def _unstamped(memory: Memory) -> dict[str, Any]:
     return {key: value for key, value in memory.metadata.items() if key not in LINEAGE}
+
+
+def _by(by: Actor | None, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of words that `by` has just written: a program's are marked, a person's are not."""
+    if by is None:
+        return metadata
+    unmarked = {key: value for key, value in metadata.items() if key != BY_PROGRAM}
+    return unmarked if speaks(by) else {**unmarked, BY_PROGRAM: True}
 
 
 def _plain(value: Any) -> Any:

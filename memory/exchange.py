@@ -16,7 +16,7 @@ from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import DepositedKnowledge, Memory, MemoryType
 from memory.scope import Scope
-from memory.write import LINEAGE, memory_write
+from memory.write import BY_PROGRAM, LINEAGE, memory_write
 from policy.authority import About, NotAllowed, Verb, may
 
 COLUMNS = ("id", "organization", "project", "content", "metadata", "importance", "expires_at", "status")
@@ -69,6 +69,7 @@ class JSONL(Format):  # type: ignore[misc]
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in dataset.dict)
 
 
+OTHERS_WORDS = frozenset({"source_run_id", BY_PROGRAM})  # lineage of what nobody has curated
 ActorAt = Callable[[str], Actor]  # whoever imports, as a member of an organization
 
 
@@ -147,7 +148,8 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
             return
         scope = self._scope(row)
         may(self._actor(scope.organization_id), Verb.CURATE, About(scope.organization_id, scope.project_id))
-        written = memory_write(row["content"], scope, type=MemoryType.ARCHIVAL, **changes)
+        outside = bool(OTHERS_WORDS & given.keys())
+        written = memory_write(row["content"], scope, type=MemoryType.ARCHIVAL, outside=outside, **changes)
         instance.id = written.id
 
     def _scope(self, row: dict[str, Any]) -> Scope:

@@ -10,6 +10,7 @@ from memory.models import Memory, MemoryType
 from memory.scope import Scope
 
 MOST_CHARACTERS = 200_000
+BY_PROGRAM = "by_program"  # in the metadata of what a program wrote: text from outside, as all that it says
 # Stamped by the platform; a client that sends one is refused.
 LINEAGE = frozenset(
     {
@@ -21,6 +22,7 @@ LINEAGE = frozenset(
         "group_id",
         "review_reason",
         "contradicts",
+        BY_PROGRAM,
     }
 )
 
@@ -34,11 +36,13 @@ def memory_write(
     importance: float = 0.5,
     source_run_id: str | None = None,
     expires_at: datetime | None = None,
+    outside: bool = False,
 ) -> Memory:
     """A new memory in exactly `scope`, in the caller's transaction, found from the next search on.
 
-    A preference is `type="core"` with `metadata={"pa_preference": True}` (000, 2.2). Raises
-    MemoryRefused: invalid_content, invalid_type, invalid_metadata, invalid_importance, illegal_scope.
+    A preference is `type="core"` with `metadata={"pa_preference": True}` (000, 2.2). `outside`: a program
+    wrote it. Raises MemoryRefused: invalid_content, invalid_type, invalid_metadata, invalid_importance,
+    illegal_scope.
     """
     memory = Memory(
         organization_id=scope.organization_id,
@@ -48,7 +52,7 @@ def memory_write(
         agent_instance_id=scope.agent_instance_id,
         type=_type(type),
         content=checked_content(content),
-        metadata=checked_metadata(metadata or {}),
+        metadata=checked_metadata(metadata or {}) | ({BY_PROGRAM: True} if outside else {}),
         importance=_importance(importance),
         source_run_id=source_run_id,
         expires_at=expires_at,

@@ -409,6 +409,9 @@ def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
     A stand-in needs all that any decider needs, and decides nothing of a run of their own, nor what the
     absent member could not. Who stands in for a stand-in has nothing of it.
 
+    Of several deciders each is a person, or a service account that the rules name itself: whoever holds a
+    robot's token would else decide twice.
+
     Whoever knows a chat's signing secret can press its buttons as anybody who has linked their account; so
     a chat decides only what any one decider could, which those who enter the secret may do themselves.
     """
@@ -430,6 +433,8 @@ def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     if demand.takes_person:
         _check_person(actor)
+    if demand.deciders_needed > 1 and not actor.is_person and not _named_itself(mine, demand):
+        raise NotAllowed("HUMAN_ONLY", "Several people have to decide this; a service account is none.")
     if actor.via == Via.CHAT and not demand.grantable:
         raise NotAllowed("HUMAN_ONLY", "What a rule asks of certain people, or of several, no chat decides.")
     return found
@@ -465,6 +470,22 @@ def may_act_as_person(actor: Actor) -> None:
     that nobody else has changed lately.
     """
     _check_person(actor)
+    _check_own_hands(actor)
+
+
+def may_take(actor: Actor, demand: Demand) -> None:
+    """Raises NotAllowed unless the actor may take the decision now; `may_decide` says whether it then counts.
+
+    What asks for more than any one decider's word is not decided by an account that somebody else has just
+    changed, and could sit at.
+    """
+    if demand.takes_person:
+        may_act_as_person(actor)
+    elif not demand.grantable:
+        _check_own_hands(actor)
+
+
+def _check_own_hands(actor: Actor) -> None:
     if accounts.changed_by_another(actor.user):
         raise NotAllowed(
             "HUMAN_ONLY",
@@ -496,6 +517,13 @@ def _owns(membership: Membership | None, where: About) -> bool:
     if membership is None or where.project_id is None:
         return False
     return Project.objects.filter(pk=where.project_id, owner=membership).exists()
+
+
+def _named_itself(membership: Membership | None, demand: Demand) -> bool:
+    """Whether the rules name this very member, and not its role alone."""
+    if membership is None or not demand.deciders:
+        return False
+    return all(f"member:{membership.pk}" in names for names in demand.deciders)
 
 
 def names_of(membership: Membership | None, own: bool) -> set[str]:

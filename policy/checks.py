@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from policy import conditions
 from policy.evaluate import bind
 from policy.terms import Binding
@@ -77,5 +75,5 @@ def _argument_problems(arguments: Mapping[str, Any], facts: ToolFacts) -> Iterat
             f"The tool {facts.name} has no argument '{name}'." for name in arguments if name not in known
         )
     shape = {part: facts.parameters[part] for part in ("$defs", "definitions") if part in facts.parameters}
-    for error in Draft202012Validator({**shape, "properties": known}).iter_errors(arguments):
+    for error in facts.check({**shape, "properties": known}, arguments):
         yield f"/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"

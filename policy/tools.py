@@ -4,19 +4,29 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jsonschema import Draft202012Validator, ValidationError
+
 from policy.provenance.infer import UNKNOWN_TOOL, Declaration
 from policy.terms import ToolInfo
+
+Check = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterable[ValidationError]]
+
+
+def _check(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterable[ValidationError]:
+    return Draft202012Validator(schema).iter_errors(arguments)
 
 
 @dataclass(frozen=True)
 class ToolFacts:
     """A tool's name, risk and declared capabilities, the JSON Schema of its arguments, and what its values
-    are worth.
+    are worth. `check`: what is wrong with arguments by a part of that schema, which an outsider may have
+    written.
     """
 
     info: ToolInfo
     parameters: Mapping[str, Any]
     declaration: Declaration = UNKNOWN_TOOL
+    check: Check = _check
 
     @property
     def name(self) -> str:

@@ -16,6 +16,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from groups import accounts
 from groups.models import Membership
 
+from .narrowing import Narrowed
 from .tenancy import sight
 
 User = get_user_model()
@@ -41,7 +42,7 @@ class SuperusersOnly:
 
 
 @admin.register(User)
-class UserAdmin(SuperusersOnly, DjangoUserAdmin, ModelAdmin):
+class UserAdmin(SuperusersOnly, Narrowed, DjangoUserAdmin, ModelAdmin):
     """Everyone sees themselves and those who share an organization with them."""
 
     form = UserChangeForm

@@ -23,6 +23,7 @@ from groups.models import Organization
 from .choosing import Choosing
 from .lists import ListFields
 from .moments import Moments
+from .narrowing import Narrowed
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class OneOrganizationForm(ModelForm):
         return dict(cleaned)
 
 
-class TenantAdmin(Visible, ListFields, Moments, Choosing, ModelAdmin):
+class TenantAdmin(Visible, ListFields, Moments, Choosing, Narrowed, ModelAdmin):
     """The base of every admin page about a tenant's things.
 
     The organization is chosen when a thing is made and stays. Another tenant's object is a 404.

@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.account import forms as account
 from allauth.core import context
+from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as factors
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -36,8 +37,11 @@ class Paced:
 
     def clean_code(self) -> str:
         own: Any = self
-        look = super().clean_code  # type: ignore[misc]
-        return str(pace.paced_factor(context.request, own.user.get_username(), look))
+        name, look = own.user.get_username(), super().clean_code  # type: ignore[misc]
+        code = str(pace.paced_factor(context.request, name, look))
+        if not pace.is_first_use(name, code):
+            raise get_adapter().validation_error("incorrect_code")
+        return code
 
 
 class FactorForm(Paced, factors.AuthenticateForm):  # type: ignore[misc]

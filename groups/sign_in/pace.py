@@ -7,6 +7,7 @@ whoever uses up an account's attempts locks its owner out neither for good nor f
 what the account has lost.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,14 +25,17 @@ from rest_framework.throttling import BaseThrottle
 
 from common.api import throttles
 
-AT_ONCE = 4  # passwords that one process looks at side by side; each keeps a core busy
+AT_ONCE = 4  # attempts that one process lets in; those beyond it are told to come back
+HASHES = max(1, (os.cpu_count() or 1) // 2)  # passwords it looks at side by side: each keeps a core busy
 KNOWN = ("__Host-" if settings.SESSION_COOKIE_SECURE else "") + "deputy_known"  # cookie: who signed in here
 KNOWN_SECONDS = 180 * 24 * 3600
 SALT = "deputy.sign_in"
 BUSY_SECONDS = 2
 FACTORS = 5  # codes of a second factor in SIGN_IN_SECONDS
+USED_SECONDS = 120  # for which a code that was used is refused: a clock's code counts for half a minute
 
-_hashing = BoundedSemaphore(AT_ONCE)
+_let_in = BoundedSemaphore(AT_ONCE)
+_hashing = BoundedSemaphore(HASHES)
 WAIT = "_deputy_sign_in_wait"  # on a request: seconds until the next attempt, where one was refused
 Found = TypeVar("Found")
 
@@ -129,12 +133,13 @@ def paced(request: HttpRequest, name: str, look: Callable[[], Found]) -> Found:
     """
     if left := wait(request, name):
         raise refuse(request, left)
-    if not _hashing.acquire(blocking=False):
+    if not _let_in.acquire(blocking=False):
         raise refuse(request, BUSY_SECONDS)
     try:
-        found = look()
+        with _hashing:
+            found = look()
     finally:
-        _hashing.release()
+        _let_in.release()
     if found:
         forgive(request, name)
     return found
@@ -150,6 +155,14 @@ def paced_factor(request: HttpRequest, name: str, look: Callable[[], Found]) -> 
     found = look()
     throttles.give_back(bucket.key)
     return found
+
+
+def is_first_use(name: str, code: str) -> bool:
+    """Whether this account has not used the code lately, in whichever process: a code of a second factor is
+    good for one use (RFC 6238, 5.2), and allauth remembers its codes in the memory of each process.
+    """
+    plain = "".join(filter(str.isalnum, code))
+    return not throttles.take(f"factor used {account(f'{name} {plain}')}", 1, USED_SECONDS)
 
 
 def paced_mail(request: HttpRequest, address: str) -> None:

@@ -29,7 +29,7 @@ from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryType
 from memory.scope import Scope
 from memory.write import memory_write
-from policy.authority import About, NotAllowed, Verb, may
+from policy.authority import About, NotAllowed, Verb, may, speaks
 
 CURATE = "memory.curate_memory"
 FIELDS = {
@@ -100,7 +100,9 @@ class Curation(ApiView):  # the addresses that write; a docstring would be shown
 
         def act() -> Response:
             with _refusals():
-                memory = memory_write(asked.pop("content"), **where, **asked)
+                memory = memory_write(
+                    asked.pop("content"), **where, **asked, outside=not speaks(request.actor)
+                )
             location = reverse("api-memory-detail", [memory.pk], request=request)
             return Response(self._shown(memory.pk), status=201, headers={"Location": location})
 

@@ -60,7 +60,7 @@ class Material:
         self._read: list[records.Read] = []
         self._secrets: dict[str, str] = {}  # compact value → what it is called
         self._unproved = False  # something that was begun waits for a code
-        self._approved: list[tuple[Declaration, Mapping[str, Any]]] = []
+        self._approved: list[tuple[Declaration, Mapping[str, Any], int]] = []
 
     @property
     def read_outside(self) -> bool:
@@ -128,9 +128,15 @@ class Material:
         elif declared.effect:
             self._unproved = any(ASKS_FOR_PROOF.search(text.norm) for text in piece.texts)
 
-    def approve(self, declared: Declaration, arguments: Mapping[str, Any]) -> None:
-        """A person approved this call. Its values are theirs until something from outside is read."""
-        self._approved.append((declared, arguments))
+    def approve(self, declared: Declaration, arguments: Mapping[str, Any], at: int = 0) -> None:
+        """A person approved this call. Its values are theirs until something from outside is read. `at`: the
+        event by which they did.
+        """
+        self._approved.append((declared, arguments, at))
+
+    def forget_approved(self, until: int) -> None:
+        """What was approved before this event counts no more: something from outside came by it."""
+        self._approved = [one for one in self._approved if one[2] > until]
 
     def _like(self, declared: Declaration) -> list[Piece]:
         found = next((pieces for other, pieces in self._alike if other == declared), None)
@@ -195,7 +201,7 @@ class Material:
         if "confirm" in declared.deeds:
             return self._unproved
         return self.intent.covers(declared) or any(
-            declared == other and not declared.deeds & ONCE_ONLY for other, _ in self._approved
+            declared == other and not declared.deeds & ONCE_ONLY for other, *_ in self._approved
         )
 
     def passage(self, source: Source) -> str:
@@ -315,7 +321,7 @@ class Material:
         computed = self._computed(value, want, declared)
         if computed is not None:
             return computed
-        for other, arguments in self._approved:
+        for other, arguments, _ in self._approved:
             for path, _, before in values_of(arguments):
                 if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
                     return replace(value, trust="user", why="a person approved it in this run")

@@ -26,6 +26,7 @@ from policy.authority import (
     may,
     may_act_as_person,
     may_decide,
+    may_take,
     seats,
     speaks,
 )
@@ -241,8 +242,7 @@ def _say(asked: Asked, said: Said, demand: Demand) -> Approval:
     """Write the decision down; conclude where it suffices."""
     log, approval = asked.log, asked.approval
     as_person = said.as_person
-    if demand.takes_person and not as_person:
-        _refuse_as_person(said.actor)
+    _check_may_take(said.actor, demand)
     word = _word(approval, said, as_person)
     if demand.deciders_needed == 1:
         log.also.append(word)
@@ -258,9 +258,9 @@ def _say(asked: Asked, said: Said, demand: Demand) -> Approval:
     return approval
 
 
-def _refuse_as_person(actor: Actor) -> None:
+def _check_may_take(actor: Actor, demand: Demand) -> None:
     try:
-        may_act_as_person(actor)
+        may_take(actor, demand)
     except NotAllowed as refused:
         raise DecisionRefused(refused.code, refused.message) from None
 
@@ -476,8 +476,7 @@ def check_entitled(approval: Approval, actor: Actor) -> None:
     about = About(run.organization_id, run.project_id, run.user_id)
     demand = demands.of_approval(approval, run.project.allow_self_approval)
     _check_entitled(actor, demand, about)
-    if demand.takes_person:
-        _refuse_as_person(actor)
+    _check_may_take(actor, demand)
 
 
 def _check_entitled(actor: Actor, demand: Demand, about: About) -> None:

@@ -209,7 +209,8 @@ def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
     What the person said once they do not say again because a program has their words repeated (`own` False).
     """
     if event.type == EventType.CONTEXT_CHANGED:
-        return LEFT_OUT, {"left_out": event.type}, event.agent
+        by_others = {"outside": True} if event.payload.get("by") else {}
+        return LEFT_OUT, {"left_out": event.type, **by_others}, event.agent
     payload = {name: value for name, value in event.payload.items() if name != "context"}
     if not own and event.type == EventType.MESSAGE_CREATED and payload.get("role") == "user":
         payload["outside"] = True

@@ -2,27 +2,22 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from groups import changes
 from runs.actions import repeat
 from runs.models import McpServer, McpTool, ToolState
 from runs.models.mcp import MAX_TOOL_NAME
-from runs.queue import put
 from runs.tools.mcp import accounts, client, definitions, discovery
 from runs.tools.mcp.definitions import Listed
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-LOOK_AGAIN = timedelta(hours=1)  # between two looks at an enabled server's tools
 
 
 def refresh(server: McpServer, by: Any = None) -> str:
@@ -102,20 +97,6 @@ def accept(tools: Iterable[McpTool], by: Any) -> list[McpTool]:
             tool.save()
             accepted.append(tool)
     return accepted
-
-
-def refresh_due() -> int:
-    """Ask carriers to look at the servers nobody has looked at for an hour; returns how many."""
-    due = McpServer.objects.filter(enabled=True).filter(
-        Q(checked_at=None) | Q(checked_at__lt=Now() - LOOK_AGAIN)
-    )
-    with transaction.atomic():
-        found = list(due.select_for_update(skip_locked=True, no_key=True)[:50])
-        McpServer.objects.filter(pk__in=[server.pk for server in found]).update(checked_at=Now())
-        for server in found:
-            turn = put.in_background(server.organization_id)
-            put.enqueue_task("refresh_mcp_server", server.pk, turn=turn)
-    return len(found)
 
 
 def _keep(server: McpServer, listed: list[Listed], reading: Listed | None, unheard: bool) -> None:

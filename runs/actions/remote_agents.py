@@ -17,7 +17,6 @@ from runs.tools.a2a.client import PeerError
 
 logger = logging.getLogger(__name__)
 
-LOOK_AGAIN = timedelta(hours=1)  # between two looks at an enabled agent's card
 CANCEL_AGAIN = timedelta(seconds=60)  # between two attempts to cancel a task
 MOST_CANCELS = 5
 # Nobody waits any more: the run is over, or the call is.
@@ -84,19 +83,6 @@ def accept(agents: Iterable[RemoteAgent], by: Any) -> list[RemoteAgent]:
             agent.save()
             accepted.append(agent)
     return accepted
-
-
-def refresh_due() -> int:
-    """Ask carriers to read the cards nobody has read for an hour; returns how many."""
-    due = RemoteAgent.objects.filter(enabled=True).filter(
-        Q(checked_at=None) | Q(checked_at__lt=Now() - LOOK_AGAIN)
-    )
-    with transaction.atomic():
-        found = list(due.select_for_update(skip_locked=True, no_key=True)[:50])
-        RemoteAgent.objects.filter(pk__in=[agent.pk for agent in found]).update(checked_at=Now())
-        for agent in found:
-            put.enqueue_task("refresh_remote_agent", agent.pk, turn=put.in_background(agent.organization_id))
-    return len(found)
 
 
 def cancel_due() -> int:

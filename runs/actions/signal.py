@@ -89,8 +89,8 @@ def _answer(run_id: str, correlation_key: str, payload: Any) -> Any:
 
 
 def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
+    if isinstance(value, str | int | float):
+        yield str(value)
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
             yield from _words(one)

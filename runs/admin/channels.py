@@ -93,6 +93,11 @@ class ChannelAdmin(TenantAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return (*super().get_readonly_fields(request, obj), "shown")
 
+    def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:
+        if (form.cleaned_data.get("address") or "").strip():
+            obj.kept_by = request.user  # type: ignore[assignment]
+        super().save_model(request, obj, form, change)
+
     def arranges(self, request: HttpRequest, obj: Any = None) -> bool:
         permitted = all(request.user.has_perm(each) for each in VERBS[Verb.ARRANGE_CHANNELS].permissions)
         return permitted and super().arranges(request, obj)

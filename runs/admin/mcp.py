@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, U
 
 from groups import members
 from groups.admin.members import PlaceAdmin, PlaceForm
-from groups.admin.tenancy import Related, TenantAdmin, sight
+from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin, sight
 from groups.models import IdentityProvider
 from groups.sign_in import providers
 from runs.actions import mcp
@@ -64,10 +64,41 @@ class HeadersField(forms.CharField):
         return found
 
 
-class McpServerForm(PlaceForm):
-    """Headers and the client secret go in and never come out."""
+class WithHeadersForm(OneOrganizationForm):
+    """Headers go in and never come out."""
 
     headers = HeadersField()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        try:
+            if cleaned.get("headers") is not None:
+                self.instance.keep_headers(cleaned["headers"])
+        except ValidationError as error:
+            self.add_error("headers", error)
+        return cleaned
+
+
+class RefreshedAdmin(TenantAdmin):
+    """What is read at somebody's server when it is added, and again with the action Refresh."""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.enabled and self.has_refresh_permission(request):
+            transaction.on_commit(lambda: self._refresh(request, obj))
+
+    def has_refresh_permission(self, request: HttpRequest) -> bool:
+        permission = f"runs.refresh_{self.opts.model_name}"
+        return bool(request.user.has_perm(permission)) and self.arranges(request)
+
+    def _refresh(self, request: HttpRequest, obj: Any) -> None:
+        """Read it, and tell the person what came of that."""
+        raise NotImplementedError
+
+
+class McpServerForm(WithHeadersForm, PlaceForm):
+    """Headers and the client secret go in and never come out."""
+
     secret = forms.CharField(
         label=gettext_lazy("Client secret"),
         required=False,
@@ -82,16 +113,11 @@ class McpServerForm(PlaceForm):
         cleaned = super().clean()
         if said := (cleaned.get("secret") or "").strip():
             self.instance.keep_secret("" if said == "-" else said)
-        try:
-            if cleaned.get("headers") is not None:
-                self.instance.keep_headers(cleaned["headers"])
-        except ValidationError as error:
-            self.add_error("headers", error)
         return cleaned
 
 
 @admin.register(McpServer)
-class McpServerAdmin(PlaceAdmin):
+class McpServerAdmin(RefreshedAdmin, PlaceAdmin):
     """Its tools are listed when it is added, with the action Refresh, and every hour. One for which people's
     sign-ins are exchanged is arranged by who may do everything there.
     """
@@ -166,18 +192,10 @@ class McpServerAdmin(PlaceAdmin):
     def redirect(self, server: McpServer) -> str:
         return callback_address(server) if server.created_at else "–"
 
-    def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if obj.enabled and self.has_refresh_permission(request):
-            transaction.on_commit(lambda: self._refresh(request, obj))
-
     @admin.action(description=gettext_lazy("Refresh: list the tools again"), permissions=["refresh"])
     def refresh(self, request: HttpRequest, queryset: Any) -> None:
         for server in queryset:
             self._refresh(request, server)
-
-    def has_refresh_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.refresh_mcpserver")) and self.arranges(request)
 
     def _refresh(self, request: HttpRequest, server: McpServer) -> None:
         problem = mcp.refresh(server, request.user)

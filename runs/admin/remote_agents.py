@@ -3,43 +3,27 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import transaction
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from groups.admin.tenancy import OneOrganizationForm, Related, TenantAdmin
+from groups.admin.tenancy import Related
 from runs.actions import remote_agents
-from runs.admin.mcp import HeadersField
+from runs.admin.mcp import RefreshedAdmin, WithHeadersForm
 from runs.models import CardState, RemoteAgent
 from runs.tools.a2a import cards
 
 ACCEPTABLE = (CardState.NEW, CardState.CHANGED)
 
 
-class RemoteAgentForm(OneOrganizationForm):
-    """Headers go in and never come out."""
-
-    headers = HeadersField()
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        try:
-            if cleaned.get("headers") is not None:
-                self.instance.keep_headers(cleaned["headers"])
-        except ValidationError as error:
-            self.add_error("headers", error)
-        return cleaned
-
-
 @admin.register(RemoteAgent)
-class RemoteAgentAdmin(TenantAdmin):
+class RemoteAgentAdmin(RefreshedAdmin):
     """Its card is read when it is added, with the action Refresh, and every hour."""
 
-    form = RemoteAgentForm
+    form = WithHeadersForm
     fixed = ("organization", "name")
     list_display = ("name", "organization", "url", "enabled", "state_shown", "checked_at", "problem")
     list_filter = ("enabled", ("state", ChoicesDropdownFilter), ("organization", Related))
@@ -71,18 +55,10 @@ class RemoteAgentAdmin(TenantAdmin):
     def card_shown(self, agent: RemoteAgent) -> str:
         return "\n".join(cards.written(agent.card)) if agent.card else "–"
 
-    def save_model(self, request: HttpRequest, obj: RemoteAgent, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if obj.enabled and self.has_refresh_permission(request):
-            transaction.on_commit(lambda: self._refresh(request, obj))
-
     @admin.action(description=gettext_lazy("Refresh: read the card again"), permissions=["refresh"])
     def refresh(self, request: HttpRequest, queryset: Any) -> None:
         for agent in queryset:
             self._refresh(request, agent)
-
-    def has_refresh_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("runs.refresh_remoteagent")) and self.arranges(request)
 
     def _refresh(self, request: HttpRequest, agent: RemoteAgent) -> None:
         problem = remote_agents.refresh(agent)

@@ -9,7 +9,6 @@ from groups.api.access import visible
 from groups.models import Membership
 from policy.authority import holds
 from runs.models import Approval, ApprovalDecision, Run, Schedule, ScheduledRun, ToolCall, Wait
-from runs.models.choices import ApprovalStatus
 
 DECIDE = "runs.decide_approval"
 
@@ -20,7 +19,7 @@ SELECT {WAIT.sql}, {CALL.sql}, {APPROVAL.sql}
 FROM runs_wait w LEFT JOIN runs_toolcall c ON c.id = w.tool_call_id
 LEFT JOIN runs_approval a
     ON a.run_id = w.run_id AND a.correlation_key = w.correlation_key AND a.status = 'pending'
-WHERE w.run_id = %s AND w.resolved_at IS NULL ORDER BY w.id
+WHERE w.run_id = ANY(%s) AND w.resolved_at IS NULL ORDER BY w.id
 """  # noqa: S608 - the names of our own columns
 
 
@@ -29,24 +28,17 @@ def runs(membership: Membership) -> QuerySet[Run]:
     return visible(Run.objects.select_related("user"), membership)
 
 
-def with_waits(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """The runs with what they wait for now, in two further queries however many they are."""
-    waits = Wait.objects.filter(resolved_at=None).select_related("tool_call").order_by("id")
-    pending = Approval.objects.filter(status=ApprovalStatus.PENDING).only("id", "run_id", "correlation_key")
-    return runs.prefetch_related(
-        Prefetch("waits", waits, to_attr="open_waits"),
-        Prefetch("approvals", pending, to_attr="pending_approvals"),
-    )
-
-
-def read_waits(run: Run) -> None:
-    """The same for one run, in one query."""
-    run.open_waits, run.pending_approvals = [], []  # type: ignore[attr-defined]
-    for found in rows(OPEN_WAITS, [run.pk]):
+def read_waits(*runs: Run) -> None:
+    """Give the runs what they wait for now (`open_waits`, `pending_approvals`), in one query for all."""
+    for run in runs:
+        run.open_waits, run.pending_approvals = [], []  # type: ignore[attr-defined]
+    by_id = {run.pk: run for run in runs}
+    for found in rows(OPEN_WAITS, [list(by_id)]):
         values = iter(found)
         wait, call, approval = WAIT.take(values), CALL.take(values), APPROVAL.take(values)
         assert wait is not None  # noqa: S101 - the statement begins with it
         wait.tool_call = call
+        run = by_id[wait.run_id]
         run.open_waits.append(wait)  # type: ignore[attr-defined]
         run.pending_approvals += [approval] if approval else []  # type: ignore[attr-defined]
 

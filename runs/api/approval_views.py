@@ -42,9 +42,14 @@ EDITS = {
 
 
 def seen(request: Any, asked: dict[str, Any]) -> str | None:
-    """The digest of the arguments the asker has seen, from the body or If-Match."""
+    """The digest of the arguments the asker has seen, from the body or If-Match. Raises DecisionRefused for
+    two that differ.
+    """
     named: str | None = asked.get("arguments_digest")
-    return named or request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"') or None
+    matched = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')
+    if named and matched and named != matched:
+        raise decide.DecisionRefused("CHANGED", "The body and If-Match name different arguments: look again.")
+    return named or matched or None
 
 
 class QueueFirst(NewestFirst):

@@ -127,10 +127,11 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
     def tree(self, request: Any, pk: str) -> Response:
         only(request)
         top = self._found(pk)
-        whole = access.with_waits(self.get_queryset().filter(root=top.root_id).defer("context"))
+        whole = list(self.get_queryset().filter(root=top.root_id).defer("context").order_by("depth", "id"))
+        access.read_waits(*whole)
         below: dict[str | None, list[Run]] = defaultdict(list)
         found: Run = top
-        for run in whole.order_by("depth", "id"):
+        for run in whole:
             below[run.parent_run_id].append(run)
             found = run if run.pk == pk else found
         return Response(RunNodeSerializer(found, context={"below": below}).data)

@@ -17,10 +17,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from common import sealed
+from common.characters import possible
 from common.db import row
 from groups import readers
 from groups.actors import Actor, Via, active_membership
-from runs.actions import decide
+from runs.actions import channels, decide
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval, Channel, ChatAccount
 from runs.notices import slack
@@ -30,6 +31,9 @@ from runs.queue import put
 MOST_BYTES = 100_000
 CODE_SECONDS = 600
 SALT = "deputy.chat.link"
+NOT_VOUCHED_FOR = gettext_lazy(
+    "Whoever entered this app's secret may not arrange it any more: an administrator has to enter one anew."
+)
 NOT_LINKED = gettext_lazy(
     "Link your account first: open “How I am told” in Deputy and type the command it shows here."
 )
@@ -95,6 +99,10 @@ def _pressed(channel: Channel, payload: str) -> None:
         return
     if name not in (slack.APPROVE, slack.REJECT) or not isinstance(value, dict):
         return
+    if not all(
+        map(possible, (account, answer_to, *map(str, value.values())))
+    ):  # JSON writes what no database keeps
+        return
     outcome = pressed(channel, account, name == slack.APPROVE, value)
     if answer_to:
         put.enqueue_task("answer_chat", answer_to, outcome, turn=put.for_people(channel.organization_id))
@@ -103,9 +111,10 @@ def _pressed(channel: Channel, payload: str) -> None:
 def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]) -> str:
     """Take the decision; returns what came of it, in the language of whoever pressed."""
     linked = ChatAccount.objects.filter(channel=channel, account=account).select_related("user").first()
-    if linked is None:
+    refused = NOT_LINKED if linked is None else "" if channels.is_vouched_for(channel) else NOT_VOUCHED_FOR
+    if linked is None or refused:
         with translation.override(language_of(channel)):
-            return str(NOT_LINKED)
+            return str(refused)
     with translation.override(readers.language_of(linked.user_id)):
         return _decided(channel, linked, approve, value)
 

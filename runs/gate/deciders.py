@@ -22,8 +22,8 @@ from policy.authority import (
     NotAllowed,
     Verb,
     holds,
-    may_act_as_person,
     may_decide,
+    may_take,
     names_of,
 )
 from runs.gate import demands
@@ -57,7 +57,9 @@ def waits_for(actor: Actor) -> Q:
     found = Q(pk__in=_named(actor, Approval.objects.filter(here)))
     if holds(actor, PERMISSION) and actor.has_scope(VERBS[Verb.DECIDE].scope):
         found = found | _anybodys(actor)
-    return here & found & ~Q(Exists(taken))
+    more = Q(effect=ApprovalEffect.REQUIRE_HUMAN) | Q(deciders_needed__gt=1) | ~Q(deciders=[])
+    touched = more & Q(accounts.is_changed_by_another(actor.user))
+    return here & found & ~touched & ~Q(Exists(taken))
 
 
 def _anybodys(actor: Actor) -> Q:
@@ -65,9 +67,9 @@ def _anybodys(actor: Actor) -> Q:
     people = Q(effect=ApprovalEffect.REQUIRE_HUMAN)
     strict = (people | Q(deciders_needed__gt=1)) & Q(run__project__allow_self_approval=False)
     found = Q(deciders=[]) & ~(strict & Q(run__user=actor.user))
-    if actor.via != Via.SESSION or not actor.is_person:
-        return found & ~people
-    return found & ~(people & Q(accounts.is_changed_by_another(actor.user)))
+    if not actor.is_person:
+        return found & ~people & Q(deciders_needed=1)
+    return found if actor.via == Via.SESSION else found & ~people
 
 
 def _named(actor: Actor, pending: QuerySet[Approval]) -> list[str]:
@@ -108,8 +110,7 @@ def addressed(approval: Approval, people_only: bool = True) -> list[Any]:
 def _may(actor: Actor, demand: Demand, about: About) -> bool:
     try:
         may_decide(actor, demand, about)
-        if demand.takes_person:
-            may_act_as_person(actor)
+        may_take(actor, demand)
     except NotAllowed:
         return False
     return True

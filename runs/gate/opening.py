@@ -27,6 +27,8 @@ class Heard:
         self.claimed = claimed
 
     def __call__(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
+        if self.claimed.log is not None:
+            self.claimed.flush()  # the memories of a prompt and large results are looked up in the database
         kept: Gathered | None = self.claimed.cache.get("gathered")
         if kept is None or kept.state is not self.claimed.state:
             kept = gathered(self.claimed)

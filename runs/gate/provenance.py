@@ -11,13 +11,14 @@ from typing import Any
 
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
+from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall
-from runs.models.choices import EventType, RunKind
+from runs.models.choices import EventType, RunKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
 Declare = Callable[[str], Declaration]
@@ -37,6 +38,7 @@ class Gathered:
     def __init__(self, run_id: str, root_id: str, state: State, declare: Declare) -> None:
         self.run_id, self.root_id, self.state, self.declare = run_id, root_id, state, declare
         self.material = Material()
+        self.recalled: set[tuple[str, str, Trust]] = set()
         self.seq = 0
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
@@ -62,7 +64,7 @@ class Gathered:
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 if entry.approved > self._latest_outside():
-                    self.material.approve(declared, arguments)
+                    self.material.approve(declared, arguments, entry.approved)
                 result = self._result(entry)
                 if isinstance(result, dict) and result.get("chosen") is True and self._steered():
                     declared = replace(declared, output_trust="outside")
@@ -72,9 +74,17 @@ class Gathered:
         if self.seq == 0:
             self._begin()
         if self._replied():
-            for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
-                self.material.recall(f"{memory_id}:{seq}", text, trust)
+            self._recall()
+        self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
+
+    def _recall(self) -> None:
+        """Take in the memories of the prompts since the last time. The same words again are nothing new."""
+        for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
+            found = (memory_id, text, trust)
+            if found not in self.recalled:
+                self.recalled.add(found)
+                self.material.recall(f"{memory_id}:{seq}", text, trust)
 
     def _replied(self) -> bool:
         """Whether the model was asked since the last time: with its prompt it read memories."""
@@ -112,7 +122,7 @@ class Gathered:
             if said.seq > self.seq and said.author == USER:
                 yield said.seq, said
         for call in self.state.calls.values():
-            if call.ended > self.seq and (call.error is None or call.idempotency_key):
+            if call.ended > self.seq and (call.error is None or _says_something(call)):
                 yield call.ended, call
 
     def _result(self, call: Call) -> Any:
@@ -180,7 +190,7 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     """The memories that stood in the run's prompts: (seq of the reply, id, content, trust).
 
     What a curator wrote is the organization's; what an agent or a group left is worth no more than what its
-    run had read, which nobody has checked.
+    run had read, which nobody has checked, and what a program wrote is text from outside.
     """
     replies = RunEvent.objects.filter(
         run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
@@ -193,12 +203,15 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     found = {memory.pk: memory for memory in Memory.objects.filter(pk__in=shown)} if shown else {}
     edited = MemoryRevision.objects.filter(memory__in=found, before__has_key="content") if found else ()
     before = [(one.memory_id, one.before["content"], one.created_at) for one in edited]
+    marked = [one for one in edited if (one.before.get("metadata") or {}).get(BY_PROGRAM)]
     for pk, (seq, at) in shown.items():
         memory = found.get(pk)
         if memory is None:  # deleted since: what it said nobody knows, but that it was read
             yield seq, pk, "", "outside"
             continue
-        curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None
+        programs = any(one.memory_id == pk and one.created_at > at for one in marked)
+        programs = programs or bool(memory.metadata.get(BY_PROGRAM))
+        curated = memory.type == MemoryType.ARCHIVAL and memory.source_run_id is None and not programs
         trust: Trust = "organization" if curated else "outside"
         said = [words for of, words, edited_at in before if of == pk and edited_at > at]
         yield from ((seq, pk, words, trust) for words in (memory.content, *said))
@@ -228,6 +241,11 @@ def events_of_results(run_id: str) -> dict[str, int]:
     """The event that brought each call's result, by call id."""
     ended = RunEvent.objects.filter(run_id=run_id, type=EventType.TOOL_COMPLETED)
     return dict(ended.values_list("payload__call_id", "seq"))
+
+
+def _says_something(call: Call) -> bool:
+    """Whether a failed call brought others' words: it was made, or somebody rejected it with a reason."""
+    return bool(call.idempotency_key) or call.outcome == WaitOutcome.REJECTED
 
 
 def effective(call: Call) -> dict[str, Any]:

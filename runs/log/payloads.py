@@ -146,6 +146,7 @@ FORMS = {
         {
             "attempt": whole("Which claim by a worker it is."),
             "left_out": text("In a repeated run: the type of the event whose place it holds."),
+            "outside": truth("Whether what is left out were words of others, put before the agent."),
         },
     ),
     EventType.RUN_COMPLETED: Form("The run ended well.", ENDING),

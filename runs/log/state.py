@@ -56,7 +56,8 @@ class Call:
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
     error: dict[str, Any] | None = None
-    approved: int = 0  # seq of the event by which a person approved it in this run; not an outside agent's
+    decided: int = 0  # seq of the event by which somebody decided about it last
+    approved: int = 0  # the same, where a person approved it in this run; not an outside agent's
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
     repeats: bool = False  # what it waits for is no answer: the call is made again then
@@ -311,6 +312,7 @@ def _resolved(state: State, event: Event) -> None:
     call.phase = READY
     call.outcome = event.payload["outcome"]
     call.reviewed = event.seq if call.wait_kind == WaitKind.REVIEW else call.reviewed
+    call.decided = event.seq if call.wait_kind == WaitKind.APPROVAL else call.decided
     payload = event.payload.get("payload")
     call.payload = {} if payload is None else payload
     if call.correlation_key.startswith(FORMS) and call.outcome == WaitOutcome.COMPLETED:
@@ -343,7 +345,7 @@ def _approved(state: State, event: Event) -> None:
     call.phase = ASKED
     own = event.seq > state.copied and not state.external
     if event.payload.get("person") and own:
-        call.approved = event.seq
+        call.approved = call.decided or event.seq
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 
@@ -361,6 +363,12 @@ def _viewed(state: State, event: Event) -> None:
         texts = [change.get(part) for change in event.payload["changes"] for part in PAGE]
         words = "\n".join(text for text in texts if isinstance(text, str))
         state.put_in += [(event.seq, words)] if words else []
+
+
+def _left_out(state: State, event: Event) -> None:
+    """A page that others put into the view of the run that this one repeats: its words stayed there."""
+    if event.payload.get("outside"):
+        state.put_in.append((event.seq, ""))
 
 
 def _ended(state: State, event: Event) -> None:
@@ -392,6 +400,7 @@ HANDLERS = {
     EventType.CHILD_CREATED.value: _child,
     EventType.WAIT_COMPLETED.value: _resolved,
     EventType.CONTEXT_CHANGED.value: _viewed,
+    EventType.RUN_RESUMED.value: _left_out,
     EventType.RUN_COMPLETED.value: _ended,
     EventType.RUN_FAILED.value: _ended,
     EventType.RUN_CANCELLED.value: _ended,

@@ -83,8 +83,8 @@ class Migration(migrations.Migration):
     atomic = False
     side_by_side = {
         "runs-python": "the first partition is the table there was, checked beforehand while others write; it "
-        "changes its place under a lock of some milliseconds, waited for two seconds at a time. Both releases "
-        "name the table, its columns and its constraints as before",
+        "changes its place under a lock of some milliseconds, waited for a second and a half at a time. Both "
+        "releases name the table, its columns and its constraints as before",
     }
 
     dependencies = [("runs", "0037_remote_agents")]

@@ -1,30 +1,29 @@
 """MCP servers an organization has registered, and the tools they list."""
 
-import json
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from common import ids, sealed
+from common import ids
 from common.models import Created
-from common.outbound import OutboundError, check, check_headers
+from common.outbound import OutboundError, check
 from groups import changes
 
 from .accounts import ENDPOINTS, NOT_RESOLVED, AsPerson
+from .headers import WithHeaders
 
 FOUND = (*ENDPOINTS, "revocation_endpoint", "resource")  # what a server says of where people authorize Deputy
 MAX_TOOL_NAME = 64  # of `server.tool`, as calls, rules and lists keep it
 
 
-class McpServer(AsPerson, Created):
+class McpServer(AsPerson, WithHeaders, Created):
     """An MCP server (streamable HTTP) whose tools, once accepted, agents may be allowed to call.
 
     The headers' values are secrets: encrypted, never shown again. One that acts as the person is sent none.
@@ -42,8 +41,6 @@ class McpServer(AsPerson, Created):
         help_text="The first part of its tools' names: crm in crm.find_customer.",
     )
     url = models.CharField(max_length=2000, help_text="The address of its streamable HTTP endpoint.")
-    sealed_headers = models.TextField(blank=True, editable=False)
-    header_names = ArrayField(models.CharField(max_length=200), default=list, blank=True, editable=False)
     timeout_seconds = models.PositiveSmallIntegerField(
         default=30, validators=[MinValueValidator(1), MaxValueValidator(300)]
     )
@@ -72,19 +69,7 @@ class McpServer(AsPerson, Created):
         """What goes with every request; nothing where a person's own authorization does. Raises
         sealed.Unreadable.
         """
-        if self.as_person:
-            return {}
-        found: dict[str, str] = json.loads(sealed.unseal(self.sealed_headers)) if self.sealed_headers else {}
-        return found
-
-    def keep_headers(self, headers: dict[str, str]) -> None:
-        """Replace the headers. Raises ValidationError for what cannot be sent."""
-        try:
-            check_headers(headers)
-        except OutboundError as error:
-            raise ValidationError(f"These headers cannot be sent: {error.message}.") from None
-        self.sealed_headers = sealed.seal(json.dumps(headers)) if headers else ""
-        self.header_names = sorted(headers)
+        return {} if self.as_person else super().headers
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the server. At another origin (scheme, host, port) it is another server: the headers that

@@ -32,7 +32,8 @@ def usual_topics() -> list[str]:
 class Channel(Created):
     """A way to reach one person, or with an empty `user` a place where an organization is told.
 
-    `sealed_address` is encrypted: addresses of chats are secrets. `shown` is what may be seen of it. An
+    `sealed_address` is encrypted: addresses of chats are secrets. `shown` is what may be seen of it, and
+    `kept_by` who entered an organization's, and so knows it. An
     e-mail channel without an address writes to its user's own. `failing_since`: empty while messages arrive.
     `language` is for an organization's places: people are written to in the language they read in.
     """
@@ -56,6 +57,14 @@ class Channel(Created):
     name = models.CharField(max_length=100, blank=True)
     sealed_address = models.TextField(blank=True, editable=False)
     shown = models.CharField(max_length=200, blank=True, editable=False)
+    kept_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_index=False,
+    )
     language = models.CharField(
         max_length=10,
         choices=settings.LANGUAGES,

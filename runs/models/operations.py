@@ -4,6 +4,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+# What workers and carriers of this release understand of what others hand them (docs/operating.md, Upgrades):
+# 0 nothing that came after the first release; 1 tasks that MCP servers make of calls.
+TASKS_OF_SERVERS = 1
+LEVEL = TASKS_OF_SERVERS
+
 
 class WorkerGroup(models.Model):
     """A group of workers, which says every few seconds that it lives. Gone when it stops in order."""
@@ -14,6 +19,7 @@ class WorkerGroup(models.Model):
     busy = models.PositiveSmallIntegerField()
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
+    level = models.PositiveSmallIntegerField(db_default=0)
 
     def __str__(self) -> str:
         return f"{self.workers} on {self.host}"

@@ -98,6 +98,7 @@ class Carrier(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     lease_expires_at = models.DateTimeField()
+    level = models.PositiveSmallIntegerField(db_default=0)
 
     def __str__(self) -> str:
         return f"{self.in_flight} on {self.host}"

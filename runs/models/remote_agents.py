@@ -1,20 +1,19 @@
 """Agents of others that an organization works with over A2A, and the tasks it has given them."""
 
-import json
 from typing import Any
 
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models, transaction
 from django.db.models import Q
 
-from common import ids, sealed
+from common import ids
 from common.models import Created
-from common.outbound import OutboundError, check, check_headers
+from common.outbound import OutboundError, check
 
 from .accounts import NOT_RESOLVED
+from .headers import WithHeaders
 from .mcp import McpServer, origin
 
 SEND = "send_message"  # `name.send_message` is the tool that asks the agent
@@ -33,7 +32,7 @@ class CardState(models.TextChoices):
     UNUSABLE = "unusable", "Cannot be used"
 
 
-class RemoteAgent(Created):
+class RemoteAgent(WithHeaders, Created):
     """Somebody else's agent, asked over A2A 1.0 at the interface that its accepted card names.
 
     `card` is what Deputy keeps of the card as it was last read, `accepted` the same as somebody accepted it
@@ -56,8 +55,6 @@ class RemoteAgent(Created):
         max_length=2000,
         help_text="Such as https://partner.example/.well-known/agent-card.json.",
     )
-    sealed_headers = models.TextField(blank=True, editable=False)
-    header_names = ArrayField(models.CharField(max_length=200), default=list, blank=True, editable=False)
     timeout_seconds = models.PositiveSmallIntegerField(
         default=30, validators=[MinValueValidator(1), MaxValueValidator(300)]
     )
@@ -102,21 +99,6 @@ class RemoteAgent(Created):
     def endpoint(self) -> str:
         """The interface that its accepted card names; empty without one."""
         return str(self.accepted["url"]) if self.accepted else ""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What goes with every request. Raises sealed.Unreadable."""
-        found: dict[str, str] = json.loads(sealed.unseal(self.sealed_headers)) if self.sealed_headers else {}
-        return found
-
-    def keep_headers(self, headers: dict[str, str]) -> None:
-        """Replace the headers. Raises ValidationError for what cannot be sent."""
-        try:
-            check_headers(headers)
-        except OutboundError as error:
-            raise ValidationError(f"These headers cannot be sent: {error.message}.") from None
-        self.sealed_headers = sealed.seal(json.dumps(headers)) if headers else ""
-        self.header_names = sorted(headers)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the agent. At another address it is another agent: its card has to be read and accepted

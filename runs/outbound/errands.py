@@ -20,7 +20,7 @@ from django import db
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from common.db import own_async_connection
+from common.db import own_async_connection, row
 from common.failures import FAILURES
 from runs.models.queue import lanes
 from runs.outbound.asking import in_thread
@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 5.0  # what a lost notification of a new errand may cost
 LEAST_SECONDS = 0.01  # between two looks
 AWAY_SECONDS = 3.0  # until an errand is done again for which the database was away
+NEWER_SECONDS = 10.0  # until one that this release does not know may be taken by a carrier of the next
+ROLL_OUT_SECONDS = 24 * 3600  # for which two releases are at work; after that nobody knows such an errand
+YOUNG = "SELECT %s > now() - %s * interval '1 second'"
 CROWDED_SECONDS = 2.0  # until one is tried again whose host has enough to do
 
 # The lanes with something to do, and the seconds until something later is due.
@@ -141,7 +144,10 @@ def do(payload: str) -> float | None:
     """
     name = "an errand"
     try:
-        name, arguments = put.opened(payload)
+        name, arguments, sent_at = put.opened(payload)
+        if not known(name) and row(YOUNG, [sent_at, ROLL_OUT_SECONDS])[0]:
+            logger.warning("%s is no task of this release; it is left to a newer one", name)
+            return NEWER_SECONDS
         import_string(name)(*arguments)
     except Later as later:
         return later.seconds
@@ -151,6 +157,15 @@ def do(payload: str) -> float | None:
     except FAILURES:
         logger.exception("%s failed", name)
     return None
+
+
+def known(name: str) -> bool:
+    """Whether this release has a task of that dotted name. A newer one beside it may send others."""
+    try:
+        import_string(name)
+    except ImportError:
+        return False
+    return True
 
 
 _at_hosts: Counter[str] = Counter()  # errands of this process, by the host they wait for

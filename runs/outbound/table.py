@@ -9,6 +9,7 @@ from django.conf import settings
 
 from common.db import own_async_connection
 from groups.cells import AWAY, NOT_TO_BEGIN
+from runs.models.operations import LEVEL
 from runs.models.outbound import OPEN_AT, CallKind
 from runs.providers import keys
 
@@ -18,12 +19,12 @@ LOCK_SECONDS = 2  # nobody's lock holds up a carrier for longer
 AGED_SECONDS = 30  # background work that has waited this long goes with what people wait for:
 AGED_TURN = 4  # every so many calls one of it
 
-BEAT = """
-INSERT INTO runs_carrier (name, host, in_flight, started_at, seen_at, lease_expires_at)
-VALUES (%(name)s, %(host)s, %(in_flight)s, now(), now(), now() + %(lease)s * interval '1 second')
+BEAT = f"""
+INSERT INTO runs_carrier (name, host, in_flight, started_at, seen_at, lease_expires_at, level)
+VALUES (%(name)s, %(host)s, %(in_flight)s, now(), now(), now() + %(lease)s * interval '1 second', {LEVEL})
 ON CONFLICT (name) DO UPDATE SET in_flight = EXCLUDED.in_flight, seen_at = EXCLUDED.seen_at,
     lease_expires_at = EXCLUDED.lease_expires_at
-"""
+"""  # noqa: S608 - a number of our own
 GOODBYE = "DELETE FROM runs_carrier WHERE name = %s"
 ANYTHING = """
 SELECT EXISTS (SELECT FROM runs_outboundcall WHERE holder = '' AND answered_at IS NULL AND due_at <= now())

@@ -7,14 +7,15 @@ import socket
 from django.conf import settings
 
 from common.db import execute, row, rows
+from runs.models.operations import LEVEL
 from runs.queue.broker import OLDEST
 from runs.queue.worker_status import BUSY, WorkerStatus
 
 DEAD_SECONDS = 12  # a group that said nothing for this long is dead: three signs of life have not come
 
 BEAT = f"""
-INSERT INTO runs_workergroup (name, host, workers, busy, started_at, seen_at)
-VALUES (%(name)s, %(host)s, %(workers)s, %(busy)s, clock_timestamp(), clock_timestamp())
+INSERT INTO runs_workergroup (name, host, workers, busy, started_at, seen_at, level)
+VALUES (%(name)s, %(host)s, %(workers)s, %(busy)s, clock_timestamp(), clock_timestamp(), {LEVEL})
 ON CONFLICT (name) DO UPDATE SET workers = EXCLUDED.workers, busy = EXCLUDED.busy, seen_at = EXCLUDED.seen_at
 RETURNING ({OLDEST}), EXISTS (SELECT FROM runs_workergroup
                               WHERE seen_at < clock_timestamp() - %(dead)s * interval '1 second')

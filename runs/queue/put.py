@@ -1,5 +1,6 @@
 """The queue: how the rest of Deputy reaches django-q2. A message says where to look; it decides nothing."""
 
+from datetime import datetime
 from functools import partial
 
 from django.conf import settings
@@ -122,10 +123,12 @@ def sealed(task: str, *arguments: str) -> str:
     return broker.message
 
 
-def opened(message: str) -> tuple[str, tuple[str, ...]]:
-    """The task that a message asks for, by its dotted name, and its arguments. Raises BadSignature."""
+def opened(message: str) -> tuple[str, tuple[str, ...], datetime]:
+    """The task that a message asks for, by its dotted name, its arguments, and when it was sent. Raises
+    BadSignature.
+    """
     task = SignedPackage.loads(message)
-    return task["func"], tuple(task["args"])
+    return task["func"], tuple(task["args"]), task["started"]
 
 
 def requeue_after() -> int:

@@ -338,7 +338,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any]) -> Refused | None:
     """What is wrong with the arguments, each with its path; None when they fit the schema."""
     try:
         errors = checking.errors(tool.validator, arguments)
-    except RecursionError:  # a schema that refers to itself without end
+    except checking.UNUSABLE:
         return Refused(
             "INVALID_ARGUMENTS", f"The schema of '{tool.name}' cannot be applied.", None, {"errors": []}
         )

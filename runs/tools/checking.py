@@ -12,11 +12,16 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.protocols import Validator
+from referencing.exceptions import Unresolvable
 
 from common.canonical import canonical
 
 SECONDS = 2.0  # for one call's arguments
 MOST_ERRORS = 50  # kept of what is wrong with them
+
+# What a schema may do when it is applied: refer to itself without end, or to what is not in it (by an `$id`
+# of a part), or divide numbers that no fraction holds.
+UNUSABLE = (RecursionError, Unresolvable, ArithmeticError)
 
 _until: ContextVar[float] = ContextVar("deputy_checking_until")
 
@@ -26,7 +31,9 @@ class TooMuchWork(Exception):
 
 
 def errors(validator: Validator, arguments: Mapping[str, Any]) -> list[ValidationError]:
-    """The first of what is wrong with the arguments, by its place. Raises TooMuchWork, RecursionError."""
+    """The first of what is wrong with the arguments, by its place. Raises TooMuchWork, and UNUSABLE for a
+    schema that cannot be applied to them.
+    """
     kept = _until.set(time.monotonic() + SECONDS)
     try:
         found = list(islice(validator.iter_errors(arguments), MOST_ERRORS))

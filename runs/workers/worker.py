@@ -19,7 +19,7 @@ from oauth2_provider.models import clear_expired
 from common.api import idempotency, throttles
 from common.db import is_locked
 from memory.upkeep import upkeep
-from runs.actions import mcp, mcp_tasks, remote_agents
+from runs.actions import mcp_tasks, refreshing, remote_agents
 from runs.log import months
 from runs.models.queue import ErrandKind
 from runs.notices import delivery, watch
@@ -163,8 +163,7 @@ class Duties:
         upkeep()
         idempotency.forget()
         throttles.forget()
-        mcp.refresh_due()
-        remote_agents.refresh_due()
+        refreshing.refresh_due()
         mcp_tasks.attend_due()
         sending.send_due()
         sending.forget()

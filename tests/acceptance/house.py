@@ -39,8 +39,10 @@ def until(what: Callable[[], Any], seconds: float = PATIENCE, said: Callable[[],
 class House:
     """The database, the witness and the mail server; starts clusters and ends them."""
 
-    def __init__(self, *options: str, dumped: str = "") -> None:
-        """`options` of the server: `name=value`; `dumped`: a migrated database as SQL, to start with."""
+    def __init__(self, *options: str, dumped: str = "", release: Path = PROJECT) -> None:
+        """`options` of the server: `name=value`; `dumped`: a migrated database as SQL, to start with; else
+        `release`, a folder with Deputy's code, migrates it.
+        """
         self.home = postgres.temporary_home()
         self.server = postgres.Server(self.home, durable=False, temporary=True)
         self.server.options += options
@@ -51,7 +53,7 @@ class House:
         self.common: Cluster | None = None
         self.logs = Path(tempfile.mkdtemp(prefix="deputy-logs-"))
         if not dumped:
-            self.manage("migrate", "--verbosity", "0")
+            self.manage("migrate", "--verbosity", "0", release=release)
         with psycopg.connect(self.url) as own:
             own.execute(dumped)
             # a killed server keeps what it acknowledged, as with fsync
@@ -73,11 +75,11 @@ class House:
             **more,
         }
 
-    def manage(self, *command: str) -> str:
+    def manage(self, *command: str, release: Path = PROJECT) -> str:
         """Run a command of manage.py; returns its output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *command],
-            cwd=PROJECT,
+            cwd=release,
             env=self.environment(),
             capture_output=True,
             text=True,
@@ -85,10 +87,10 @@ class House:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def cluster(self, **environment: str) -> "Cluster":
+    def cluster(self, release: Path = PROJECT, **environment: str) -> "Cluster":
         """Start one of the test's own and wait until its workers are there."""
         self.end_common()
-        cluster = Cluster(self, self.environment(**environment))
+        cluster = Cluster(self, self.environment(**environment), release)
         self.clusters.append(cluster)
         until(cluster.workers, said=cluster.said)
         return cluster
@@ -162,14 +164,14 @@ class Cluster:
 
     number = 0
 
-    def __init__(self, house: House, environment: dict[str, str]) -> None:
+    def __init__(self, house: House, environment: dict[str, str], release: Path = PROJECT) -> None:
         Cluster.number += 1
         self.log = house.logs / f"cluster-{Cluster.number}.log"
         self.count = int(environment["WORKERS"])
         with open(self.log, "wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "cluster"],
-                cwd=PROJECT,
+                cwd=release,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -15,13 +15,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def site(tmp_path):
-    site = Site(tmp_path)
-    try:
-        site.wait()
+    with Site(tmp_path) as site:
         yield site
-    finally:
-        site.process.terminate()
-        site.process.wait(10)
 
 
 @pytest.fixture

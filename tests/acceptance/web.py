@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,8 +20,8 @@ from tests.acceptance.house import House, until
 class Web:
     """The server of `make run`, with one worker."""
 
-    def __init__(self, house: House, **environment: str) -> None:
-        self.environment = house.environment(**environment)
+    def __init__(self, house: House, release: Path = PROJECT, **environment: str) -> None:
+        self.environment, self.release = house.environment(**environment), release
         self.listener = socket.create_server(("127.0.0.1", 0))
         port = self.listener.getsockname()[1]
         self.url, self.log = f"http://127.0.0.1:{port}", house.logs / f"web-{port}.log"
@@ -31,7 +32,7 @@ class Web:
         with open(self.log, "ab") as output:
             return subprocess.Popen(
                 [sys.executable, *WEB_COMMAND, "--bind", f"fd://{listening}", "--workers", "1"],
-                cwd=PROJECT,
+                cwd=self.release,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

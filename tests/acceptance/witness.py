@@ -11,16 +11,20 @@ from urllib.parse import parse_qs
 
 
 class Witness:
-    """Takes one POST an effect; `effects` are (name, run, key) in the order of their coming."""
+    """Takes one POST an effect; `effects` are (name, run, key) in the order of their coming, `by` are (path,
+    run): the path is of the witness's address as the tool knows it.
+    """
 
     def __init__(self) -> None:
         self.effects: list[tuple[str, str, str]] = []
+        self.by: set[tuple[str, str]] = set()
         witness = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 told = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
                 witness.effects.append((told["name"][0], told["run"][0], told["key"][0]))
+                witness.by.add((self.path.strip("/"), told["run"][0]))
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()

@@ -88,10 +88,5 @@ def mcp_process(tmp_path_factory):
     """One MCP server for all tests: its SDK takes seconds to start."""
     from tests.integration.test_mcp_servers import Site
 
-    site = Site(tmp_path_factory.mktemp("mcp"))
-    try:
-        site.wait()
+    with Site(tmp_path_factory.mktemp("mcp")) as site:
         yield site
-    finally:
-        site.process.terminate()
-        site.process.wait(10)

@@ -3,6 +3,7 @@
 import pytest
 from django.contrib import admin
 from django.contrib.admin.utils import quote
+from django.contrib.auth.models import AnonymousUser
 from django.test import RequestFactory
 from django.utils import timezone
 from django.utils.translation import override
@@ -46,6 +47,22 @@ def test_links_keep_the_filters_of_the_list(made):
     page = client_of(superuser(made)).get(url("runs_run_changelist", asked="day"))
 
     assert f"{quote(made.run.pk)}/change/?_changelist_filters=asked%3Dday" in page.content.decode()
+
+
+def test_a_list_is_narrowed_by_its_filters_and_by_nothing_else(rf):
+    request = rf.get("/")
+    request.user = AnonymousUser()
+    for model, page in admin.site._registry.items():
+        filters = {one[0] if isinstance(one, tuple) else one for one in page.get_list_filter(request)}
+        for field in model._meta.get_fields():
+            if getattr(field, "primary_key", False):
+                continue
+            offered = field.name in filters or field.name in names_of(filters)
+            assert page.lookup_allowed(f"{field.name}__startswith", "a", request) <= offered, (model, field)
+
+
+def names_of(filters):
+    return {getattr(one, "parameter_name", "") for one in filters}
 
 
 def test_a_list_in_which_something_is_chosen_for_a_form_is_left_to_unfold(made):

@@ -1,5 +1,6 @@
 """Nobody stops the others: what one run, token or address may have at once; the others go on meanwhile."""
 
+import os
 import threading
 from datetime import timedelta
 
@@ -306,7 +307,7 @@ def test_no_password_is_looked_at_once_an_attempt_is_refused(ada, settings, monk
 
 
 @pytest.mark.django_db(transaction=True)
-def test_60_sign_ins_at_once_hash_four_at_a_time_and_leave_the_probe_alone(ada, monkeypatch):
+def test_60_sign_ins_at_once_keep_half_of_the_cores_busy_and_leave_the_probe_alone(ada, monkeypatch):
     from groups.sign_in import pace as signing_in
 
     at_work, most, may_end = [], [0], threading.Event()
@@ -336,11 +337,11 @@ def test_60_sign_ins_at_once_hash_four_at_a_time_and_leave_the_probe_alone(ada, 
             one.start()
         while len(statuses) < 60 - signing_in.AT_ONCE:
             threading.Event().wait(0.05)
-        assert httpx.get(f"{address}/readyz", timeout=60).status_code == 200  # while four are at work
+        assert httpx.get(f"{address}/readyz", timeout=60).status_code == 200  # while others are let in
         may_end.set()
         for one in crowd:
             one.join(60)
     connections.close_all()
 
-    assert most[0] == signing_in.AT_ONCE
+    assert most[0] == signing_in.HASHES <= max(1, os.cpu_count() // 2)
     assert sorted(set(statuses)) == [200, 429] and statuses.count(429) == 60 - signing_in.AT_ONCE

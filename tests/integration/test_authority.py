@@ -172,6 +172,7 @@ def everybody(made):
 
 
 OWNER = {"owner", "owner's token", "owner's voice"}
+ROBOTS = {"robot", "robot at the pages"}
 MAY_DECIDE = {"decider", "decider, long ago", "decider's token", "robot", "robot at the pages"}
 STARTING = {"owner's token", "owner's voice", "operator's token", "robot"}  # programs
 MAY_STEER = OWNER | {"operator", "operator's token", "robot", "robot at the pages"}
@@ -984,7 +985,7 @@ ROWS = {
     "reject for a person over the API": (api_reject, HUMAN, rejected, {"decider"}),
     "approve alone where two have to, over the API": (api_approve, TWO, concluded, NOBODY),
     "approve alone where two have to, on the page": (page("approve"), TWO, concluded, NOBODY),
-    "be the first of two over the API": (api_approve, TWO, voted, MAY_DECIDE),
+    "be the first of two over the API": (api_approve, TWO, voted, MAY_DECIDE - ROBOTS),
     "allow such calls for ever where two have to": (
         page("approve_always", **{"remember-any_arguments": "on", "remember-uses": "3"}), TWO, voted, NOBODY
     ),

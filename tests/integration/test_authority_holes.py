@@ -225,7 +225,10 @@ def test_a_program_says_which_arguments_it_decides_about(waiting, world, ada):
 
     assert problem(api.post(f"{path}/approve/", {}, If_Match="")) == (428, "DIGEST_MISSING")
     assert problem(api.post(f"{path}/reject/", {"reason": "No."}, If_Match="")) == (428, "DIGEST_MISSING")
-    assert problem(api.post(f"{path}/approve/", {"arguments_digest": "0" * 64})) == (409, "CHANGED")
+    theirs, other = approval.arguments_digest, "0" * 64
+    for body, header in ((other, ""), (theirs, other), (other, theirs)):
+        answer = api.post(f"{path}/approve/", {"arguments_digest": body}, If_Match=header)
+        assert problem(answer) == (409, "CHANGED")
     signal = {"correlation_key": approval.correlation_key, "payload": {"approved": True}}
     assert problem(api.post(f"runs/{run.pk}/signal/", signal)) == (428, "DIGEST_MISSING")
     signal["payload"]["arguments_digest"] = "0" * 64

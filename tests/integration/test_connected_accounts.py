@@ -40,13 +40,8 @@ SHARED = {"Authorization": "Bearer the-shared-one", "X-Shared": "yes"}
 
 @pytest.fixture(scope="module")
 def crm_site(tmp_path_factory):
-    site = Site(tmp_path_factory.mktemp("crm"))
-    try:
-        site.wait()
+    with Site(tmp_path_factory.mktemp("crm")) as site:
         yield site
-    finally:
-        site.process.terminate()
-        site.process.wait(10)
 
 
 @pytest.fixture

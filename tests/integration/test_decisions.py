@@ -3,15 +3,19 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core import mail
 from django.utils import timezone
 
 from policy.models import CapabilityRule, Grant
+from runs.actions import decide
 from runs.actions.decide import DecisionRefused, Remember
 from runs.execution import executor
+from runs.gate import deciders
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.acting import approve, cancel, reject, resolve
+from tests.acting import approve, at_the_pages, by_token, cancel, reject, resolve
+from tests.admin_world import superuser
 from tests.factories import MembershipFactory
 from tests.factories import permit as only
 from tests.integration.api_client import permit
@@ -121,9 +125,9 @@ def test_a_rejection_needs_a_reason(waiting, approver):
 def test_a_reason_that_cannot_be_kept_is_refused_and_nothing_happens(waiting, approver):
     _, approval = waiting()
 
-    for decide in (approve, reject):
+    for take in (approve, reject):
         with pytest.raises(DecisionRefused) as refused:
-            decide(approval.pk, approver, "no\x00")
+            take(approval.pk, approver, "no\x00")
         assert refused.value.code == "REASON_INVALID"
     approval.refresh_from_db()
     assert approval.status == "pending"
@@ -184,6 +188,39 @@ def test_nobody_without_the_permission_decides(waiting, world):
         with pytest.raises(DecisionRefused) as refused:
             approve(approval.pk, user)
         assert refused.value.code == "NOT_ENTITLED"
+
+
+def test_of_several_deciders_each_is_a_person_or_a_robot_that_the_rule_names(waiting, world, approver):
+    robot = decider(world, "service", "robot")
+    members = [one.memberships.get() for one in (robot, approver)]
+    roles, named = ([f"role:{one.role_name}" for one in members], [f"member:{one.pk}" for one in members])
+    for names, counts in (([], False), (roles, False), (named, True)):
+        _, approval = waiting(deciders_needed=2, deciders=names)
+        here = deciders.decidable(by_token(robot, world.organization.pk), Approval.objects.all())
+        assert here.filter(pk=approval.pk).exists() == counts
+        if counts:
+            assert approve(approval.pk, robot).status == "pending"
+            continue
+        with pytest.raises(DecisionRefused, match="Several people") as refused:
+            approve(approval.pk, robot)
+        assert refused.value.code == "HUMAN_ONLY"
+
+
+def test_nobody_casts_a_colleagues_vote_by_changing_their_account(waiting, world, approver):
+    """Whoever gives somebody else's account a password, a role or a token could sit at it now."""
+    root = superuser()
+    LogEntry.objects.log_actions(root.pk, [approver], CHANGE, "Changed password.", single_object=True)
+    here = at_the_pages(approver, world.organization.pk)
+    named = [f"member:{approver.memberships.get().pk}"]
+    usual = {"effect": "require_approval", "deciders_needed": 1, "deciders": []}
+    for demand in ({"deciders_needed": 2}, {"deciders": named}, {"effect": "require_human"}):
+        _, approval = waiting(**{**usual, **demand})
+        assert not deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
+        with pytest.raises(DecisionRefused, match="changed your account"):
+            decide.approve(approval.pk, here, approval.arguments_digest)
+    _, approval = waiting(**usual)  # which the administrator may decide as well
+    assert deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
+    assert decide.approve(approval.pk, here, approval.arguments_digest).status == "approved"
 
 
 def test_a_service_account_decides_require_approval_but_never_require_human(waiting, world):

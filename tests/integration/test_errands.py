@@ -112,6 +112,14 @@ def test_what_cannot_be_read_is_no_errand():
     assert do("nonsense") is None
 
 
+def test_an_errand_that_only_a_newer_release_knows_is_left_to_it_for_a_day(monkeypatch, caplog):
+    payload = message("tell_the_moon", "now").payload
+    assert do(payload) == errands.NEWER_SECONDS
+    monkeypatch.setattr(errands, "ROLL_OUT_SECONDS", 0)
+    assert do(payload) is None
+    assert "tell_the_moon failed" in caplog.text
+
+
 def test_few_errands_wait_for_the_same_host():
     with at_host("a"), at_host("a"):
         with pytest.raises(Later), at_host("a"):

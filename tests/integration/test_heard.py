@@ -35,7 +35,7 @@ from runs.observe.alarms import alarms
 from runs.queue import put
 from runs.workers import tasks
 from tests.acting import approve, at_the_pages, by_token
-from tests.admin_world import person
+from tests.admin_world import person, superuser
 from tests.factories import permit
 from tests.receiver import Receiver, SmtpController
 from tests.scripted import call, in_order, say
@@ -641,7 +641,7 @@ SECRET = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture
 def in_slack(world, receiver):
-    channel = Channel(organization=world.organization, kind="slack", name="#approvals")
+    channel = Channel(organization=world.organization, kind="slack", name="#approvals", kept_by=superuser())
     address = {"webhook": f"http://{receiver.place}/services/x", "signing_secret": SECRET}
     channel.keep_address(json.dumps(address), "Slack")
     channel.save()
@@ -770,6 +770,44 @@ def test_nor_does_it_when_more_came_to_be_demanded_before_the_call_left(asked, w
     again = Approval.objects.get(run=approval.run_id, status="pending")
     assert "no chat decides" in again.explanation
     assert not [one for one in mail.outbox if one.subject == MAIL["subject"]]
+
+
+def test_who_knows_the_secret_decides_no_longer_than_they_may_arrange_it(asked, world, in_slack):
+    zoe, pia = decider(world, name="zoe"), decider(world, name="pia")
+    ChatAccount.objects.create(channel=in_slack, user=zoe, account="U1")
+    approval = asked()
+    value = {"approval": approval.pk, "digest": approval.arguments_digest}
+    Channel.objects.filter(pk=in_slack.pk).update(kept_by=pia)
+    Membership.objects.filter(user=pia).update(active=False)
+    for keeper in (pia, None):
+        Channel.objects.filter(pk=in_slack.pk).update(kept_by=keeper)
+        in_slack.refresh_from_db()
+        assert "entered this app's secret" in slack_hook.pressed(in_slack, "U1", True, value)
+        assert Approval.objects.get(pk=approval.pk).status == "pending"
+    client = Client()
+    client.force_login(superuser(username="ops"))
+    form = {"kind": "slack", "name": "#approvals", "topics": ["approvals"], "enabled": "on", "project": ""}
+    secret = json.dumps({"webhook": f"https://{slack.HOST}/services/x", "signing_secret": SECRET})
+    page = reverse("admin:runs_channel_change", args=[in_slack.pk])
+    assert client.post(page, {**form, "address": ""}).status_code == 302
+    assert Channel.objects.get(pk=in_slack.pk).kept_by is None
+    assert client.post(page, {**form, "address": secret}).status_code == 302
+    assert Channel.objects.get(pk=in_slack.pk).kept_by.username == "ops"
+
+
+def test_what_no_database_keeps_is_nobodys_button(asked, world, in_slack):
+    approval = asked()
+    value = {"approval": approval.pk, "digest": approval.arguments_digest}
+    for account, said in (
+        ("U\0", value),
+        ("\ud800", value),
+        ("U1", {**value, "approval": "\0"}),
+        ("U1", {**value, "digest": "\ud800"}),
+    ):
+        button = {"action_id": slack.APPROVE, "value": json.dumps(said)}
+        pressed = {"payload": json.dumps({"user": {"id": account}, "actions": [button]})}
+        assert slack_posts(in_slack, pressed).status_code == 200
+    assert Approval.objects.get(pk=approval.pk).status == "pending"
 
 
 def test_who_may_not_decide_arranges_no_channel(world, in_slack):

@@ -141,6 +141,8 @@ def test_what_is_no_plain_form_fails_the_call(world, asking, site):  # noqa: F81
         ({"method": "sampling/createMessage", "params": sampling}, "sampling/createMessage"),
         ({"method": "roots/list"}, "roots/list"),
         (form("Sign in", password={"type": "string"}), "a secret"),
+        (form("Sign in", **{"ｐａｓｓｗｏｒｄ": {"type": "string"}}), "a secret"),  # noqa: PIE804 - a name is NFKC
+        (form("Sign in", **{"your password": {"type": "string"}}), "a secret"),
         (form("Nested", who={"type": "object"}), "neither text"),
         (form("Wrong", who={"type": "string", "minLength": "x"}), "is wrong"),
     ):

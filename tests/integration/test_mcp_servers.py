@@ -45,7 +45,7 @@ DELETE = {
 
 
 class Site:
-    """The server's process, and the file that says how it behaves."""
+    """The server's process, from `with` to its end, and the file that says how it behaves."""
 
     def __init__(self, folder):
         self.book = folder / "book.json"
@@ -80,7 +80,19 @@ class Site:
         kept = self.book.with_suffix(suffix)
         return [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
 
-    def wait(self):
+    def __enter__(self):
+        try:
+            self._wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        self.process.terminate()
+        self.process.wait(10)
+
+    def _wait(self):
         until = time.monotonic() + 60
         while time.monotonic() < until:
             assert self.process.poll() is None

@@ -4,16 +4,18 @@
 
 import pytest
 
+from common.db import execute
 from policy.models import CapabilityRule
 from runs.actions import mcp_tasks
 from runs.actions.cancel import cancel
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused, signal
 from runs.execution import executor
-from runs.models import Approval, McpServer, McpTask, Run, TaskState, ToolCall, Wait
-from runs.outbound import packing
+from runs.models import Approval, Carrier, McpServer, McpTask, Run, TaskState, ToolCall, Wait, WorkerGroup
+from runs.outbound import packing, table
 from runs.outbound.errands import Later
-from runs.queue import put
+from runs.queue import heartbeat, put
+from runs.queue.worker_status import WorkerStatus
 from runs.tools import forms
 from runs.tools.mcp import client, registry, tasks
 from runs.workers import sweep
@@ -144,6 +146,19 @@ def test_wishes_of_a_server_count_within_limits(working, site, monkeypatch):
     assert later.value.seconds == 60 / mcp_tasks.A_SECOND
     more = working()  # Deputy no longer says that calls may become tasks
     assert more.status == "completed" and not McpTask.objects.filter(run=more).exists()
+
+
+def test_no_call_becomes_a_task_while_anybody_of_the_release_before_is_at_work(working):
+    """Its workers would wait for the task, of which they know nothing, for a week."""
+    heartbeat.beat("new", WorkerStatus())
+    execute(table.BEAT, table.told("new", 0))
+    for older in (WorkerGroup, Carrier):
+        newer = older.objects.get(name="new").level
+        older.objects.update(level=0)
+        run = working()
+        assert (run.status, McpTask.objects.filter(run=run).count()) == ("completed", 0)
+        older.objects.update(level=newer)
+    assert McpTask.objects.filter(run=working()).count() == 1
 
 
 def test_a_task_that_was_not_asked_for_or_has_no_usable_id_fails_the_call(working, site, monkeypatch):

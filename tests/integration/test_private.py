@@ -94,6 +94,20 @@ def test_nor_through_a_page_of_the_admin(made, looked_up, who):
         assert "walnuts" not in told(client.get(door)), door
 
 
+def test_nor_by_narrowing_a_list_of_the_admin_letter_by_letter(made, looked_up):
+    AgentInstance.objects.filter(pk=made.run.agent_instance_id).update(preferences={"food": SECRET})
+    client = client_of(person(made, "lou", *RIGHTS, "groups.view_agentinstance", is_staff=True))
+
+    for name, column in (
+        ("runs_runevent", "payload"),
+        ("runs_toolcall", "result"),
+        ("runs_toolcall", "arguments"),
+        ("groups_agentinstance", "preferences"),
+    ):
+        found = client.get(url(f"{name}_changelist", **{f"{column}__icontains": "walnuts"}))
+        assert found.status_code == 400, (name, column)
+
+
 def test_a_page_that_holds_what_was_found_opens_for_the_person_alone(made, looked_up):
     run = looked_up
     own, colleague = Api(made.user, made.organization), MembershipFactory(organization=made.organization)

@@ -15,6 +15,7 @@ from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_tot
 from allauth.mfa.totp.internal.auth import yield_hotp_counters_from_time as counters
 from django.contrib.auth import get_user_model
 from django.core import mail
+from django.core.cache import cache
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -154,6 +155,15 @@ def test_a_password_alone_does_not_open_an_account_with_a_second_factor(ada):
     assert not signed_in(step.client)
     step.client.post(reverse("mfa_authenticate"), {"code": code()})
     assert signed_in(step.client)
+
+
+def test_a_code_of_a_second_factor_works_once_whichever_process_is_asked(ada):
+    code = with_totp(ada)()
+    for written, works in ((code, True), (code, False), (f"{code[:3]} {code[3:]}", False)):
+        cache.clear()  # another web process remembers nothing of this one
+        step = with_password()
+        step.client.post(reverse("mfa_authenticate"), {"code": written})
+        assert signed_in(step.client) == works
 
 
 def test_a_code_by_mail_does_not_pass_the_second_factor_by(ada):

@@ -77,13 +77,36 @@ def test_only_web_takes_connections(parts):
     assert [name for name, rules in taking.items() if rules] == ["deputy-web"]
 
 
-def test_migrations_come_before_everything_of_the_release(parts):
+def test_migrations_come_before_everything_of_the_release(parts, pods):
     hooks = {key: part["metadata"].get("annotations", {}) for key, part in parts.items()}
     weights = {
         key: int(found["helm.sh/hook-weight"]) for key, found in hooks.items() if "helm.sh/hook" in found
     }
     assert max(weights, key=weights.get) == ("Job", "deputy-migrate")
-    assert {kind for kind, _ in weights} == {"ConfigMap", "ServiceAccount", "Job"}
+    assert {hooks[key]["helm.sh/hook"] for key in weights} == {"pre-install,pre-upgrade"}
+    assert needed(pods["migrate"]) == weights.keys() - {("Job", "deputy-migrate")}
+
+
+def test_what_pods_need_belongs_to_the_release_and_goes_back_with_it(parts, pods):
+    """A hook is nobody's: Helm would replace it before the migration, and leave it so when it rolls back."""
+    for component in COMPONENTS:
+        assert needed(pods[component]) == {("ConfigMap", "deputy"), ("ServiceAccount", "deputy")}
+        for key in needed(pods[component]):
+            assert "helm.sh/hook" not in parts[key]["metadata"].get("annotations", {})
+    assert parts["ConfigMap", "deputy"]["data"] == parts["ConfigMap", "deputy-migrate"]["data"]
+
+
+def test_a_pod_of_the_new_release_is_there_before_one_of_the_old_goes(parts):
+    for component in COMPONENTS:
+        rolling = parts["Deployment", f"deputy-{component}"]["spec"]["strategy"]["rollingUpdate"]
+        assert rolling == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+def needed(pod):
+    """The parts of the chart without which the pod does not start."""
+    (container,) = pod["containers"]
+    settings = [each["configMapRef"]["name"] for each in container["envFrom"] if "configMapRef" in each]
+    return {("ConfigMap", *settings), ("ServiceAccount", pod["serviceAccountName"])}
 
 
 def test_the_probes_ask_for_a_host_that_is_allowed(parts, pods):

@@ -1,7 +1,14 @@
 """What an MCP server says of a tool: what is usable, and which schemas would harm a worker."""
 
+from functools import partial
+
 import pytest
 
+from policy.checks import argument_problems
+from policy.tools import ToolFacts
+from runs.tools import facts
+from runs.tools.base import Tool
+from runs.tools.call import check_arguments
 from runs.tools.mcp import definitions
 
 PLAIN = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -59,18 +66,41 @@ def test_an_outsiders_expressions_are_never_matched():
     assert definitions.checker(schema).is_valid({"a": "a" * 60 + "!"})
     patterned = {"type": "object", "patternProperties": {"(a+)+$": {}}, "additionalProperties": False}
     assert definitions.checker(patterned).is_valid({"a" * 60 + "!": 1})
+    left = {"type": "object", "patternProperties": {"(a+)+$": {}}, "unevaluatedProperties": False}
+    for one in (left, {"allOf": [left], "unevaluatedProperties": False}):
+        assert definitions.checker(one).is_valid({"a" * 60 + "!": 1})
+    plain = {"type": "object", "properties": {"a": {}}, "unevaluatedProperties": False}
+    assert not definitions.checker(plain).is_valid({"b": 1})
     closed = {"type": "object", "properties": {}, "additionalProperties": False}
     assert not definitions.checker(closed).is_valid({"b": 1})
 
 
-def test_a_schema_that_loops_without_end_is_an_error_of_the_call():
-    from runs.tools.base import Tool
-    from runs.tools.call import check_arguments
+ELSEWHERE = {"$id": "https://example.org/x", "$ref": "#/definitions/foo"}
 
-    loop = {"type": "object", "$ref": "#"}
-    tool = Tool("crm.loop", "", loop, len, checker=definitions.checker)
-    refused = check_arguments(tool, {})
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"type": "object", "$ref": "#"}, {}),
+        ({"properties": {"a": ELSEWHERE}, "definitions": {"foo": {}}}, {"a": 1}),
+        ({"properties": {"a": {"multipleOf": 0.1}}}, {"a": 10**400}),
+    ],
+    ids=["loops without end", "refers to what is elsewhere", "divides what is too large"],
+)
+def test_a_schema_that_cannot_be_applied_is_an_error_of_the_call(schema, arguments):
+    tool = Tool("crm.odd", "", schema, len, checker=definitions.checker)
+    refused = check_arguments(tool, arguments)
     assert refused is not None and refused.code == "INVALID_ARGUMENTS"
+    assert list(facts._check(tool, schema, arguments))
+
+
+def test_nor_are_they_when_a_standing_approval_is_made():
+    """Its arguments are a call's, which a model may have been led to choose."""
+    schema = {"properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}
+    tool = Tool("crm.odd", "", schema, len, checker=definitions.checker)
+    known = ToolFacts(facts.info(tool), schema, check=partial(facts._check, tool))
+    assert argument_problems({"a": "a" * 60 + "!"}, known) == []
+    assert argument_problems({"a": 1}, known) != []
 
 
 @pytest.mark.parametrize("part", ["title", "description", "inputSchema", "annotations"])

@@ -26,7 +26,8 @@ def record(message, *arguments, **more):
 @pytest.mark.parametrize(
     "name",
     ["password", "PASSWORD", "db_password", "api_key", "apiKey", "API-Key", "Authorization", "accessToken",
-     "client_secret", "token", "Cookie", "credentials", "private_key"],
+     "client_secret", "token", "Cookie", "credentials", "private_key", "your password", "api key", "@token",
+     "password2", "ａｐｉ＿ｋｅｙ", "ＰＡＳＳＷＯＲＤ", "ｓecret", "TO\u212aEN"],
 )  # fmt: skip
 def test_fields_named_like_secrets_are_masked(name):
     assert redact.masked({"x": [{name: CANARY}]}) == {"x": [{name: redact.MASK}]}

@@ -19,8 +19,22 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
+{{- define "deputy.settings" -}}
+{{- range $name, $value := .Values.settings }}
+{{- if ne $name "ALLOWED_HOSTS" }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+# the probes ask for 127.0.0.1
+ALLOWED_HOSTS: {{ list (default "" .Values.settings.ALLOWED_HOSTS) "127.0.0.1" | compact | join "," | quote }}
+DEMO: "no"
+LOG_FORMAT: json
+{{- end }}
+
+{{- /* Called with (list $ "name"), of its ServiceAccount. */}}
 {{- define "deputy.pod" -}}
-serviceAccountName: {{ include "deputy.name" . }}
+serviceAccountName: {{ index . 1 }}
+{{- with index . 0 }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 securityContext:
@@ -42,6 +56,7 @@ volumes:
   - {name: tmp, emptyDir: {}}
   - {name: home, emptyDir: {}}
 {{- end }}
+{{- end }}
 
 {{- /* Not on the same machine, nor in the same zone, where that can be had. */}}
 {{- define "deputy.spread" -}}
@@ -54,11 +69,14 @@ topologySpreadConstraints:
   {{- end }}
 {{- end }}
 
+{{- /* Called with (list $ "name"), of its ConfigMap. */}}
 {{- define "deputy.container" -}}
+{{- $settings := index . 1 }}
+{{- with index . 0 }}
 image: {{ include "deputy.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 envFrom:
-  - configMapRef: {name: {{ include "deputy.name" . }}}
+  - configMapRef: {name: {{ $settings }}}
   - secretRef: {name: {{ required "existingSecret: name a Secret with DATABASE_URL and SECRET_KEY" .Values.existingSecret }}}
 securityContext:
   allowPrivilegeEscalation: false
@@ -67,6 +85,7 @@ securityContext:
 volumeMounts:
   - {name: tmp, mountPath: /tmp}
   - {name: home, mountPath: /var/lib/deputy}
+{{- end }}
 {{- end }}
 
 {{- /* A change of the settings is a new rollout. */}}

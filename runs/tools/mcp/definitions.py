@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator, SchemaError
+from jsonschema import Draft202012Validator, SchemaError, validators
 from jsonschema.protocols import Validator
 from referencing import Registry
 
@@ -197,14 +197,28 @@ def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
 
 
 _Lenient: Any = checking.extended(
-    {"pattern": _skip, "patternProperties": _skip, "additionalProperties": _additional, "format": _skip}
+    {
+        "pattern": _skip,
+        "patternProperties": _skip,
+        "additionalProperties": _additional,
+        "format": _skip,
+    }
 )
+# To find out what is left unevaluated, the patterns of the whole schema would be matched.
+_Patterned: Any = validators.extend(_Lenient, {"unevaluatedProperties": _skip})
 
 
 def checker(schema: dict[str, Any]) -> Validator:
     """Checks arguments against an outsider's schema: fetches nothing, matches no expression of theirs."""
-    made: Validator = _Lenient(schema, registry=Registry())
+    kind = _Patterned if _has_patterns(schema) else _Lenient
+    made: Validator = kind(schema, registry=Registry())
     return made
+
+
+def _has_patterns(node: Any) -> bool:
+    """Whether properties are told by patterns anywhere in the schema."""
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return (isinstance(node, dict) and "patternProperties" in node) or any(map(_has_patterns, children))
 
 
 # What the hints are worth: they tighten, and speak where no verb does

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from policy.provenance.infer import EVERYTHING, Declaration
-from runs.models import McpServer, McpTask, McpTool, ToolState
+from runs.models import Carrier, McpServer, McpTask, McpTool, ToolState, WorkerGroup
 from runs.models.choices import WaitKind
+from runs.models.operations import TASKS_OF_SERVERS
 from runs.tools import forms
 from runs.tools.base import Tool, ToolContext, ToolError, WaitFor
 from runs.tools.mcp import accounts, definitions, tasks
@@ -91,7 +92,7 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
             ask: Callable[..., Any] = partial(resumed, server, task, run.filled)
         else:
             told = (server, name, arguments, run.idempotency_key, tool.offered()["input_schema"])
-            room = server.tasks.count() < MAX_TASKS
+            room = server.tasks.count() < MAX_TASKS and understood(TASKS_OF_SERVERS)
             ask = partial(call_tool, *told, filled=run.filled, tasks=room)
         try:
             answer = accounts.calling(server, run.user_id, ask) if as_person else ask()
@@ -104,6 +105,11 @@ def function(server_id: str, name: str, as_person: bool = False) -> Callable[...
         return wanted(server, tool.call_name, answer) if isinstance(answer, Asked) else answer
 
     return call
+
+
+def understood(level: int) -> bool:
+    """Whether nobody at work is of a release that does not understand it yet, while Deputy is upgraded."""
+    return not any(table.objects.filter(level__lt=level).exists() for table in (WorkerGroup, Carrier))
 
 
 def current(server_id: str, run: ToolContext, as_person: bool) -> McpServer:

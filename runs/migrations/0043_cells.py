@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
         ("groups", "0027_cells"),
         ("memory", "0012_neighbours_of_all"),
         ("policy", "0009_versions_once"),
-        ("runs", "0040_exchange"),
+        ("runs", "0042_levels"),
     ]
 
     operations = [
