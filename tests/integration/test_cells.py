@@ -1,10 +1,13 @@
 """Moving an organization to another cell: which rows go, whose, and that nobody else's do."""
 
+from datetime import timedelta
+
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, OperationalError, connection
 from django.test import override_settings
+from django.utils import timezone
 
 from common.db import is_locked, own_connection
 from groups import bearer, cells
@@ -12,7 +15,9 @@ from groups.current import memberships_of
 from groups.models import Cell, Move, MoveState, Organization, Token
 from runs.cells import copying, move, tables
 from runs.execution import executor
-from runs.models import OutboundCall, Rating, Run
+from runs.models import OutboundCall, QueueMessage, Rating, Run
+from runs.queue.turns import TAKE, Turns
+from runs.workers import sweep
 from tests.factories import MembershipFactory, OrganizationFactory, UserFactory
 from tests.scripted import by_role, call, say
 
@@ -274,3 +279,28 @@ def test_the_doors_name_the_cell_of_what_has_moved(world, there, client):
     assert client.get("/api/runs/", **unknown).status_code == 401
     client.force_login(world.user)
     assert client.get("/", follow=False)["Location"] == "http://cell-2.test/"
+
+
+def test_nobody_takes_the_work_of_what_is_frozen_and_no_errand_of_what_leaves(ask, world):
+    run = ask(say_done, drive=False)
+    Run.objects.update(queued_at=None)
+    whose = {"organization_id": world.organization.pk, "payload": "{}"}
+    QueueMessage.objects.create(queue="deputy", run_id=run.pk, due_at=timezone.now(), **whose)
+    QueueMessage.objects.create(queue="deputy.mail", **whose)
+    until = timezone.now() + timedelta(minutes=1)
+    Move.objects.create(
+        organization_id=world.organization.pk, slug="s", name="n", state=MoveState.FROZEN, until=until
+    )
+
+    def taken(queue):
+        with own_connection() as own, own.transaction(force_rollback=True):
+            values = Turns().ask(1) | {"lease": 1, "holder": "h", "queue": queue}
+            return len([one for one, *_ in own.execute(TAKE, values).fetchall() if one])
+
+    assert (taken("deputy"), taken("deputy.mail")) == (0, 0)
+    QueueMessage.objects.filter(queue="deputy").delete()
+    assert not sweep.anything_due() and sweep.sweep().requeued == 0
+    Move.objects.update(state=MoveState.LEAVING)
+    assert sweep.anything_due() and taken("deputy.mail") == 0
+    Move.objects.update(until=timezone.now())  # whoever moved it has not come back
+    assert taken("deputy.mail") == 1
