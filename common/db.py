@@ -93,6 +93,7 @@ def let_go() -> None:
         default.close()
 
 
+MOVING = "DP001"  # of an organization that has just moved to another cell (runs/migrations/0043_cells.py)
 LOCKED, DEADLOCK = "55P03", "40P01"  # PostgreSQL's lock_not_available and deadlock_detected
 
 

@@ -58,6 +58,8 @@ CODES = {
     "LOCKED": ("Somebody else is at this at the moment.", "Ask again soon; nothing was changed."),
     "MALFORMED_JSON": ("The body is not JSON.", "Send JSON."),
     "METHOD_NOT_ALLOWED": ("The address does not take this method.", "See the header Allow."),
+    "MOVED": ("The organization is in another cell.", "Ask at the address that `cell` names."),
+    "MOVING": ("The organization is about to move.", "Ask again after Retry-After."),
     "NOT_ACCEPTABLE": ("Nothing that the header Accept asks for.", "Accept application/json."),
     "NOT_A_MEMBER": ("You belong to no such organization.", "Name one of yours in X-Organization."),
     "NOT_A_POINT": ("A run cannot go on from this event.", "Choose a message or a call's result."),

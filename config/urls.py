@@ -9,6 +9,7 @@ from django.utils.module_loading import module_has_submodule
 
 from common.api import errors
 from config import health, metrics, problems
+from groups.api.where import where
 from groups.sign_in import openid_views
 from runs.api import slack_hook
 from runs.web import settings_views
@@ -41,6 +42,7 @@ urlpatterns = [
     path("", include("runs.web.oauth_urls")),
     path("sw.js", service_worker, name="service_worker"),
     path("hooks/slack/<str:channel_id>/", slack_hook.slack_hook, name="slack_hook"),
+    path("cells/where/", where, name="cells_where"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from common.columns import Columns
 from common.db import row
 from groups.actors import MEMBER, member_of
+from groups.cells import ELSEWHERE
 from groups.models import Membership, Organization, Token
 from groups.models.tokens import hash_secret
 
@@ -20,6 +21,7 @@ LEFT JOIN groups_membership m ON m.organization_id = t.organization_id AND m.use
 LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
 WHERE t.secret_hash = %s AND t.revoked_at IS NULL AND u.is_active
   AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+  AND NOT {ELSEWHERE.format("o.id")}
 """  # noqa: S608 - the names of our own columns
 
 

@@ -15,7 +15,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject
 
 from groups import changes, member_permissions
-from groups.models import Door, IdentityProvider, Membership, Organization
+from groups.models import Door, IdentityProvider, Membership, Move, MoveState, Organization
 
 CHOSEN = "deputy_organization"  # the session's key: the id of the organization
 OWN_PAGES = "web"  # the namespace of people's own pages
@@ -32,7 +32,7 @@ def memberships_of(user: Any) -> list[Membership]:
     if hasattr(user, ALL):
         known: list[Membership] = getattr(user, ALL)
         return known
-    found = Membership.objects.filter(user_id=user.pk, active=True).select_related(
+    found = here(Membership.objects.filter(user_id=user.pk, active=True)).select_related(
         "organization", "custom_role"
     )
     if hasattr(user, THROUGH):
@@ -41,6 +41,12 @@ def memberships_of(user: Any) -> list[Membership]:
     if hasattr(user, CHOICE):
         setattr(user, ALL, rows)
     return rows
+
+
+def here(found: QuerySet[Membership]) -> QuerySet[Membership]:
+    """Those of organizations that are in this cell."""
+    gone = Move.objects.filter(state__in=[MoveState.MOVED, MoveState.ARRIVING])
+    return found.exclude(organization_id__in=gone.values("organization_id"))
 
 
 def vouched_for(found: QuerySet[Membership], user: Any) -> QuerySet[Membership]:

@@ -14,7 +14,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from common.db import LOCKED
+from common.db import LOCKED, MOVING
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +29,7 @@ CODES = {
     406: "NOT_ACCEPTABLE",
     413: "BODY_TOO_LARGE",
     415: "UNSUPPORTED_MEDIA_TYPE",
+    421: "MOVED",
     422: "INVALID",
     429: "TOO_MANY_REQUESTS",
     500: "INTERNAL_ERROR",
@@ -46,6 +47,7 @@ TITLES = {
 # What PostgreSQL may be unable to do for a while, by its SQLSTATE.
 TROUBLE = {
     "25006": ("READ_ONLY", "The database takes no changes at the moment."),
+    MOVING: ("MOVING", "The organization moves to another cell; nothing was changed. Ask again soon."),
     LOCKED: ("LOCKED", "Somebody else is at this at the moment; nothing was changed. Ask again soon."),
     "53100": ("DISK_FULL", "The database's disk is full: nothing can be kept until there is room."),
 }

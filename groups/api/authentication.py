@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework import authentication
 
 from common.api.errors import Problem
-from groups import bearer, changes, current, oauth
+from groups import bearer, cells, changes, current, oauth
 from groups.actors import Actor, is_confirmed
 from groups.models import Door, Membership, Token
 
@@ -31,6 +31,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         found = bearer.live(secret.strip()) or _through_oauth(secret.strip(), request.path)
         if found is None:
+            elsewhere(cells.address_of_token(secret.strip()))
             raise Problem(
                 401,
                 "BAD_TOKEN",
@@ -78,6 +79,7 @@ def stand(request: Any, user: Any, memberships: list[Membership], chosen: str | 
     if wanted:
         memberships = [each for each in memberships if each.organization.slug == wanted]
     if not memberships:
+        elsewhere(cells.address_of_slug(wanted) if wanted else None)
         raise Problem(403, "NOT_A_MEMBER", "You have no active membership in this organization.")
     if len(memberships) > 1:
         memberships = [each for each in memberships if each.organization_id == chosen] or memberships
@@ -91,11 +93,21 @@ def stand(request: Any, user: Any, memberships: list[Membership], chosen: str | 
     current.stand(user, memberships[0])
 
 
+def elsewhere(address: str | None) -> None:
+    """Raises Problem where the organization is in another cell. No redirect: programs would follow it
+    without their token, or with it to wherever it leads.
+    """
+    if address:
+        detail = f"The organization is in another cell: ask {address}."
+        raise Problem(421, "MOVED", detail, cell=address)
+
+
 def _through_oauth(secret: str, path: str) -> tuple[Token, Membership | None] | None:
     token = oauth.live(secret, path)
     if token is None:
         return None
-    memberships = Membership.objects.filter(user=token.user, organization=token.organization, active=True)
+    found = Membership.objects.filter(user=token.user, organization=token.organization, active=True)
+    memberships = current.here(found)
     return token, memberships.select_related("organization", "custom_role").first()
 
 

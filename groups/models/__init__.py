@@ -2,6 +2,7 @@
 
 from .absences import Absence
 from .agents import AgentInstance, Role
+from .cells import Cell, Move, MovedPerson, MovedToken, MoveState, OtherCell
 from .changes import Change, ChangeAction, Door
 from .connections import Connection
 from .groups import Group, GroupMember, RoutingExample
@@ -15,6 +16,7 @@ from .tokens import Token
 __all__ = [
     "Absence",
     "AgentInstance",
+    "Cell",
     "Change",
     "ChangeAction",
     "Connection",
@@ -26,7 +28,12 @@ __all__ = [
     "KeptSignIn",
     "MemberRole",
     "Membership",
+    "Move",
+    "MoveState",
+    "MovedPerson",
+    "MovedToken",
     "Organization",
+    "OtherCell",
     "Project",
     "ProposalState",
     "ProposedChange",

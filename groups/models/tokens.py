@@ -13,6 +13,7 @@ from common import ids
 from common.models import Created
 from groups.scopes import DEFAULT
 
+from .cells import Cell
 from .organizations import Organization
 
 SECRET_BYTES = 32  # of a random secret: nothing to guess, so a fast hash is enough
@@ -31,11 +32,13 @@ class TokenManager(models.Manager["Token"]):
         scopes: Sequence[str] | None = None,
         **fields: Any,
     ) -> tuple["Token", str]:
-        """A new token and its secret `dpt_…`, which is not kept and cannot be shown again.
+        """A new token and its secret `dpt_…`, which is not kept and cannot be shown again. In a cell with a
+        number it begins with that, `dpt_2_…`, so that others can say where it leads (groups/cells.py).
 
         Without `scopes` it reads, and no more. Who may issue it: groups/tokens.py.
         """
-        secret = f"dpt_{secrets.token_urlsafe(SECRET_BYTES)}"
+        number = Cell.objects.filter(number__gt=0).values_list("number", flat=True).first()
+        secret = f"dpt_{f'{number}_' if number else ''}{secrets.token_urlsafe(SECRET_BYTES)}"
         token = self.create(
             organization=organization,
             user=user,

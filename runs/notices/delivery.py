@@ -20,6 +20,7 @@ from common import sealed
 from common.db import execute, let_go, row, rows
 from groups import readers
 from groups.actors import Actor, Via, active_membership
+from groups.cells import AWAY
 from runs.gate import deciders
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.choices import ApprovalStatus
@@ -58,14 +59,15 @@ UPDATE runs_approvalnotice SET status = %s, holder = '',
        sent_at = CASE %s WHEN 'sent' THEN clock_timestamp() END
 WHERE id = ANY(%s) AND status = 'sending' AND holder = %s
 """
-GIVE_BACK = """
-UPDATE runs_approvalnotice SET status = 'pending', holder = '', due_at = clock_timestamp()
-WHERE status = 'sending' AND starts_with(holder, %s)
-"""
-DUE = """
-SELECT DISTINCT organization_id, channel_id FROM runs_approvalnotice
-WHERE status IN ('pending', 'sending') AND due_at < clock_timestamp() - %s * interval '1 second' LIMIT %s
-"""
+GIVE_BACK = f"""
+UPDATE runs_approvalnotice n SET status = 'pending', holder = '', due_at = clock_timestamp()
+WHERE status = 'sending' AND starts_with(holder, %s) AND NOT {AWAY.format("n")}
+"""  # noqa: S608 - our own text
+DUE = f"""
+SELECT DISTINCT organization_id, channel_id FROM runs_approvalnotice n
+WHERE NOT {AWAY.format("n")} AND status IN ('pending', 'sending')
+  AND due_at < clock_timestamp() - %s * interval '1 second' LIMIT %s
+"""  # noqa: S608
 # Whoever is asked for them takes them whatever `due_at` says: it only keeps the same from being asked again.
 ASKED = """
 UPDATE runs_approvalnotice SET status = 'pending', holder = '',

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from common.db import execute, row, rows
 from common.failures import FAILURES
+from groups.cells import AWAY
 from groups.member_permissions import holding
 from groups.models import Membership
 from groups.models.organizations import MembershipKind
@@ -49,9 +50,10 @@ UPDATE runs_approvalwatch SET stage = %s, reminded = %s, alarm = %s,
        look_at = clock_timestamp() + %s * interval '1 second'
 WHERE approval_id = %s
 """
-DUE = """
-SELECT approval_id FROM runs_approvalwatch WHERE look_at <= clock_timestamp() ORDER BY look_at LIMIT %s
-"""
+DUE = f"""
+SELECT approval_id FROM runs_approvalwatch w
+WHERE look_at <= clock_timestamp() AND NOT {AWAY.format("w")} ORDER BY look_at LIMIT %s
+"""  # noqa: S608 - our own text
 OVER = """
 DELETE FROM runs_approvalwatch w USING runs_approval a
 WHERE a.id = w.approval_id AND a.status <> 'pending' AND w.approval_id = %s

@@ -7,14 +7,16 @@ from django.conf import settings
 
 from common import notifications
 from common.db import execute, row, rows
+from groups.cells import AWAY
 from runs.models.queue import lanes
 from runs.outbound import packing
 from runs.outbound.calls import CHANNEL
 from runs.queue import put
 
-HOLDER_GONE = """
+HOLDER_GONE = f"""
     c.holder <> '' AND c.answered_at IS NULL AND NOT EXISTS (
         SELECT FROM runs_carrier k WHERE k.name = c.holder AND k.lease_expires_at > now())
+    AND NOT {AWAY.format("c")}
 """
 # A question to a model is asked again; the call of a tool may have had its effect.
 ASK_AGAIN = f"""
@@ -32,12 +34,13 @@ UPDATE runs_outboundcall SET answer = %s, answered_at = COALESCE(answered_at, cl
 WHERE run_id = %s AND kind = 'tool' AND (answered_at IS NULL OR answer = ANY(%s))
 RETURNING call_id
 """
-TIME_OVER = "c.holder = '' AND c.answered_at IS NULL AND c.expires_at < now()"
+TIME_OVER = f"c.holder = '' AND c.answered_at IS NULL AND c.expires_at < now() AND NOT {AWAY.format('c')}"
 NO_MESSAGE = "NOT EXISTS (SELECT FROM runs_queuemessage m WHERE m.run_id = {run} AND m.due_at <= now())"
 # Answered, and not taken up since: the worker that was woken has died.
 UNHEARD = f"""
 SELECT DISTINCT c.run_id FROM runs_outboundcall c
 WHERE c.answered_at < now() - %s * interval '1 second' AND {NO_MESSAGE.format(run="c.run_id")}
+    AND NOT {AWAY.format("c")}
     AND NOT EXISTS (SELECT FROM runs_outboundcall o WHERE o.run_id = c.run_id AND o.answered_at IS NULL)
 LIMIT %s
 """  # noqa: S608
@@ -45,15 +48,17 @@ LIMIT %s
 IN_NO_HANDS = f"""
 SELECT r.id FROM runs_run r
 WHERE r.status = 'running' AND r.driver = 'internal' AND r.lease_expires_at IS NULL
+    AND NOT {AWAY.format("r")}
     AND NOT EXISTS (SELECT FROM runs_outboundcall c WHERE c.run_id = r.id)
     AND {NO_MESSAGE.format(run="r.id")}
 LIMIT %s
 """  # noqa: S608
 # Its run has ended, or has been claimed again: nothing will take the answer.
-ORPHANS = """
+ORPHANS = f"""
 DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
     SELECT FROM runs_run r WHERE r.id = c.run_id AND r.status = 'running' AND r.attempt = c.attempt)
-"""
+    AND NOT {AWAY.format("c")}
+"""  # noqa: S608
 FORGET = "DELETE FROM runs_carrier WHERE lease_expires_at < now() - interval '1 hour'"
 FORGET_FOLLOWERS = "DELETE FROM runs_follower WHERE until < now() - interval '1 minute'"
 # Those that had errands: nobody else takes from these lanes.

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from common.db import own_async_connection
+from groups.cells import AWAY, NOT_TO_BEGIN
 from runs.models.operations import LEVEL
 from runs.models.outbound import OPEN_AT, CallKind
 from runs.providers import keys
@@ -31,7 +32,7 @@ SELECT EXISTS (SELECT FROM runs_outboundcall WHERE holder = '' AND answered_at I
 # The organizations and targets that something waits for come from a loose scan of the index, the first few
 # calls of each from the index too: a long queue costs no more than a short one. Then turns: whose
 # organization has the fewest under way and before it goes first, as far as each limit allows.
-TAKE = """
+TAKE = f"""
 WITH RECURSIVE lanes AS (
     (SELECT organization_id, target, rank FROM runs_outboundcall WHERE holder = '' AND answered_at IS NULL
      ORDER BY organization_id, target, rank LIMIT 1)
@@ -62,6 +63,7 @@ waiting AS (
         FROM runs_outboundcall c
         WHERE c.organization_id = lanes.organization_id AND c.target = lanes.target AND c.rank = lanes.rank
           AND c.holder = '' AND c.answered_at IS NULL AND c.due_at <= now()
+          AND NOT {NOT_TO_BEGIN.format("c", "c.kind = 'tool'")}
         ORDER BY c.id LIMIT %(room)s
     ) first ON true
     LEFT JOIN of_organization o ON o.organization_id = first.organization_id
@@ -109,7 +111,7 @@ RETURNING id, organization_id, run_id, root_id, kind, call_id, target, rank, thr
     (SELECT ARRAY[k.sealed_key, k.base_url] FROM runs_modelkey k
      WHERE c.kind = 'model' AND k.organization_id = c.organization_id
        AND k.provider = split_part(replace(c.target, c.organization_id || '/', ''), ':', 1))
-"""
+"""  # noqa: S608 - our own text
 NEXT_DUE = """
 SELECT EXTRACT(epoch FROM LEAST(
     (SELECT min(due_at) FROM runs_outboundcall WHERE holder = '' AND answered_at IS NULL AND due_at > now()),
@@ -118,14 +120,16 @@ SELECT EXTRACT(epoch FROM LEAST(
 """
 HELD = "SELECT id FROM runs_outboundcall WHERE holder = %s AND answered_at IS NULL"
 # The message that wakes the run commits with its answer. What nobody holds for us any more is not written,
-# and what somebody has locked (a cancel that is under way) neither: it is looked at again.
-ANSWER = """
+# and what somebody has locked (a cancel that is under way), or is frozen with its organization, neither: it
+# is looked at again.
+ANSWER = f"""
 WITH ours AS (
     SELECT id FROM runs_outboundcall
     WHERE id = ANY(%(ids)s) AND holder = %(name)s AND answered_at IS NULL
 ), free AS (
     SELECT id FROM runs_outboundcall
-    WHERE id = ANY(%(ids)s) AND holder = %(name)s AND answered_at IS NULL FOR UPDATE SKIP LOCKED
+    WHERE id = ANY(%(ids)s) AND holder = %(name)s AND answered_at IS NULL
+        AND NOT {AWAY.format("runs_outboundcall")} FOR UPDATE SKIP LOCKED
 ), answers AS (
     UPDATE runs_outboundcall c SET answer = a.answer, answered_at = clock_timestamp()
     FROM unnest(%(ids)s::bigint[], %(answers)s::text[]) AS a (id, answer), free
@@ -136,7 +140,7 @@ WITH ours AS (
     SELECT %(queue)s, wake, run_id, organization_id, rank, clock_timestamp() FROM answers
 )
 SELECT ours.id, answers.id IS NOT NULL FROM ours LEFT JOIN answers ON answers.id = ours.id
-"""
+"""  # noqa: S608
 EVIDENCE = """
 UPDATE runs_toolcall SET evidence = %s WHERE run_id = %s AND call_id = %s AND ended_at IS NULL
 """

@@ -9,6 +9,8 @@ organization, with one look each, however many messages there are.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from groups.cells import NOT_TO_BEGIN
+
 PEOPLE, BACKGROUND = 0, 1  # priorities
 NOBODY = "-"  # where an organization's id would be: of the installation
 SHARE = 3  # messages of people to one of the background, while there are both
@@ -31,7 +33,7 @@ WALK = """
                   AND m.organization_id > walked.organization_id
                 ORDER BY m.organization_id, m.due_at LIMIT 1) following)
         SELECT organization_id, due_at FROM {name}_after) after
-    WHERE due_at <= now()
+    WHERE due_at <= now() AND NOT {after_away}
     UNION ALL
     SELECT organization_id FROM (
         WITH RECURSIVE {name}_before AS (
@@ -45,9 +47,11 @@ WALK = """
                   AND m.organization_id > walked.organization_id AND m.organization_id <= {last}
                 ORDER BY m.organization_id, m.due_at LIMIT 1) following)
         SELECT organization_id, due_at FROM {name}_before) before
-    WHERE due_at <= now()
+    WHERE due_at <= now() AND NOT {before_away}
     LIMIT {room}
 """
+AN_ERRAND = "strpos(%(queue)s, '.') > 0"  # a lane of errands, which act outside (runs/models/queue.py)
+AWAYS = {f"{part}_away": NOT_TO_BEGIN.format(part, AN_ERRAND) for part in ("after", "before")}
 # Each of them gets the same number of places. What another is just taking is passed over.
 CHOOSE = """
 {name}_whose AS MATERIALIZED (
@@ -68,7 +72,7 @@ CHOOSE = """
 def choose(name: str, room: str) -> str:
     """The CTEs that choose up to `room` messages of the priority that the parameter of this name has."""
     places = {"name": name, "priority": f"%({name})s", "last": f"%({name}_last)s", "room": room}
-    return CHOOSE.format(walk=WALK.format(**places), **places)
+    return CHOOSE.format(walk=WALK.format(**places, **AWAYS), **places)
 
 
 TAKE = f"""

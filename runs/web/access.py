@@ -9,13 +9,13 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Case, Q, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 
 from common import cron
-from groups import current
+from groups import cells, current
 from groups.actors import Actor
 from groups.api import access as organization
 from groups.models import Membership, Project
@@ -49,7 +49,7 @@ def member(view: View) -> View:
     def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         request.memberships = current.memberships_of(request.user)
         if not request.memberships:
-            return render(request, "web/no_membership.html", status=403)
+            return nobody_here(request)
         enter(request, current.membership_of(request.user) or request.memberships[0])
         with timezone.override(time_zone(request)):
             return view(request, *args, **kwargs)
@@ -63,6 +63,15 @@ def member(view: View) -> View:
         return signed_in(request, *args, **kwargs)
 
     return never_cache(asked)
+
+
+def nobody_here(request: HttpRequest) -> HttpResponseBase:
+    """For somebody who is in none of this cell's organizations: to their cell, if it is one."""
+    elsewhere = cells.organizations_elsewhere(request.user)
+    addresses = {address for _, _, address in elsewhere}
+    if len(addresses) == 1 and request.method == "GET":
+        return redirect(addresses.pop() + request.get_full_path())
+    return render(request, "web/no_membership.html", {"elsewhere": elsewhere}, status=403)
 
 
 def enter(request: Any, membership: Membership) -> None:

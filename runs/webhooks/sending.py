@@ -22,6 +22,7 @@ from common.canonical import canonical
 from common.db import execute, let_go, row, rows
 from common.outbound import Fetched, OutboundError, fetch
 from common.sealed import Unreadable, unseal
+from groups.cells import AWAY
 from runs.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from runs.models.queue import ErrandKind
 from runs.observe import tracing
@@ -56,10 +57,10 @@ SET sender = %s, sending_until = clock_timestamp() + %s * interval '1 second'
 WHERE id = %s AND (sending_until IS NULL OR sending_until < clock_timestamp() OR sender = %s)
 """
 LET_GO = "UPDATE runs_webhookendpoint SET sending_until = NULL WHERE id = %s AND sender = %s"
-GIVE_BACK = """
-UPDATE runs_webhookendpoint SET sending_until = NULL
-WHERE sending_until IS NOT NULL AND starts_with(sender, %s)
-"""
+GIVE_BACK = f"""
+UPDATE runs_webhookendpoint e SET sending_until = NULL
+WHERE sending_until IS NOT NULL AND starts_with(sender, %s) AND NOT {AWAY.format("e")}
+"""  # noqa: S608 - our own text
 # Whoever holds the endpoint has its messages: they stay due until what came of them is known.
 CLAIM = f"""
 UPDATE runs_webhookdelivery SET attempts = attempts + 1 WHERE id = ({NEXT})

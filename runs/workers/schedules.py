@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from common import cron, ids
 from common.db import execute
 from groups.actors import Actor
+from groups.cells import AWAY
 from groups.models import Token
 from policy.authority import SPEAK, NotAllowed
 from runs.actions import schedule as schedules
@@ -26,11 +27,11 @@ logger = logging.getLogger(__name__)
 
 MOST_MISSED = 5_000  # due times that are counted one by one
 # In turn for each organization: one whose queue is full does not hold up the others.
-DUE = """
-SELECT id FROM runs_schedule WHERE next_at <= clock_timestamp()
+DUE = f"""
+SELECT id FROM runs_schedule s WHERE next_at <= clock_timestamp() AND NOT {AWAY.format("s")}
 ORDER BY row_number() OVER (PARTITION BY organization_id ORDER BY next_at), next_at LIMIT %s
-"""
-ANYTHING_DUE = "EXISTS (SELECT FROM runs_schedule WHERE next_at <= now())"
+"""  # noqa: S608 - our own text
+ANYTHING_DUE = f"EXISTS (SELECT FROM runs_schedule s WHERE next_at <= now() AND NOT {AWAY.format('s')})"
 FORGET = """
 DELETE FROM runs_scheduledrun WHERE id IN (
     SELECT id FROM runs_scheduledrun WHERE id < %s ORDER BY id LIMIT %s)

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from common.db import execute, is_locked, row, rows, session_lock
+from groups.cells import AWAY
 from policy.models.rules import OnExpiry
 from runs.actions import cancel, finish
 from runs.execution import outside_agents
@@ -33,15 +34,16 @@ BATCH = 500
 SILENT_SECONDS = 30.0  # the most that one run may take the sweep
 FOR_A_PERSON = [kind.value for kind in WAITS_FOR_A_PERSON]
 
-LEASE_EXPIRED = """
-SELECT id FROM runs_run WHERE status = 'running' AND driver = 'internal'
-  AND lease_expires_at < clock_timestamp() ORDER BY lease_expires_at LIMIT %s
-"""
+LEASE_EXPIRED = f"""
+SELECT id FROM runs_run r WHERE status = 'running' AND driver = 'internal'
+  AND lease_expires_at < clock_timestamp() AND NOT {AWAY.format("r")} ORDER BY lease_expires_at LIMIT %s
+"""  # noqa: S608 - our own text
 # A message that still waits in the queue is not lost: a long queue must not grow by itself.
-LOST = """
+LOST = f"""
     status = 'pending' AND driver = 'internal'
     AND (queued_at IS NULL OR queued_at < clock_timestamp() - %s * interval '1 second')
     AND NOT EXISTS (SELECT FROM runs_queuemessage m WHERE m.run_id = r.id AND m.due_at <= clock_timestamp())
+    AND NOT {AWAY.format("r")}
 """
 NOT_TAKEN = f"""
 UPDATE runs_run SET queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
@@ -49,35 +51,39 @@ UPDATE runs_run SET queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
 RETURNING id, organization_id, kind = 'personal' AND depth = 0
 """  # noqa: S608 - the text above
 # now(), here the time of the statement: clock_timestamp() would keep the indexes from being used.
-LOST_CALL = """
-    lease_expires_at < now() OR (
+LOST_CALL = f"""
+    (lease_expires_at < now() OR (
         queued_at < now() - %s * interval '1 second' AND NOT EXISTS (
-            SELECT FROM runs_queuemessage m WHERE m.run_id = c.run_id AND m.due_at <= now()))
+            SELECT FROM runs_queuemessage m WHERE m.run_id = c.run_id AND m.due_at <= now())))
+    AND NOT {AWAY.format("c")}
 """
 CALLS_NOT_TAKEN = f"""
 UPDATE runs_toolcall SET lease_expires_at = NULL, queued_at = clock_timestamp() WHERE id = ANY(ARRAY(
     SELECT id FROM runs_toolcall c WHERE {LOST_CALL} ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED))
 RETURNING id, run_id
 """  # noqa: S608
-OVERDUE_RUN = """
+OVERDUE_RUN = f"""
     driver = 'external' AND status IN ('running', 'waiting') AND deadline < now()
     AND NOT EXISTS (SELECT FROM runs_wait w
                     WHERE w.run_id = r.id AND w.resolved_at IS NULL AND w.kind = ANY(%s))
+    AND NOT {AWAY.format("r")}
 """
 OVERDUE_RUNS = f"SELECT id FROM runs_run r WHERE {OVERDUE_RUN} ORDER BY deadline LIMIT %s"  # noqa: S608
 ANYTHING_DUE = f"""
-SELECT EXISTS (SELECT FROM runs_run WHERE status = 'running' AND driver = 'internal'
-               AND lease_expires_at < clock_timestamp())
-    OR EXISTS (SELECT FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp())
+SELECT EXISTS (SELECT FROM runs_run r WHERE status = 'running' AND driver = 'internal'
+               AND lease_expires_at < clock_timestamp() AND NOT {AWAY.format("r")})
+    OR EXISTS (SELECT FROM runs_wait w WHERE resolved_at IS NULL AND expires_at < clock_timestamp()
+               AND NOT {AWAY.format("w")})
     OR EXISTS (SELECT FROM runs_run r WHERE {LOST})
     OR EXISTS (SELECT FROM runs_toolcall c WHERE {LOST_CALL})
     OR EXISTS (SELECT FROM runs_run r WHERE {OVERDUE_RUN})
     OR {schedules.ANYTHING_DUE}
 """  # noqa: S608
-OVERDUE_WAITS = """
-SELECT id, run_id FROM runs_wait WHERE resolved_at IS NULL AND expires_at < clock_timestamp()
+OVERDUE_WAITS = f"""
+SELECT id, run_id FROM runs_wait w
+WHERE resolved_at IS NULL AND expires_at < clock_timestamp() AND NOT {AWAY.format("w")}
 ORDER BY expires_at LIMIT %s
-"""
+"""  # noqa: S608
 OVERDUE_OF = """
 SELECT id FROM runs_wait WHERE run_id = %s AND resolved_at IS NULL AND expires_at < clock_timestamp()
 """

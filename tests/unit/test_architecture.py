@@ -21,7 +21,7 @@ ROOMS = (
     ("outbound",),
     ("actions",),
     ("deciding", "execution"),
-    ("workers", "api", "demo"),
+    ("workers", "api", "demo", "cells"),
     ("admin", "mcp", "a2a", "agui", "terminal"),
     ("web", "management"),
 )

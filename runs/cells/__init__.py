@@ -1,0 +1,1 @@
+"""Cells: what moves an organization from one installation to another."""
