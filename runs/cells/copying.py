@@ -21,7 +21,7 @@ class Differ(Exception):
 
 def text(words: str) -> sql.SQL:
     """Our own text as a statement: the names in it are those of the models."""
-    return sql.SQL(words)  # type: ignore[arg-type]
+    return sql.SQL(words)
 
 
 def stream(source: Any, target: Any, query: str, values: list[Any], into: str) -> int:

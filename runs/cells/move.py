@@ -27,7 +27,7 @@ from common import sealed
 from common.db import own_connection
 from groups.cells import LOCK
 from groups.models import MoveState
-from runs.cells import copying, people, tables
+from runs.cells import copying, fence, people, tables
 from runs.models.queue import lanes
 
 DRAIN_SECONDS = 60.0  # for calls that act outside to come to their end
@@ -189,6 +189,9 @@ def check_cells(source: Side, target: Side) -> None:
     """Raises CannotMove where the target cannot carry on what is here."""
     if source.number == target.number:
         raise CannotMove(f"Both databases are cell {source.number}.")
+    for side in (source, target):
+        if fence.missing(side.connection):
+            raise CannotMove(f"Cell {side.number} lacks triggers: run manage.py cell there once more.")
     try:
         sealed.unseal(target.check_text)
     except sealed.Unreadable:

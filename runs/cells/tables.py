@@ -4,7 +4,7 @@ Derived from the models: a table goes along if it names its organization, or a r
 is said in STAYS, with the reason; a model in neither place is an error (tests/integration/test_cells.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
@@ -165,9 +165,10 @@ def _key(model: type[Model]) -> tuple[str, ...]:
 
 def _named(model: type[Model]) -> list[Any]:
     """The models that a row has to be there of before it can be, or be found."""
+    fields: Iterable[Any] = model._meta.local_fields
     return [
         field.related_model
-        for field in model._meta.local_fields
+        for field in fields
         if field.remote_field
         and not field.null
         and (field.db_constraint or field.name == VIA.get(model._meta.label))

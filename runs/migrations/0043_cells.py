@@ -1,8 +1,8 @@
 from django.db import migrations
 
-# What belongs to an organization is written under a lock that the writers share and whoever moves the
-# organization to another cell has alone (runs/cells). Those who waited for it find the organization gone.
-# `deputy.moving` is set by the move itself.
+# For the triggers that a cell has (runs/cells/fence.py): what belongs to an organization is written under a lock
+# that the writers share and whoever moves the organization has alone. Those who waited for it find the
+# organization gone. `deputy.moving` is set by the move itself.
 FUNCTIONS = """
 CREATE FUNCTION groups_stays(organization text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -52,35 +52,6 @@ DROP FUNCTION groups_stays_itself();
 DROP FUNCTION groups_stays_row();
 DROP FUNCTION groups_stays(text);
 """
-TRIGGER = "CREATE TRIGGER stays BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH ROW EXECUTE FUNCTION {};\n"
-# Not of runs_runevent, whose rows are written with their run's, nor of runs_queuemessage, which decides nothing.
-ROWS = (
-    *("groups_absence", "groups_agentinstance", "groups_change", "groups_customrole", "groups_group"),
-    *("groups_groupmember", "groups_identityprovider", "groups_membership", "groups_project"),
-    *("groups_proposedchange", "groups_role", "groups_routingexample", "groups_token"),
-    *("memory_contextview", "memory_memory", "memory_page", "memory_segment"),
-    *("policy_capability", "policy_capabilityrule", "policy_grant", "policy_grantuse", "policy_outsideentity"),
-    *("policy_toolbinding", "policy_tooldeclaration"),
-    *("runs_a2atask", "runs_approval", "runs_approvaldecision", "runs_approvalnotice", "runs_approvalwatch"),
-    *("runs_channel", "runs_connectedaccount", "runs_conversation", "runs_idempotencyrecord"),
-    *("runs_mcpserver", "runs_mcptask", "runs_mcptool", "runs_modelkey", "runs_modelprice", "runs_outboundcall"),
-    *("runs_rating", "runs_remoteagent", "runs_remotetask", "runs_run", "runs_schedule", "runs_scheduledrun"),
-    *("runs_toolcall", "runs_triedmodel", "runs_wait", "runs_webhookdelivery", "runs_webhookendpoint"),
-)
-BY = {
-    "memory_embedding": ("memory_memory", "memory_id"),
-    "memory_memoryrevision": ("memory_memory", "memory_id"),
-    "runs_chataccount": ("runs_channel", "channel_id"),
-}
-TRIGGERS = {
-    **{name: TRIGGER.format(name, "groups_stays_row()") for name in ROWS},
-    "groups_organization": TRIGGER.format("groups_organization", "groups_stays_itself()"),
-    **{
-        name: TRIGGER.format(name, f"groups_stays_by('{parent}', '{column}')")
-        for name, (parent, column) in BY.items()
-    },
-}
-DROPS = "".join(f"DROP TRIGGER stays ON {name};\n" for name in TRIGGERS)
 
 
 class Migration(migrations.Migration):
@@ -93,5 +64,4 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(FUNCTIONS, DROP),
-        migrations.RunSQL([*TRIGGERS.values()], DROPS),
     ]

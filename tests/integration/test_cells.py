@@ -1,5 +1,6 @@
 """Moving an organization to another cell: which rows go, whose, and that nobody else's do."""
 
+from contextlib import closing
 from datetime import timedelta
 
 import psycopg
@@ -13,7 +14,7 @@ from common.db import is_locked, own_connection
 from groups import bearer, cells
 from groups.current import memberships_of
 from groups.models import Cell, Move, MoveState, Organization, Token
-from runs.cells import copying, move, tables
+from runs.cells import copying, fence, move, tables
 from runs.execution import executor
 from runs.models import OutboundCall, QueueMessage, Rating, Run
 from runs.queue.turns import TAKE, Turns
@@ -24,7 +25,6 @@ from tests.scripted import by_role, call, say
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OF_ANOTHER = "SELECT count(*) FROM {} WHERE organization_id <> %s"
-TRIGGERS = "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'stays'"
 LAST_ACCOUNT = "SELECT setval('auth_user_id_seq', 20000000)"
 
 
@@ -55,9 +55,17 @@ def empty_cell(django_db_setup, django_db_blocker):
 
 
 @pytest.fixture
-def there(empty_cell):
-    """A connection to the second cell, which has its number and is empty again afterwards."""
+def here():
+    """This database is a cell's, and afterwards it is none."""
     call_command("cell", number=0, address="http://cell-0.test", verbosity=0)
+    yield
+    with closing(own_connection()) as own:
+        fence.remove(own)
+
+
+@pytest.fixture
+def there(empty_cell, here):
+    """A connection to the second cell, which has its number and is empty again afterwards."""
     sealed = Cell(number=2, address="http://cell-2.test")
     sealed.keep_check()
     with beside(empty_cell) as own:
@@ -66,6 +74,7 @@ def there(empty_cell):
             [sealed.address, sealed.check_text],
         )
         own.execute(LAST_ACCOUNT)
+        fence.build(own)
         yield own
         full = own.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
@@ -80,16 +89,10 @@ def moved(organization, there, **more):
 
 def test_every_table_goes_along_or_says_why_it_stays():
     goes = set(tables.names(tables.tables()))
-    fenced = {name for (name,) in own_rows(TRIGGERS)}
+    fenced = set(fence.triggers())
     assert goes - fenced == {tables.EVENTS, tables.MESSAGES}  # their run's row is; decide nothing
     assert fenced <= goes
     assert {model._meta.label for model in tables.concrete()} >= set(tables.STAYS)  # no name is out of date
-
-
-def own_rows(sql):
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return cursor.fetchall()
 
 
 def test_a_model_that_says_nothing_is_an_error(monkeypatch):
@@ -247,7 +250,7 @@ def test_a_move_that_was_cut_short_is_ended_by_the_next_call(ask, world, there, 
     assert there.execute("SELECT id FROM runs_run").fetchall() == [(run.pk,)]
 
 
-def test_who_writes_waits_while_it_is_frozen_and_others_do_not(world, monkeypatch):
+def test_who_writes_waits_while_it_is_frozen_and_others_do_not(here, world, monkeypatch):
     others = OrganizationFactory()
     with own_connection() as mover:
         mover.execute(f"SELECT pg_advisory_lock({cells.LOCK.format('%s')})", [world.organization.pk])

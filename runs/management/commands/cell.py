@@ -1,5 +1,6 @@
 """manage.py cell [--number N --address URL]"""
 
+from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -7,9 +8,10 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from common.db import row
+from common.db import own_connection, row
 from groups.models import Cell, OtherCell
 from groups.models.cells import ACCOUNTS, MOST_CELLS
+from runs.cells import fence
 
 NEXT_ACCOUNT = """
 SELECT setval(numbers, GREATEST(%s, nextval(numbers)))
@@ -41,6 +43,8 @@ class Command(BaseCommand):
         found = Cell.objects.first()
         if found is None:
             raise CommandError("This is no cell yet: give its --number and --address.")
+        with closing(own_connection()) as own:
+            fence.build(own)
         self.stdout.write(f"Cell {found.number}, {found.address}")
 
 

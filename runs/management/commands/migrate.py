@@ -7,6 +7,7 @@ autovacuum gives way to nobody else.
 """
 
 import time
+from contextlib import closing
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +15,8 @@ from django.contrib.postgres.operations import NotInTransactionMixin
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
-from common.db import is_deadlock, is_locked
+from common.db import is_deadlock, is_locked, own_connection
+from runs.cells import fence
 
 TRIES = 60
 PAUSE_SECONDS = 1.0  # for those who waited
@@ -39,6 +41,14 @@ class Command(migrate.Command):
             self.stderr.write(f"Somebody else has locked what is to change. Again in {PAUSE_SECONDS:g} s.")
             time.sleep(PAUSE_SECONDS)
         self._wait_for_locks(settings.LOCK_SECONDS * 1_000)
+        if not (options.get("app_label") or options.get("plan")):
+            self._fence()
+
+    def _fence(self) -> None:
+        """The tables that a release brings to a cell get the triggers of a cell's."""
+        with closing(own_connection()) as own:
+            if fence.is_cell(own):
+                fence.build(own)
 
     def _connect_anew(self) -> None:
         """Django leaves a transaction open whose last statements, those of foreign keys, have failed."""
