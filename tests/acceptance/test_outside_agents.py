@@ -55,6 +55,7 @@ def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, ru
     check_logs(run)
 
 
+@pytest.mark.slow
 def test_a_long_call_keeps_its_lease_and_is_executed_once(house, run):
     house.common_cluster()
     request_call(run, "1", "nap", {"seconds": 6})

@@ -106,6 +106,7 @@ def test_rows_that_somebody_else_holds_stop_no_worker(house, ask, ended):
     assert crashes(*locked) == {0}
 
 
+@pytest.mark.slow
 def test_rows_that_somebody_else_holds_stop_no_web_thread(house, world, ask):
     house.end_common()
     _, secret = Token.objects.issue(

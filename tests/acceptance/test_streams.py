@@ -65,6 +65,7 @@ def ids(run):
     return [f"{run}:{seq}" for seq in range(1, Run.objects.get(pk=run).last_seq + 1)]
 
 
+@pytest.mark.slow
 def test_streams_hold_no_thread_and_no_connection_and_ask_the_database_nothing(house, web, run, listen):
     async def many():
         first, rest = listen(), [listen() for _ in range(STREAMS)]

@@ -189,6 +189,7 @@ def working(pid):
 NAPPING = {"230", "35", "115"}  # clock_nanosleep, nanosleep: x86-64, and arm64's
 
 
+@pytest.mark.slow
 def test_workers_come_back_by_themselves_after_a_kill_of_postgresql(house, ask, ended):
     cluster = house.common_cluster()
     first = ask("naps 3")

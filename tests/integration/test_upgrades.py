@@ -124,6 +124,7 @@ def test_a_database_from_before_the_squash_is_refused_with_what_to_do_and_stays_
     assert (schema(), MigrationRecorder(connection).applied_migrations().keys()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_migrated_database_has_the_schema_of_a_new_one_and_its_runs_go_on_and_complete(new, kept):
     call_command("migrate", verbosity=0)
