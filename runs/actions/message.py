@@ -52,7 +52,7 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
             answers = None
-        chosen = {"chosen": True} if answers and is_offered(run_id, answers[0], content) else {}
+        chosen = {"chosen": True} if is_offered(log.root_id, content) else {}
         words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
         log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
         if answers:

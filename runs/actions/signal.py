@@ -28,6 +28,10 @@ OFFERED = """
 SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
 WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
 """
+OFFERED_IN_TREE = """
+SELECT jsonb_array_elements_text(e.payload -> 'choices') FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
+WHERE r.root_id = %s AND e.type = %s
+"""
 KEEP = """
 INSERT INTO runs_wait
     (id, organization_id, run_id, kind, correlation_key, resolved_at, outcome, payload, created_at)
@@ -66,7 +70,7 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
         log = RunLog.lock(run_id)
         may(actor, Verb.ANSWER if asked else Verb.STEER, log)
         if asked:
-            payload = _answer(run_id, correlation_key, payload)
+            payload = _answer(log.root_id, payload)
         found = row(FIND, [run_id, correlation_key])
         if found and found[0] is not None:
             return _again(correlation_key, payload, found[1])
@@ -80,10 +84,10 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
         return Delivered("kept")
 
 
-def _answer(run_id: str, correlation_key: str, payload: Any) -> Any:
+def _answer(root_id: str, payload: Any) -> Any:
     """What answers a question: as in runs/actions/message.py, it says where it is the agent's own choice."""
     said = payload if isinstance(payload, dict) else {"answer": payload}
-    if any(is_offered(run_id, correlation_key, words) for words in _words(said)):
+    if any(is_offered(root_id, words) for words in _words(said)):
         return {**said, "chosen": True}
     return payload
 
@@ -101,11 +105,13 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
     return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
 
 
-def is_offered(run_id: str, correlation_key: str, content: str) -> bool:
-    """Whether it is one of these, whatever blanks and line ends the door made of it: a browser sends every
-    line break of a button as two characters.
+def is_offered(root_id: str, content: str) -> bool:
+    """Whether an agent of the tree has offered it as an answer, whatever blanks and line ends the door made of
+    it: a browser sends every line break of a button as two characters. Nor does it matter which question it
+    answers, if any: a client that names none answers the oldest of one run.
     """
-    return _plain(content) in {_plain(choice) for choice in offered(run_id, correlation_key)}
+    found = {_plain(choice) for (choice,) in rows(OFFERED_IN_TREE, [root_id, EventType.TOOL_WAITS.value])}
+    return _plain(content) in found
 
 
 def _plain(text: str) -> str:

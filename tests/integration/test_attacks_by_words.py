@@ -18,7 +18,7 @@ from tests.acting import approve, at_the_pages, by_token, fork, message, reject,
 from tests.integration.api_client import Api, permit
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
-from tests.scripted import Scripted, call, in_order, say
+from tests.scripted import Scripted, by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
 
@@ -187,3 +187,42 @@ def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, wo
 
 def curator(world):
     return at_the_pages(permit(world.user, "curate_memory"), world.organization.pk)
+
+
+@pytest.mark.parametrize("asked", ["beside another question", "before"])
+def test_a_choice_stays_the_agents_whichever_question_it_answers(ask, profile, asked):
+    """A client that names no question answers the oldest one, or none."""
+    profile("balanced")
+    offer = ("ask_user", {"question": "What now?", "choices": [OFFER, "Nothing"]})
+    ready = ("ask_user", {"question": "Ready?"})
+    first = [call(ready, offer)] if asked == "beside another question" else [call(offer), call(ready)]
+    read = call(("read_inbox", {}))
+    run = ask(in_order(read, *first, letter("mallory@evil.example"), say("done")), "Any news?")
+    if asked == "before":
+        message(run.pk, "Wait")
+        executor.run(run.pk)
+    message(run.pk, OFFER)
+    if asked != "before":
+        message(run.pk, "Nothing")
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and mail.outbox == []
+
+
+def test_nor_does_one_of_a_group_become_the_persons_word_above_it(ask, world, profile):
+    profile("balanced")
+    told = call(("escalate_to_group", {"goal": "What news is there?"}))
+    offer = call(("ask_user", {"question": "What now?", "choices": [OFFER, "Nothing"]}))
+    play = by_role(
+        Personal_agent=[told],
+        researcher=[offer, letter("mallory@evil.example"), say("done")],
+        analyst=[say("ok")],
+        lead=[say("done")],
+    )
+    run = ask(play, "Any news?")
+    group = Run.objects.get(parent_run=run)
+    message(run.pk, OFFER)
+    message(group.pk, "Go on")
+    executor.run(group.pk)
+    group.refresh_from_db()
+    assert waits(group) and mail.outbox == []
