@@ -29,8 +29,8 @@ SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
 WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
 """
 OFFERED_IN_TREE = """
-SELECT jsonb_array_elements_text(e.payload -> 'choices') FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
-WHERE r.root_id = %s AND e.type = %s
+SELECT jsonb_array_elements_text(e.payload -> 'choices')
+FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id WHERE r.root_id = %s AND e.type = %s
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -106,9 +106,9 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
 
 
 def is_offered(root_id: str, content: str) -> bool:
-    """Whether an agent of the tree has offered it as an answer, whatever blanks and line ends the door made of
-    it: a browser sends every line break of a button as two characters. Nor does it matter which question it
-    answers, if any: a client that names none answers the oldest of one run.
+    """Whether an agent of the tree has offered it as an answer, whatever blanks and line ends the door made
+    of it: a browser sends every line break of a button as two characters. Nor does it matter which question
+    it answers, if any: a client that names none answers the oldest of one run.
     """
     found = {_plain(choice) for (choice,) in rows(OFFERED_IN_TREE, [root_id, EventType.TOOL_WAITS.value])}
     return _plain(content) in found
