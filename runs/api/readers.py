@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from common.db import row
 from runs.api.feed import Feed
 from runs.models import Run
 
@@ -56,9 +57,16 @@ class Reader:
         user: Any = request.user
         return cls(user.pk, *place, None, request.session.session_key, operator=True)
 
+    def may_now(self) -> bool:
+        """The same, looked at in the database now."""
+        return bool(row(STILL, self._asked())[0])
+
     async def may_still(self, source: Feed, seconds: float) -> bool:
         """Whether the stream may go on, as of at most `seconds` ago. A reader's streams share the look."""
+        ((still,),) = await source.recent(STILL, self._asked(), seconds)
+        return bool(still)
+
+    def _asked(self) -> list[Any]:
         token, session = (self.token_id,) * 2, (self.session_key,) * 2
         place = (self.operator, self.organization_id, self.project_id, self.project_id)
-        ((still,),) = await source.recent(STILL, [self.user_id, *place, *token, *session], seconds)
-        return bool(still)
+        return [self.user_id, *place, *token, *session]

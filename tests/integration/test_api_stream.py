@@ -418,6 +418,21 @@ def test_an_open_stream_tells_nothing_more_once(ask, server, world, monkeypatch,
     assert client.is_closed
 
 
+def test_nor_what_a_model_is_saying(ask, server, world, monkeypatch):
+    monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
+    run = waiting(ask)
+    reader = Api(colleague(world), world.organization)
+    path = f"{server}/api/runs/{run.pk}/events/stream/"
+    with httpx.stream("GET", path, headers=reader.headers, timeout=30) as answer:
+        told = messages(answer)
+        for _ in ids_of(run):
+            next(told)
+        until_followed(run)
+        memberships(reader, active=False)
+        speak(run, "Nine ")
+        assert [found for found in told if found[0]] == []
+
+
 def test_a_session_that_ends_takes_its_stream_along(ask, server, world, monkeypatch):
     monkeypatch.setattr(stream, "RIGHTS_SECONDS", 0.2)
     monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
