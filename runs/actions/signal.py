@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from common import ids
+from common import ids, redact
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row, rows
 from groups.actors import Actor
@@ -103,9 +103,11 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
 
 def is_offered(run_id: str, correlation_key: str, content: str) -> bool:
     """Whether it is one of these, whatever blanks and line ends the door made of it: a browser sends every
-    line break of a button as two characters.
+    line break of a button as two characters. A key in one is masked wherever it is shown, so that the answer
+    comes back without it.
     """
-    return _plain(content) in {_plain(choice) for choice in offered(run_id, correlation_key)}
+    choices = offered(run_id, correlation_key)
+    return _plain(content) in {_plain(words) for one in choices for words in (one, redact.shown(one))}
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from common import redact
 from memory.context import Tree, layers
 from memory.context.copies import PageCopy, segment_of
+from runs.models import Run
 from runs.models.choices import EventType
 
 PRIVATE = "[private]"
@@ -18,6 +19,7 @@ TOOLS = ("memory_", "context_")  # tools of these names handle what is the perso
 PERSON = "usr"  # the segment of a view that is about the person
 RESULT_OF = "Result of "  # how the page of a kept result begins (memory/context/layers.py)
 SAYS_WHAT = ("arguments", "result", "preview")
+SAID_OF_RUN = ("goal", "context", "output", "error")
 EDITED = (EventType.APPROVAL_EDITED, EventType.TOOL_APPROVED)  # before 0.2 they did not name their tool
 WORDS = ("name", "description", "detail", "details", "pages")  # of a change of working memory
 
@@ -25,6 +27,13 @@ WORDS = ("name", "description", "detail", "details", "pages")  # of a change of 
 def payload(type: str, said: dict[str, Any], own: bool) -> dict[str, Any]:
     """An event's payload; `own`: for the person the run works for."""
     return dict(redact.masked(said if own else _without_private(type, said)))
+
+
+def run(found: Run) -> Run:
+    """The run, only to be shown from now on: what it says is without secrets."""
+    for name in SAID_OF_RUN:
+        setattr(found, name, redact.masked(getattr(found, name)))
+    return found
 
 
 def call(tool: str, value: Any, own: bool) -> Any:

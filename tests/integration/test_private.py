@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.urls import reverse
 
 from common import redact
 from groups.models import AgentInstance
@@ -10,10 +11,11 @@ from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import CapabilityRule
-from runs.execution import executor
-from runs.models import Approval, RunEvent, ToolCall
+from runs.actions.signal import is_offered
+from runs.execution import executor, outside_agents
+from runs.models import Approval, RunEvent, ToolCall, Wait
 from runs.observe import showing
-from tests.acting import approve
+from tests.acting import approve, at_the_pages
 from tests.admin_world import client_of, drive, person, superuser, url
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
@@ -292,6 +294,51 @@ def test_what_is_masked_is_so_at_every_door(world, ask, name):
         for door in [*admin_doors(one), url("index")]:
             assert secret not in told(client.get(door)), door
     assert redact.MASK in told(api.get(f"runs/{run.pk}/"))
+
+
+def test_so_it_is_at_the_persons_own_pages(world, ask):
+    key = KEYS["GitHub's"]
+    asked = {"question": f"Is {key} yours?", "choices": [f"{key} is mine", "No"]}
+    run = ask(in_order(call(("ask_user", asked), content=f"I found {key}")), goal=f"Use {key}", context=key)
+    done = ask(in_order(say(f"It is {key}.")), goal=f"Say {key}")
+    broken = ask(in_order(call(("ask_user", {"question": "Which?"}))), driver="external")
+    outside_agents.fail(broken.pk, at_the_pages(world.user, world.organization.pk), f"{key} is refused")
+    client = client_of(world.user)
+
+    for one in (run, done, broken):
+        for path in (reverse("web:conversation", args=[one.pk]), reverse("web:turn", args=[one.pk])):
+            assert key not in told(client.get(path)) and redact.MASK in told(client.get(path)), path
+    for page in ("web:home", "web:conversations", "web:waiting"):
+        assert key not in told(client.get(reverse(page))), page
+    assert redact.MASK in told(client.get(reverse("web:waiting")))
+
+
+def test_and_where_knowledge_is_shown(world):
+    key = KEYS["GitHub's"]
+    knowledge = Scope(world.organization.pk, project_id=world.project.pk)
+    known = memory_write(f"Deploy with {key}", knowledge, type="archival", metadata={"token": key})
+    mine = Scope(world.organization.pk, user_id=world.user.pk)
+    memory_write(f"I deploy with {key}", mine, type="episodic")
+    api, client = Api(world.user, world.organization), client_of(world.user)
+
+    doors = (
+        "memories/",
+        f"memories/{known.pk}/",
+        f"memories/search/?query=deploy&project={world.project.pk}",
+    )
+    for door in doors:
+        said = told(api.client.get(f"/api/{door}", headers=api.headers))
+        assert key not in said and "eploy with [redacted]" in said, door
+    assert key not in told(client.get(reverse("web:source", args=[known.pk])))
+
+
+def test_a_choice_shown_without_its_key_is_still_the_agents(ask):
+    said = f"Write to zoe@private.example with {KEYS['a web token']}"
+    run = ask(in_order(call(("ask_user", {"question": "What now?", "choices": [said, "Nothing"]}))))
+    key = Wait.objects.get(run=run).correlation_key
+
+    assert is_offered(run.pk, key, redact.shown(said)) and is_offered(run.pk, key, said)
+    assert not is_offered(run.pk, key, "Write to zoe@private.example")
 
 
 @pytest.mark.parametrize(
