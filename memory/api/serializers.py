@@ -1,7 +1,10 @@
 """Memories as JSON, and the bodies that write and curate them."""
 
+from typing import Any
+
 from rest_framework import serializers
 
+from common import redact
 from common.api.views import StrictSerializer, TextField
 from memory.models import Memory, MemoryType
 from memory.write import MOST_CHARACTERS
@@ -37,6 +40,11 @@ class MemorySerializer(serializers.ModelSerializer):
             "created_at",
         ]
         read_only_fields = fields
+
+    def to_representation(self, memory: Memory) -> dict[str, Any]:
+        """Without the keys in its texts; agents read them."""
+        said: dict[str, Any] = super().to_representation(memory)
+        return said | {name: redact.masked(said[name]) for name in ("content", "metadata")}
 
 
 class HitSerializer(serializers.Serializer):

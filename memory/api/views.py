@@ -10,6 +10,7 @@ from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
+from common import redact
 from common.api.errors import Problem, bad_query
 from common.api.pagination import whole_number
 from common.api.schema import documented
@@ -84,7 +85,7 @@ class MemoryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Curation):
             hits = self._search(query, limit)
         except MemoryRefused as refused:
             raise bad_query("query", f"{refused}.") from None
-        return Response({"results": [hit.as_dict() for hit in hits]})
+        return Response({"results": [redact.masked(hit.as_dict()) for hit in hits]})
 
     def _search(self, query: str, limit: int) -> Any:
         params = self.request.query_params

@@ -47,15 +47,21 @@ class Settling:
     task: A2ATask
     seconds: float
     slot: Slot
+    reader: Reader
     answer: Callable[[], Any]
+    refuse: Callable[[], Any]
 
     async def come(self) -> Any:
+        """The answer, or the refusal where who has waited for it may not read it any more."""
         try:
             let_go()
             await self._settled()
         finally:
             self.slot.give_back()
-        return await sync_to_async(self.answer)()
+        return await sync_to_async(self._answer)()
+
+    def _answer(self) -> Any:
+        return self.answer() if self.reader.may_now() else self.refuse()
 
     async def _settled(self) -> None:
         source, until = feed(), time.monotonic() + self.seconds

@@ -143,7 +143,8 @@ class A2AView(ApiView):
         found = answer()
         slot = None if sent.at_once or not settings.A2A_HOLD_SECONDS else _slot(client)
         if slot is not None:
-            found.settling = Settling(task, settings.A2A_HOLD_SECONDS, slot, answer)  # type: ignore[attr-defined]
+            reader, hold = Reader.of_api(self.request, task.run), settings.A2A_HOLD_SECONDS
+            found.settling = Settling(task, hold, slot, reader, answer, _ended)  # type: ignore[attr-defined]
         return found
 
     def _stream(self, client: Client, method: str, params: JSON, call: JSON | None) -> Any:
@@ -157,6 +158,11 @@ class A2AView(ApiView):
             raise
         reader = Reader.of_api(self.request, task.run)
         return Stream(client, task, reader, slot, first, lambda told: _result(told, call), until).response()
+
+
+def _ended() -> HttpResponse:
+    """To who asked, and whose token or membership has ended since."""
+    return _problem(Problem(403, "FORBIDDEN", "You may not read this any more."))
 
 
 def _slot(client: Client) -> slots.Slot | None:

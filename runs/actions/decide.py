@@ -312,6 +312,7 @@ def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
         EventType.APPROVAL_EDITED,
         {
             "call_id": call.call_id,
+            "tool": call.tool,
             "approval": asked.approval.pk,
             "replaces": old.pk,
             "by": str(actor),

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from common import ids
+from common import ids, redact
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row, rows
 from groups.actors import Actor
@@ -108,10 +108,11 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
 def is_offered(root_id: str, content: str) -> bool:
     """Whether an agent of the tree has offered it as an answer, whatever blanks and line ends the door made
     of it: a browser sends every line break of a button as two characters. Nor does it matter which question
-    it answers, if any: a client that names none answers the oldest of one run.
+    it answers, if any: a client that names none answers the oldest of one run. A key in one is masked
+    wherever it is shown, so that the answer comes back without it.
     """
-    found = {_plain(choice) for (choice,) in rows(OFFERED_IN_TREE, [root_id, EventType.TOOL_WAITS.value])}
-    return _plain(content) in found
+    choices = [choice for (choice,) in rows(OFFERED_IN_TREE, [root_id, EventType.TOOL_WAITS.value])]
+    return _plain(content) in {_plain(words) for one in choices for words in (one, redact.shown(one))}
 
 
 def _plain(text: str) -> str:

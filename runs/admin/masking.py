@@ -9,7 +9,7 @@ from common import redact
 from runs.models import Run, RunEvent, ToolCall
 from runs.observe import showing
 
-SAID = ("arguments", "effective_arguments", "result", "evidence")  # of a call
+SAID = ("arguments", "effective_arguments", "result", "error", "evidence")  # of a call
 
 
 class WithoutSecrets:

@@ -309,7 +309,7 @@ def _card(call: ToolCall, facts: dict[str, Any], own: bool) -> Card:
         decision=said,
         rule=str((blocked or asked).get("decision", decision).get("rule") or ""),
         result=words.shown(showing.call(call.tool, call.result, own)) if call.result is not None else [],
-        error=words.shown(call.error) if call.error else [],
+        error=words.shown(showing.call(call.tool, call.error, own)) if call.error else [],
         duration=times.between(call.created_at, call.ended_at),
         approval=str(asked.get("approval", "")),
     )

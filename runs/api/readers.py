@@ -1,18 +1,23 @@
 """Who follows a stream, and whether they still may: asked again and again while the stream is open."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from django.http import HttpRequest
 
+from common.db import row
 from runs.api.feed import Feed
 from runs.models import Run
 
 # A person who is active and a member who sees the project (or operates the installation), whose token, or
-# session, has neither ended nor been taken away.
+# session, has neither ended nor been taken away. A new password ends the sessions there were: Django finds
+# that out at each one's next request, for which a stream does not wait.
 STILL = """
 SELECT EXISTS (
-    SELECT FROM auth_user u WHERE u.id = %s AND u.is_active AND (u.is_superuser AND %s OR EXISTS (
+    SELECT FROM auth_user u WHERE u.id = %s AND u.is_active
+    AND (%s::text IS NULL OR encode(sha256(convert_to(u.password, 'UTF8')), 'hex') = %s)
+    AND (u.is_superuser AND %s OR EXISTS (
         SELECT FROM groups_membership m WHERE m.user_id = u.id AND m.organization_id = %s AND m.active
             AND (%s::text IS NULL OR m.projects IS NULL OR %s = ANY (m.projects))))
 ) AND (%s::text IS NULL OR EXISTS (
@@ -35,30 +40,41 @@ class Reader:
     token_id: str | None = None
     session_key: str | None = None
     operator: bool = False
+    password: str | None = None  # SHA-256 of what the account keeps of it; for a session
 
     @classmethod
     def of_api(cls, request: Any, run: Run) -> "Reader":
-        token = request.auth
-        session = None if token is not None else request.session.session_key
-        place = (run.organization_id, run.project_id)
-        return cls(request.user.pk, *place, token.pk if token is not None else None, session)
+        if request.auth is None:
+            return cls.of_session(request, run)
+        return cls(request.user.pk, run.organization_id, run.project_id, request.auth.pk)
 
     @classmethod
-    def of_session(cls, request: HttpRequest, run: Run) -> "Reader":
+    def of_session(cls, request: Any, run: Run) -> "Reader":
         """Somebody on their own pages."""
-        place = (run.organization_id, run.project_id)
-        user: Any = request.user
-        return cls(user.pk, *place, None, request.session.session_key)
+        return cls.of_browser(request, run.organization_id, run.project_id)
 
     @classmethod
     def of_admin(cls, request: HttpRequest, run: Run) -> "Reader":
-        place = (run.organization_id, run.project_id)
-        user: Any = request.user
-        return cls(user.pk, *place, None, request.session.session_key, operator=True)
+        return cls.of_browser(request, run.organization_id, run.project_id, operator=True)
+
+    @classmethod
+    def of_browser(
+        cls, request: Any, organization_id: str, project_id: str | None, operator: bool = False
+    ) -> "Reader":
+        user, session = request.user, request.session.session_key
+        password = sha256(user.password.encode()).hexdigest()
+        return cls(user.pk, organization_id, project_id, None, session, operator, password)
+
+    def may_now(self) -> bool:
+        """The same, looked at in the database now."""
+        return bool(row(STILL, self._asked())[0])
 
     async def may_still(self, source: Feed, seconds: float) -> bool:
         """Whether the stream may go on, as of at most `seconds` ago. A reader's streams share the look."""
+        ((still,),) = await source.recent(STILL, self._asked(), seconds)
+        return bool(still)
+
+    def _asked(self) -> list[Any]:
         token, session = (self.token_id,) * 2, (self.session_key,) * 2
         place = (self.operator, self.organization_id, self.project_id, self.project_id)
-        ((still,),) = await source.recent(STILL, [self.user_id, *place, *token, *session], seconds)
-        return bool(still)
+        return [self.user_id, self.password, self.password, *place, *token, *session]

@@ -241,16 +241,17 @@ async def moments(
             woken.clear()
             said = [*early, *woken.take_words()]
             early = [delta for delta in said if _early(cursor, delta)]
-            for delta in said:
-                if delta not in early and cursor.sent_of(delta.run_id) is not None:
-                    yield delta
+            now = [one for one in said if one not in early and cursor.sent_of(one.run_id) is not None]
             try:
                 batch = await cursor.read(source) if happened else Batch([])
                 if not await reader.may_still(source, FRESH_SECONDS):  # after the read: of now
                     return
             except psycopg.OperationalError:
+                early = said
                 await asyncio.sleep(1)
                 continue
+            for delta in now:
+                yield delta
             for row in batch.rows:
                 heard = time.monotonic()
                 yield row

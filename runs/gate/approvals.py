@@ -312,6 +312,7 @@ def record_decision(claimed: "ClaimedRun", call: Call) -> None:
     if call.outcome == WaitOutcome.APPROVED:
         payload = {
             "call_id": call.call_id,
+            "tool": call.tool,
             "by": call.payload.get("by"),
             "approval": call.payload.get("approval"),
             "person": call.payload.get("person", False),

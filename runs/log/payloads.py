@@ -253,6 +253,7 @@ FORMS = {
         "The call was approved.",
         {
             "call_id": CALL_ID,
+            "tool": TOOL,
             "approval": APPROVAL,
             "by": BY,
             "person": truth("Whether who decided last did so in their own person, and not a program."),
@@ -263,6 +264,7 @@ FORMS = {
         "A decider changed the arguments: the approval is asked for anew.",
         {
             "call_id": CALL_ID,
+            "tool": TOOL,
             "approval": APPROVAL,
             "replaces": text("The approval before."),
             "by": BY,

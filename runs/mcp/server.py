@@ -146,7 +146,7 @@ async def wait_until_ended(
     ctx: Context, run: Run, call_id: str, patience: Patience, or_parked: bool = False
 ) -> None:
     """Return when the call has ended, or patience has; with `or_parked` also when it waits for somebody.
-    Holds no connection meanwhile.
+    Holds no connection meanwhile. Raises MCPError where the client may hear no more.
     """
     if patience.left <= 0:
         return
@@ -165,6 +165,8 @@ async def wait_until_ended(
         await awaited.come(tell, PROGRESS_SECONDS)
     finally:
         slot.give_back()
+    if not await in_thread(session.reader.may_now):
+        raise MCPError(types.INVALID_REQUEST, "Your token or your membership has ended.")
 
 
 def input_schema(name: str) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from groups.models import Membership, Project
 from policy.authority import NotAllowed, Verb, may
 from runs.actions.start import start
 from runs.api import access
+from runs.api.readers import Reader
 from runs.execution import outside_agents
 from runs.models import Run
 from runs.models.choices import ACTIVE, Driver
@@ -48,6 +49,11 @@ class McpSession:
     @property
     def session_key(self) -> str:
         return f"mcp-{self.token.pk}"
+
+    @property
+    def reader(self) -> Reader:
+        """Who hears what comes later."""
+        return Reader(self.user.pk, self.project.organization_id, self.project.pk, self.token.pk)
 
 
 def find(http: ASGIRequest) -> McpSession:

@@ -44,7 +44,7 @@ async def listen(
 
 async def _follow(ctx: Context, session: McpSession, wanted: bool, meta: dict[str, Any]) -> None:
     source, until = feed(), time.monotonic() + LONGEST_SECONDS
-    reader = Reader(session.user.pk, session.project.organization_id, session.project.pk, session.token.pk)
+    reader = session.reader
     async with source.follow(f"tools {session.project.organization_id}"):
         known = await _state(source, session)
         await _acknowledge(ctx, wanted, meta)

@@ -11,6 +11,7 @@ from typing import Any
 from common import redact
 from memory.context import Tree, layers
 from memory.context.copies import PageCopy, segment_of
+from runs.models import Run
 from runs.models.choices import EventType
 
 PRIVATE = "[private]"
@@ -18,12 +19,21 @@ TOOLS = ("memory_", "context_")  # tools of these names handle what is the perso
 PERSON = "usr"  # the segment of a view that is about the person
 RESULT_OF = "Result of "  # how the page of a kept result begins (memory/context/layers.py)
 SAYS_WHAT = ("arguments", "result", "preview")
+SAID_OF_RUN = ("goal", "context", "output", "error")
+EDITED = (EventType.APPROVAL_EDITED, EventType.TOOL_APPROVED)  # before 0.2 they did not name their tool
 WORDS = ("name", "description", "detail", "details", "pages")  # of a change of working memory
 
 
 def payload(type: str, said: dict[str, Any], own: bool) -> dict[str, Any]:
     """An event's payload; `own`: for the person the run works for."""
     return dict(redact.masked(said if own else _without_private(type, said)))
+
+
+def run(found: Run) -> Run:
+    """The run, only to be shown from now on: what it says is without secrets."""
+    for name in SAID_OF_RUN:
+        setattr(found, name, redact.masked(getattr(found, name)))
+    return found
 
 
 def call(tool: str, value: Any, own: bool) -> Any:
@@ -94,9 +104,27 @@ def _without_private(type: str, said: dict[str, Any]) -> dict[str, Any]:
     if type == EventType.RUN_CREATED and "inherited" in said:
         persons = [page for page in said["inherited"] if segment_of(page["index"]) == PERSON]
         return {**said, "inherited": [_emptied(one) if one in persons else one for one in said["inherited"]]}
-    if is_private(str(said.get("tool", ""))):
-        return {**said, **{name: hidden(said[name]) for name in SAYS_WHAT if said.get(name) is not None}}
+    if type == EventType.WAIT_COMPLETED:
+        return _answered(said)
+    if is_private(str(said.get("tool", ""))) or (type in EDITED and "tool" not in said):
+        return _outlined(said)
     return said
+
+
+def _outlined(said: dict[str, Any]) -> dict[str, Any]:
+    """Of an error, whose words quote what was wrong, its code stays."""
+    found = {name: hidden(said[name]) for name in SAYS_WHAT if said.get(name) is not None}
+    if isinstance(error := said.get("error"), dict):
+        found["error"] = {**hidden(error), **{name: error[name] for name in ("code",) if name in error}}
+    return {**said, **found}
+
+
+def _answered(said: dict[str, Any]) -> dict[str, Any]:
+    """What a decider put in place of the arguments stands in tool.approved, which says of which tool."""
+    came = said.get("payload")
+    if not isinstance(came, dict) or came.get("arguments") is None:
+        return said
+    return {**said, "payload": {**came, "arguments": hidden(came["arguments"])}}
 
 
 def _emptied(change: dict[str, Any]) -> dict[str, Any]:
@@ -104,4 +132,6 @@ def _emptied(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(one: dict[str, Any]) -> dict[str, Any]:
-    return {**one, "arguments": hidden(one["arguments"])} if is_private(one["name"]) else one
+    if not is_private(one["name"]):
+        return one
+    return {**one, **{name: hidden(one[name]) for name in ("arguments", "problem") if name in one}}

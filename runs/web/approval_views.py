@@ -97,7 +97,7 @@ def follow(request: MemberRequest) -> HttpResponseBase:
     except Problem as refused:
         return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
     here = request.membership.organization_id
-    reader = Reader(request.user.pk, here, None, None, request.session.session_key)
+    reader = Reader.of_browser(request, here, None)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     stream = queue_stream.changes(reader, slot)
     return StreamingHttpResponse(stream, content_type="text/event-stream", headers=headers)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from common import redact
 from common.db import rows
 from runs.models import Conversation, Run
 from runs.models.choices import ACTIVE, RunStatus
@@ -80,7 +81,7 @@ def _listed(row: Any) -> Listed:
     run, _key, goal, status, reason, moved_at, title, unseen, project = row
     return Listed(
         run=run,
-        title=title or titled(goal),
+        title=redact.shown(title) if title else titled(goal),
         project=project,
         moved_at=moved_at,
         active=status in ACTIVE,
@@ -91,7 +92,7 @@ def _listed(row: Any) -> Listed:
 
 def titled(goal: str) -> str:
     """The first line of a goal, or as much of it as fits."""
-    line = " ".join(goal.split("\n", 1)[0].split())
+    line = " ".join(redact.shown(goal).split("\n", 1)[0].split())
     return line if len(line) <= TITLE else f"{line[: TITLE - 1].rstrip()}…"
 
 

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from common import redact
 from common.api import slots
 from common.api.errors import Problem
 from runs.api import stream
@@ -84,7 +85,7 @@ def _conversation(request: MemberRequest, run: Run, form: AskForm, status: int =
         "turns": thread.read(request, runs),
         "earlier": earlier,
         "more": shown + conversations.TURNS,
-        "title": kept.title or conversations.titled(first.goal if first else run.goal),
+        "title": redact.shown(kept.title) or conversations.titled(first.goal if first else run.goal),
         "form": form,
         "busy": runs[-1].status in ACTIVE,
         "goes_on": bool(run.session_key) or runs[-1].status in ACTIVE,

@@ -14,6 +14,7 @@ from groups import routing
 from runs.admin.remedy import Remedy, remedy
 from runs.models import Approval, Rating, Run, RunEvent, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, WaitKind
+from runs.observe import showing
 from runs.web import access, sources
 from runs.web.access import MemberRequest
 from runs.web.following import Followed, followed, reminded
@@ -119,6 +120,7 @@ Below = dict[str, list[Run]]
 
 def read(request: MemberRequest, runs: Sequence[Run]) -> list[Turn]:
     """The turns of these root runs; a handful of queries for all of them."""
+    runs = [showing.run(run) for run in runs]
     below = _below(request, runs)
     every = {run.pk: run for tree in below.values() for run in tree}
     events = _events(every)
@@ -146,6 +148,7 @@ def _events(every: Iterable[str]) -> dict[str, list[RunEvent]]:
     found: dict[str, list[RunEvent]] = defaultdict(list)
     told = RunEvent.objects.filter(run_id__in=list(every), type__in=TOLD)
     for event in told.order_by("run_id", "seq")[: MOST_EVENTS * 5]:
+        event.payload = showing.payload(event.type, event.payload, own=True)
         found[event.run_id].append(event)
     return found
 

@@ -2,11 +2,15 @@
 
 import json
 import threading
+import time
 from contextlib import contextmanager
 
 import httpx
 import pytest
+from django.utils import timezone
 
+from common.api import slots
+from groups.models import Token
 from runs.execution import executor
 from runs.models import Run
 from tests.a2a_client import A2A, fits, message
@@ -83,6 +87,25 @@ def test_a_message_is_answered_when_its_task_has_settled_and_sooner_where_asked(
     body = {"message": message("More", "m-2"), "configuration": {"returnImmediately": True}}
     at_once = httpx.post(f"{peer.url}/message:send", json=body, headers=peer.headers).json()["task"]
     assert at_once["status"]["state"] == "TASK_STATE_SUBMITTED"
+
+
+def test_nobody_is_answered_whose_token_ends_while_the_task_is_at_work(peer, settings):
+    settings.A2A_HOLD_SECONDS = 8
+    play(say("6 euros."))
+    answers = []
+    body = call_of("SendMessage", {"message": message("What do they charge?")})
+
+    def ask():
+        answers.append(httpx.post(peer.url, json=body, headers=peer.headers, timeout=10))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while not slots.count():
+        time.sleep(0.02)
+    Token.objects.update(revoked_at=timezone.now())
+    executor.run(Run.objects.get().pk)
+    asking.join(10)
+    assert answers[0].status_code == 403 and "6 euros" not in answers[0].text
 
 
 def test_a_stream_tells_what_moves_the_task_until_somebody_is_needed(peer, rule, world):

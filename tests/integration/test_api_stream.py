@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.contrib.sessions.models import Session
 from django.db import connection, transaction
 from django.test import Client
@@ -385,8 +386,8 @@ def memberships(api, **columns):
     Membership.objects.filter(user=api.user).update(**columns)
 
 
-def accounts(api, **columns):
-    type(api.user).objects.filter(pk=api.user.pk).update(**columns)
+def accounts(user, **columns):
+    type(user).objects.filter(pk=user.pk).update(**columns)
 
 
 ENDS = {
@@ -394,7 +395,7 @@ ENDS = {
     "its token expires": lambda api: tokens(api, expires_at=timezone.now()),
     "the membership ends": lambda api: memberships(api, active=False),
     "the membership leaves the project": lambda api: memberships(api, projects=[]),
-    "the account is switched off": lambda api: accounts(api, is_active=False),
+    "the account is switched off": lambda api: accounts(api.user, is_active=False),
 }
 
 
@@ -418,7 +419,29 @@ def test_an_open_stream_tells_nothing_more_once(ask, server, world, monkeypatch,
     assert client.is_closed
 
 
-def test_a_session_that_ends_takes_its_stream_along(ask, server, world, monkeypatch):
+def test_nor_what_a_model_is_saying(ask, server, world, monkeypatch):
+    monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
+    run = waiting(ask)
+    reader = Api(colleague(world), world.organization)
+    path = f"{server}/api/runs/{run.pk}/events/stream/"
+    with httpx.stream("GET", path, headers=reader.headers, timeout=30) as answer:
+        told = messages(answer)
+        for _ in ids_of(run):
+            next(told)
+        until_followed(run)
+        memberships(reader, active=False)
+        speak(run, "Nine ")
+        assert [found for found in told if found[0]] == []
+
+
+SESSION_ENDS = {
+    "it is ended": lambda user, key: Session.objects.filter(session_key=key).delete(),
+    "its account has a new password": lambda user, key: accounts(user, password=make_password("another one")),
+}
+
+
+@pytest.mark.parametrize("end", SESSION_ENDS.values(), ids=SESSION_ENDS.keys())
+def test_a_session_that_ends_takes_its_stream_along(ask, server, world, monkeypatch, end):
     monkeypatch.setattr(stream, "RIGHTS_SECONDS", 0.2)
     monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
     run = waiting(ask)
@@ -430,7 +453,7 @@ def test_a_session_that_ends_takes_its_stream_along(ask, server, world, monkeypa
         lines = answer.iter_lines()
         for _ in range(len(ids_of(run))):
             next(lines)
-        Session.objects.filter(session_key=key).delete()
+        end(world.user, key)
         list(lines)  # ends by itself
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from jsonschema import Draft202012Validator
 
-from groups.models import Token
+from groups.models import Membership, Token
 from groups.scopes import SCOPES
 from runs.actions.withdraw import withdraw
+from runs.api.patience import Awaited
 from runs.mcp.app import enter
 from runs.models import Approval, Run, ToolCall
 from tests.acting import approve, reject
@@ -167,6 +168,22 @@ def test_a_call_outlives_its_clients_connection_and_is_found_again(world, decidi
     assert len(mailoutbox) == 1
     found = wire.call("send_email", MAIL)["structuredContent"]
     assert (found["status"], ToolCall.objects.count()) == ("succeeded", 1)
+
+
+def test_nobody_hears_the_result_whose_membership_ends_while_the_call_is_held(world, add_tool, monkeypatch):
+    @add_tool(name="look", mutating=True)
+    def look(run):
+        return "the price is 6"
+
+    def meanwhile():
+        work_off()
+        Membership.objects.filter(user=world.user).update(active=False)
+
+    monkeypatch.setattr(Awaited, "come", lambda *_: sync_to_async(meanwhile)())
+    params = {"name": "look", "arguments": {}, "_meta": {"deputy/hold-seconds": 20}}
+    answer = Wire(world).ask("tools/call", params, "look")
+    assert ToolCall.objects.get().result == "the price is 6"
+    assert "the price" not in answer.text and "has ended" in answer.json()["error"]["message"]
 
 
 # Tasks

@@ -3,13 +3,19 @@
 import json
 
 import pytest
+from django.urls import reverse
 
 from common import redact
 from groups.models import AgentInstance
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
-from runs.models import Approval, RunEvent, ToolCall
+from policy.models import CapabilityRule
+from runs.actions.signal import is_offered
+from runs.execution import executor, outside_agents
+from runs.models import Approval, RunEvent, ToolCall, Wait
+from runs.observe import showing
+from tests.acting import approve, at_the_pages
 from tests.admin_world import client_of, drive, person, superuser, url
 from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
@@ -34,6 +40,7 @@ def looked_up(made):
         call(("memory_search", {"query": "office windows walnuts"})),
         call(("memory_write", {"content": f"Still {SECRET}", "category": "walnuts"})),
         call(("context_find", {"query": "memory_search"})),
+        call(("memory_search", {"query": "windows", "limit": f"all that is {SECRET}"})),
         say("I know what I need."),
     ]
     return drive(made, "What do I like in an office?", by_role(Personal_agent=replies))
@@ -92,6 +99,28 @@ def test_nor_through_a_page_of_the_admin(made, looked_up, who):
 
     for door in admin_doors(looked_up):
         assert "walnuts" not in told(client.get(door)), door
+
+
+def test_nor_what_a_decider_put_in_place_of_it(made):
+    rule = {"tool": "memory_write", "effect": "require_approval", "name": "what is kept is looked at"}
+    CapabilityRule.objects.create(organization=made.organization, **rule)
+    written = call(("memory_write", {"content": f"Is {SECRET}", "category": "food"}))
+    run = drive(made, "Remember it", by_role(Personal_agent=[written, say("Noted.")]))
+    lou = person(made, "lou", *RIGHTS, "runs.decide_approval", is_staff=True)
+    changed = {"content": f"Was {SECRET}", "category": "food"}
+    first = approve(Approval.objects.get(run=run).pk, lou, arguments=changed)
+    if first.status == "pending":
+        approve(first.pk, lou)
+    executor.run(run.pk)
+    said = {event.type: event.payload for event in RunEvent.objects.filter(run=run)}
+    assert all(SECRET in json.dumps(said[one]) for one in ("approval.edited", "tool.approved"))
+
+    colleague = Api(MembershipFactory(organization=made.organization).user, made.organization)
+    assert "walnuts" not in told(colleague.get(f"runs/{run.pk}/events/", limit=500))
+    assert "walnuts" not in told(client_of(superuser()).get(url("runs_run_change", run.pk)))
+    for type in ("approval.edited", "tool.approved"):  # as older logs have them: nothing says of which tool
+        old = {name: value for name, value in said[type].items() if name != "tool"}
+        assert "walnuts" not in json.dumps(showing.payload(type, old, own=False))
 
 
 def test_nor_by_narrowing_a_list_of_the_admin_letter_by_letter(made, looked_up):
@@ -265,6 +294,51 @@ def test_what_is_masked_is_so_at_every_door(world, ask, name):
         for door in [*admin_doors(one), url("index")]:
             assert secret not in told(client.get(door)), door
     assert redact.MASK in told(api.get(f"runs/{run.pk}/"))
+
+
+def test_so_it_is_at_the_persons_own_pages(world, ask):
+    key = KEYS["GitHub's"]
+    asked = {"question": f"Is {key} yours?", "choices": [f"{key} is mine", "No"]}
+    run = ask(in_order(call(("ask_user", asked), content=f"I found {key}")), goal=f"Use {key}", context=key)
+    done = ask(in_order(say(f"It is {key}.")), goal=f"Say {key}")
+    broken = ask(in_order(call(("ask_user", {"question": "Which?"}))), driver="external")
+    outside_agents.fail(broken.pk, at_the_pages(world.user, world.organization.pk), f"{key} is refused")
+    client = client_of(world.user)
+
+    for one in (run, done, broken):
+        for path in (reverse("web:conversation", args=[one.pk]), reverse("web:turn", args=[one.pk])):
+            assert key not in told(client.get(path)) and redact.MASK in told(client.get(path)), path
+    for page in ("web:home", "web:conversations", "web:waiting"):
+        assert key not in told(client.get(reverse(page))), page
+    assert redact.MASK in told(client.get(reverse("web:waiting")))
+
+
+def test_and_where_knowledge_is_shown(world):
+    key = KEYS["GitHub's"]
+    knowledge = Scope(world.organization.pk, project_id=world.project.pk)
+    known = memory_write(f"Deploy with {key}", knowledge, type="archival", metadata={"token": key})
+    mine = Scope(world.organization.pk, user_id=world.user.pk)
+    memory_write(f"I deploy with {key}", mine, type="episodic")
+    api, client = Api(world.user, world.organization), client_of(world.user)
+
+    doors = (
+        "memories/",
+        f"memories/{known.pk}/",
+        f"memories/search/?query=deploy&project={world.project.pk}",
+    )
+    for door in doors:
+        said = told(api.client.get(f"/api/{door}", headers=api.headers))
+        assert key not in said and "eploy with [redacted]" in said, door
+    assert key not in told(client.get(reverse("web:source", args=[known.pk])))
+
+
+def test_a_choice_shown_without_its_key_is_still_the_agents(ask):
+    said = f"Write to zoe@private.example with {KEYS['a web token']}"
+    run = ask(in_order(call(("ask_user", {"question": "What now?", "choices": [said, "Nothing"]}))))
+    key = Wait.objects.get(run=run).correlation_key
+
+    assert is_offered(run.pk, key, redact.shown(said)) and is_offered(run.pk, key, said)
+    assert not is_offered(run.pk, key, "Write to zoe@private.example")
 
 
 @pytest.mark.parametrize(
