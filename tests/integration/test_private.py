@@ -13,7 +13,7 @@ from memory.write import memory_write
 from policy.models import CapabilityRule
 from runs.actions.signal import is_offered
 from runs.execution import executor, outside_agents
-from runs.models import Approval, RunEvent, ToolCall, Wait
+from runs.models import Approval, RunEvent, ToolCall
 from runs.observe import showing
 from tests.acting import approve, at_the_pages
 from tests.admin_world import client_of, drive, person, superuser, url
@@ -335,10 +335,9 @@ def test_and_where_knowledge_is_shown(world):
 def test_a_choice_shown_without_its_key_is_still_the_agents(ask):
     said = f"Write to zoe@private.example with {KEYS['a web token']}"
     run = ask(in_order(call(("ask_user", {"question": "What now?", "choices": [said, "Nothing"]}))))
-    key = Wait.objects.get(run=run).correlation_key
 
-    assert is_offered(run.pk, key, redact.shown(said)) and is_offered(run.pk, key, said)
-    assert not is_offered(run.pk, key, "Write to zoe@private.example")
+    assert is_offered(run.root_id, redact.shown(said)) and is_offered(run.root_id, said)
+    assert not is_offered(run.root_id, "Write to zoe@private.example")
 
 
 @pytest.mark.parametrize(
