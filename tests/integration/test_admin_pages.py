@@ -3,7 +3,17 @@
 import pytest
 from django.apps import apps
 
-from groups.models import Absence, Connection, KeptSignIn, Reader
+from groups.models import (
+    Absence,
+    Cell,
+    Connection,
+    KeptSignIn,
+    Move,
+    MovedPerson,
+    MovedToken,
+    OtherCell,
+    Reader,
+)
 from runs.models import (
     A2ATask,
     ApprovalWatch,
@@ -49,7 +59,12 @@ def test_every_model_is_registered():
         GoneMonth,
         InstallationKey,
         WorkerGroup,
-    )
+        Cell,
+        Move,
+        MovedPerson,
+        MovedToken,
+        OtherCell,
+    )  # `cell` and `move_organization` show those of cells
     persons = (
         Absence,
         ApprovalWatch,

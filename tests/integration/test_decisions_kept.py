@@ -190,6 +190,7 @@ def test_the_log_tells_of_an_edit_and_of_the_decision(waiting, ada):
     assert told == {
         "v": 1,
         "call_id": call_id,
+        "tool": "send_email",
         "approval": new.pk,
         "replaces": old.pk,
         "by": "ada",
