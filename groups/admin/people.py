@@ -16,7 +16,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from groups import accounts
 from groups.models import Membership
 
-from .narrowing import Narrowed
+from .addresses import Addressed
 from .tenancy import sight
 
 User = get_user_model()
@@ -42,7 +42,7 @@ class SuperusersOnly:
 
 
 @admin.register(User)
-class UserAdmin(SuperusersOnly, Narrowed, DjangoUserAdmin, ModelAdmin):
+class UserAdmin(SuperusersOnly, Addressed, DjangoUserAdmin, ModelAdmin):
     """Everyone sees themselves and those who share an organization with them."""
 
     form = UserChangeForm

@@ -26,7 +26,7 @@ from groups.models import Organization
 from .choosing import Choosing
 from .lists import ListFields
 from .moments import Moments
-from .narrowing import Narrowed
+from .addresses import Addressed
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class OneOrganizationForm(ModelForm):
         return dict(cleaned)
 
 
-class TenantAdmin(Visible, ListFields, Moments, Choosing, Narrowed, ModelAdmin):
+class TenantAdmin(Visible, ListFields, Moments, Choosing, Addressed, ModelAdmin):
     """The base of every admin page about a tenant's things.
 
     The organization is chosen when a thing is made and stays. Another tenant's object is a 404.
@@ -237,7 +237,7 @@ class ListedFromReplica:
         return cast(QuerySet[Any], rows.using(getattr(request, "_deputy_reads_from", DEFAULT_DB_ALIAS)))
 
 
-class TenantInline(Visible, ListFields, TabularInline):
+class TenantInline(Visible, ListFields, Addressed, TabularInline):
     """Rows inside the page of the thing they belong to."""
 
     extra = 0

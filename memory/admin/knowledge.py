@@ -23,7 +23,7 @@ from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExpor
 
 from groups.actors import Actor
 from groups.admin.moments import Moments
-from groups.admin.narrowing import Narrowed
+from groups.admin.addresses import Addressed
 from groups.models import Group, Project
 from memory import curate
 from memory.admin.acting import Acting, run_link
@@ -86,7 +86,7 @@ class Revisions(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Narrowed, ModelAdmin):  # type: ignore[misc]
+class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Addressed, ModelAdmin):  # type: ignore[misc]
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
     list_display = ("text", "place", "state", "came_from", "run", "created_at")

@@ -11,7 +11,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 
 from groups.admin.moments import Moments
-from groups.admin.narrowing import Narrowed
+from groups.admin.addresses import Addressed
 from memory.admin.acting import Acting
 from memory.models import Memory, Remembered
 
@@ -49,7 +49,7 @@ class Kind(DropdownFilter):  # type: ignore[misc]
 
 
 @admin.register(Remembered)
-class RememberedAdmin(Acting, Moments, Narrowed, ModelAdmin):  # type: ignore[misc]
+class RememberedAdmin(Acting, Moments, Addressed, ModelAdmin):  # type: ignore[misc]
     """Everybody finds what is remembered of themselves, and deletes it for good. What agents share is for
     those who may look at memories; curators retract it. Another person's own is for that person alone."""
 

@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.paginator import InfinitePaginator
 
-from groups.admin.narrowing import Narrowed
+from groups.admin.addresses import Addressed
 from groups.admin.tenancy import History, ListedFromReplica, Related, TenantAdmin
 from policy import unknown
 from runs.admin import health
@@ -120,7 +120,7 @@ class IdempotencyRecordAdmin(WithoutSecrets, History, TenantAdmin):
     empty_message = gettext_lazy("No program has sent an Idempotency-Key yet.")
 
 
-class OfInstallation(History, Narrowed, ModelAdmin):
+class OfInstallation(History, Addressed, ModelAdmin):
     """What belongs to the installation and to no organization: only superusers look at it."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
