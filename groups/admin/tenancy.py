@@ -23,10 +23,10 @@ from groups import members
 from groups.current import membership_of
 from groups.models import Organization
 
+from .addresses import Addressed
 from .choosing import Choosing
 from .lists import ListFields
 from .moments import Moments
-from .addresses import Addressed
 
 
 @dataclass(frozen=True)

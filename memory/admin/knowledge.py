@@ -22,8 +22,8 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
 
 from groups.actors import Actor
-from groups.admin.moments import Moments
 from groups.admin.addresses import Addressed
+from groups.admin.moments import Moments
 from groups.models import Group, Project
 from memory import curate
 from memory.admin.acting import Acting, run_link

@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 
-from groups.admin.moments import Moments
 from groups.admin.addresses import Addressed
+from groups.admin.moments import Moments
 from memory.admin.acting import Acting
 from memory.models import Memory, Remembered
 
