@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 
 class Chosen(AutocompleteSelect):
-    """Shows nothing as chosen where the value can be no key; Django would ask the database for it and fail."""
+    """Shows nothing as chosen where the value can be no key; Django asks the database for it and fails."""
 
     def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
         return super().optgroups(name, [one for one in value if self._may_be_key(one)], attr)
