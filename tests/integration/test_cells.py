@@ -39,6 +39,14 @@ def beside(name):
     return psycopg.connect(**kept, dbname=name, autocommit=True)
 
 
+def emptied(own):
+    full = own.execute(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
+        "AND relname NOT IN ('django_migrations', 'django_content_type', 'auth_permission')"
+    ).fetchall()
+    own.execute("TRUNCATE " + ", ".join(f'"{name}"' for (name,) in full) + " CASCADE")
+
+
 @pytest.fixture(scope="module")
 def empty_cell(django_db_setup, django_db_blocker):
     """A second cell, in a database made like this one before anything was in it."""
@@ -69,6 +77,7 @@ def there(empty_cell, here):
     sealed = Cell(number=2, address="http://cell-2.test")
     sealed.keep_check()
     with beside(empty_cell) as own:
+        emptied(own)  # whatever was in the one it was made from
         own.execute(
             "INSERT INTO groups_cell (number, address, check_text) VALUES (2, %s, %s)",
             [sealed.address, sealed.check_text],
@@ -76,11 +85,6 @@ def there(empty_cell, here):
         own.execute(LAST_ACCOUNT)
         fence.build(own)
         yield own
-        full = own.execute(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
-            "AND relname NOT IN ('django_migrations', 'django_content_type', 'auth_permission')"
-        ).fetchall()
-        own.execute("TRUNCATE " + ", ".join(f'"{name}"' for (name,) in full) + " CASCADE")
 
 
 def moved(organization, there, **more):
