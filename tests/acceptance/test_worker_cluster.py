@@ -273,7 +273,7 @@ def no_autovacuum(house):
 
 
 @pytest.mark.slow
-def test_an_idle_cluster_asks_the_database_less_than_once_a_second(house, no_autovacuum):
+def test_an_idle_cluster_asks_the_database_a_few_times_a_second(house, no_autovacuum):
     house.cluster(SWEEP_SECONDS="5")
     connection.close()
     time.sleep(10)
@@ -282,4 +282,5 @@ def test_an_idle_cluster_asks_the_database_less_than_once_a_second(house, no_aut
 
     a_second = (house.transactions() - before) / seconds
     print(f"{a_second:.2f} transactions a second")
-    assert a_second < 1
+    # every five seconds: six looks for what is due, one for work, four of the carrier; and signs of life
+    assert a_second < 4
