@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -43,5 +43,7 @@ def _storage(size: int | None, most: int | None, measured_at: Any) -> str:
         return _("Storage: not measured yet")
     shown, when = filesizeformat(size), times.ago(measured_at)
     if most is None:
-        return _("Storage: {size}, without a limit ({when})").format(size=shown, when=when)
-    return _("Storage: {size} of {most} ({when})").format(size=shown, most=filesizeformat(most), when=when)
+        return format_html(_("Storage: {size}, without a limit ({when})"), size=shown, when=when)
+    return format_html(
+        _("Storage: {size} of {most} ({when})"), size=shown, most=filesizeformat(most), when=when
+    )

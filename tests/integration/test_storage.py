@@ -99,7 +99,7 @@ def test_the_page_of_an_organization_says_what_it_has_in_use(world):
     measured_as(world.organization, 5 * 1_048_576)
     Organization.objects.filter(pk=world.organization.pk).update(storage_limit=3, queue_limit=7)
     shown = root.get(page).content.decode().replace("\xa0", " ")
-    assert "Storage: 5.0 MB of 3.0 MB" in shown
+    assert 'Storage: 5.0 MB of 3.0 MB (<time class="dp-when"' in shown
     assert "Runs that wait for a worker: 0 of 7" in shown
     assert "Calls of models and tools under way: 0 of 1000" in shown
 
