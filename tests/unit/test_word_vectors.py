@@ -153,10 +153,20 @@ def test_words_of_one_stem_share_a_vector_to_which_the_commoner_gives_more():
     assert weights[0] < weights[1] < 1
 
 
+def test_a_table_is_read_as_it_was_written(tmp_path, monkeypatch):
+    for module in (making, word_vectors):
+        monkeypatch.setattr(module, "TABLE", tmp_path / "table.npz")
+    rows = numpy.array([[3.0, -4.0], [0.1, 0.0]])
+    making.write(["claim", "tree"], rows)
+    numbers, found = word_vectors._table.__wrapped__()
+    assert numbers == {"claim": 0, "tree": 1}
+    assert found == pytest.approx(rows, abs=0.02)
+
+
 GLOSS = '00001 04 n 01 {word} 0 000 | {definition}; "{example}"\n'
 
 
-def test_sentences_are_wordnets_examples_and_definitions_of_a_usual_length(tmp_path):
+def test_sentences_are_wordnets_examples_and_definitions_of_a_usual_length(tmp_path, monkeypatch):
     for kind in making.KINDS:
         said = GLOSS.format(word=kind, definition=f"what {kind} means here", example=f"I saw a {kind}")
         short = GLOSS.format(word=kind, definition="thing", example="too short")
@@ -166,6 +176,8 @@ def test_sentences_are_wordnets_examples_and_definitions_of_a_usual_length(tmp_p
     assert len(found) == len(expected)
     assert {"I saw a verb", "what adj means here"} < set(found)
     assert making.sentences(tmp_path) == found
+    monkeypatch.setattr(making, "EXAMPLES", 2)
+    assert len(making.sentences(tmp_path)) == len(found) - 2
     said, kept = making.known(found, ["saw", "verb", "noun"])
     assert dict(zip(kept, said, strict=True)) == {"I saw a verb": [0, 1], "I saw a noun": [0, 2]}
 
