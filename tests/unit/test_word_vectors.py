@@ -168,7 +168,9 @@ GLOSS = '00001 04 n 01 {word} 0 000 | {definition}; "{example}"\n'
 
 def test_sentences_are_wordnets_examples_and_definitions_of_a_usual_length(tmp_path, monkeypatch):
     for kind in making.KINDS:
-        said = GLOSS.format(word=kind, definition=f"what {kind} means here", example=f"I saw a {kind}")
+        said = GLOSS.format(
+            word=kind, definition=f"what {kind} means here; or there", example=f"I saw a {kind}"
+        )
         short = GLOSS.format(word=kind, definition="thing", example="too short")
         (tmp_path / f"data.{kind}").write_text(f'  1 the licence | "of five words or more"\n{said}{short}')
     expected = [f"{kind} {text}" for kind in making.KINDS for text in ("saw", "means")]
