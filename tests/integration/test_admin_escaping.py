@@ -37,13 +37,7 @@ def addresses(made):
         url("groups_group_where", goal=EVIL),
         url("groups_group_change", made.group.pk) + "?goal=" + "%3Cscript%3Ealert(1)",
     ]
-    for stem, thing in objects_of(made).items():
-        found += [
-            url(f"{stem}_changelist"),
-            url(f"{stem}_change", thing.pk),
-            url(f"{stem}_history", thing.pk),
-        ]
-        found += [url(f"{stem}_changelist", q="<script>alert(1)"), url(f"{stem}_delete", thing.pk)]
+    found += [url(f"{stem}_changelist", q="<script>alert(1)") for stem in objects_of(made)]
     return found
 
 
@@ -51,14 +45,14 @@ def harmless(text):
     return "<script>alert" not in text and "<img src=x" not in text
 
 
-def test_every_page_shows_stored_text_as_text(made, root):
+def test_lists_that_are_searched_and_runs_at_a_point_show_stored_text_as_text(made, root):
     shown = 0
     for address in addresses(made):
         page = root.get(address).content.decode()
         assert harmless(page), address
         shown += "&lt;script&gt;alert(1)" in page
 
-    assert shown > 40  # the text is there, as text
+    assert shown > 25  # the text is there, as text
 
 
 def test_the_parts_of_a_live_page_are_escaped_by_the_server(made, root):
@@ -113,13 +107,15 @@ def spoil(thing):
 def test_no_text_field_of_any_row_executes_on_any_page(made, root):
     things = things_of(made)
     spoiled = [name for thing in things.values() for name in spoil(thing)]
-    opened = 0
+    opened = shown = 0
     for name in PAGES:
         if name not in OTHERS or OTHERS[name][0] == "get":
             answer = root.get(address_of(name, things))
             if answer["Content-Type"].startswith("text/html"):
-                assert harmless(answer.content.decode()), name
+                page = answer.content.decode()
+                assert harmless(page), name
                 opened += answer.status_code == 200
+                shown += "&lt;script&gt;alert(1)" in page
 
     assert len(spoiled) > 60
-    assert opened > 80
+    assert opened > 80 and shown > 60

@@ -195,7 +195,7 @@ def check(operations: list[Any], headers: Any, known: dict[str, Any], examples: 
 
 
 def test_every_answer_to_every_role_is_one_that_is_described(operations, headers, known):
-    check(operations, headers, known, examples=2)
+    check(operations, headers, known, examples=1)
 
 
 @pytest.mark.slow
