@@ -79,6 +79,13 @@ def truth(text: str, values: Mapping[str, Any]) -> bool:
     return bool(answer["truth"])
 
 
+def _comes(pipe: Any, seconds: float) -> bool:
+    """Whether there is something to read, within so many seconds. No limit to the pipe's number."""
+    looking = select.poll()
+    looking.register(pipe, select.POLLIN | select.POLLHUP)
+    return bool(looking.poll(seconds * 1000))
+
+
 class Pool:
     """Children of this process that wait for the next question."""
 
@@ -120,7 +127,7 @@ class Child:
         try:
             given.write(HEAD.pack(len(question)) + question)
             given.flush()
-            if select.select([taken], [], [], LONGEST_SECONDS)[0] and (line := taken.readline()):
+            if _comes(taken, LONGEST_SECONDS) and (line := taken.readline()):
                 answer: dict[str, Any] = json.loads(line)
                 return answer
         except (OSError, ValueError):
@@ -160,7 +167,7 @@ def main() -> None:
     parent = os.getppid()
     given = os.fdopen(0, "rb", buffering=0, closefd=False)
     while os.getppid() == parent:
-        if select.select([given], [], [], LOOK_SECONDS)[0]:
+        if _comes(given, LOOK_SECONDS):
             head = _read(given, HEAD.size)
             if len(head) < HEAD.size:
                 return
