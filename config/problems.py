@@ -88,6 +88,7 @@ CODES = {
     "SCOPE_MISSING": ("The token lacks a scope.", "Issue one with the scope that `detail` names."),
     "SIGNAL_DIFFERS": ("The key was resolved with another payload.", "A signal is final: use another key."),
     "STALE": ("What the proposal is about has changed since.", "Propose it anew."),
+    "STORAGE_FULL": ("The organization takes too much of the database.", "Have old runs removed."),
     "SUBJECT_NOT_FOUND": ("No such user, agent or role here.", "Check `subject`."),
     "TOO_MANY_APPROVALS": ("Too many calls wait for a decision.", "Ask again after Retry-After."),
     "TOO_MANY_CHANNELS": ("You have as many channels as one may.", "Delete one first."),

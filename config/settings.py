@@ -495,6 +495,7 @@ BODY_BYTES = env.whole_number("BODY_BYTES", 1_048_576, least=10_000)  # of a req
 UPLOAD_BYTES = env.whole_number("UPLOAD_BYTES", 20_971_520, least=10_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_BYTES  # Django's own, of a form without its files
 STREAMS = env.whole_number("STREAMS", 50)  # live streams and long polls of one token in one web process
+STREAMS_ORGANIZATION = env.whole_number("STREAMS_ORGANIZATION", 500)  # of one organization, likewise
 CALLS_IN_REPLY = env.whole_number("CALLS_IN_REPLY", 32)  # of a model; the rest is refused
 OPEN_APPROVALS = env.whole_number("OPEN_APPROVALS", 20)  # of one run
 OPEN_APPROVALS_PERSON = env.whole_number("OPEN_APPROVALS_PERSON", 200)  # of one person's runs

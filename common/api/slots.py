@@ -1,4 +1,4 @@
-"""How many answers one caller may keep open at once: live streams, and polls that wait.
+"""How many answers a caller and an organization may keep open at once: live streams, polls that wait.
 
 Counted in each web process, since what an open answer costs is that process's. A slot that nobody gave back,
 because its answer was never begun, is free again once nothing refers to it.
@@ -32,11 +32,12 @@ _lock = Lock()  # views take slots in threads
 _open: dict[str, WeakSet[Slot]] = {}
 
 
-def take(user: Any, token: Any) -> Slot:
+def take(user: Any, token: Any, organization_id: str) -> Slot:
     """A slot of the token, or of the person's session. Raises Problem: 429 TOO_MANY_STREAMS."""
     person = f"user {user.pk}"
     most = {f"token {token.pk}" if token is not None else f"session {person}": settings.STREAMS}
     most[person] = TOKENS * settings.STREAMS
+    most[organization_id] = settings.STREAMS_ORGANIZATION
     with _lock:
         for key, limit in most.items():
             if len(_open.get(key, ())) >= limit:
@@ -47,8 +48,11 @@ def take(user: Any, token: Any) -> Slot:
     return slot
 
 
-def count() -> int:
-    """The open answers of this process."""
+def count(organization_id: str = "") -> int:
+    """The open answers of this process, of one organization or of all."""
+    if organization_id:
+        with _lock:
+            return len(_open.get(organization_id, ()))
     with _lock:
         return len({slot for slots in _open.values() for slot in slots})
 

@@ -38,7 +38,7 @@ class Addressed:
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in self.get_autocomplete_fields(request):  # type: ignore[attr-defined]
-            offered = Chosen(db_field, self.admin_site, using=kwargs.get("using"))  # type: ignore[attr-defined]
+            offered = Chosen(db_field, self.admin_site)  # type: ignore[attr-defined]
             kwargs.setdefault("widget", offered)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
 

@@ -17,6 +17,8 @@ from groups.models import Organization, Project
 
 from .tenancy import Related, TenantAdmin
 
+LIMITS = ("queue_limit", "calls_limit", "storage_limit")
+
 
 @admin.register(Organization)
 class OrganizationAdmin(TenantAdmin):
@@ -39,6 +41,11 @@ class OrganizationAdmin(TenantAdmin):
                 members_total=Count("memberships", distinct=True),
             )
         )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The limits keep an organization from taking what others need: none raises its own."""
+        fields = tuple(super().get_readonly_fields(request, obj))
+        return fields if request.user.is_superuser else (*fields, *LIMITS)
 
     def get_urls(self) -> list[Any]:
         choose = self.admin_site.admin_view(self.choose_view)

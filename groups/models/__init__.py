@@ -11,6 +11,7 @@ from .organizations import Membership, Organization, Project
 from .proposals import ProposalState, ProposedChange
 from .providers import IdentityProvider, KeptSignIn
 from .readers import Reader
+from .storage import StorageUse
 from .tokens import Token
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "Reader",
     "Role",
     "RoutingExample",
+    "StorageUse",
     "Token",
 ]

@@ -36,6 +36,13 @@ class Organization(Created):
         help_text="At most so many calls of models and tools under way at once; never more than the "
         "deployment's.",
     )
+    storage_limit = models.PositiveIntegerField(
+        "storage limit (MB)",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="New runs are refused while its rows take more of the database; empty means no limit.",
+    )
     retention_days = models.PositiveIntegerField(
         null=True,
         blank=True,

@@ -150,7 +150,7 @@ class A2AView(ApiView):
 
     def _stream(self, client: Client, method: str, params: JSON, call: JSON | None) -> Any:
         """Nothing is sent where there is no room for one more stream. Raises A2AError, Problem."""
-        slot = slots.take(client.actor.user, self.request.auth)
+        slot = slots.take(client.actor.user, self.request.auth, client.membership.organization_id)
         try:
             task, history, until = STREAMING[method](client, params)
             first = tasks.shown(client, task, history)
@@ -169,7 +169,7 @@ def _ended() -> HttpResponse:
 def _slot(client: Client) -> slots.Slot | None:
     """None where the caller waits for too many things already: they are answered at once."""
     try:
-        return slots.take(client.actor.user, client.request.auth)
+        return slots.take(client.actor.user, client.request.auth, client.membership.organization_id)
     except Problem:
         return None
 

@@ -69,7 +69,8 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
 
     `session_key`: of the conversation that begins with it. It works for the same user, who alone may ask
     for it. Returns its id. Raises NotAllowed, RunGone and CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT,
-    NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER and QUEUE_FULL.
+    NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER, QUEUE_FULL and
+    STORAGE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")

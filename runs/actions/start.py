@@ -22,14 +22,18 @@ from runs.observe import tracing
 
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
+MB = 1_048_576
 
-# What it takes to start, in one look: the person's agent, whether they may, whether the queue has room.
+# What it takes to start, in one look: the person's agent, whether they may, whether the queue has room, and
+# how many bytes the organization has where these are too many.
 # Of the queue, no more is counted than decides; the status stands here as text, so that its index is used.
 LOOK = f"""
 SELECT a.id, a.role_id, r.name, clock_timestamp(), {LIVE_BOUNDARY_OF.format("home.id", "%s", "%s")},
     (SELECT count(*) >= COALESCE(home.queue_limit, %s) FROM (
         SELECT FROM runs_run q WHERE q.organization_id = home.id AND q.status = 'pending'
-        LIMIT COALESCE(home.queue_limit, %s)) queued)
+        LIMIT COALESCE(home.queue_limit, %s)) queued),
+    (SELECT used.size FROM groups_storageuse used
+     WHERE used.organization_id = home.id AND used.size > home.storage_limit * {MB})
 FROM groups_organization home
 LEFT JOIN groups_agentinstance a ON a.organization_id = home.id AND a.user_id = %s
 LEFT JOIN groups_role r ON r.id = a.role_id
@@ -95,7 +99,8 @@ def start(
 
     Raises NotAllowed, and CannotStart: GOAL_EMPTY, GOAL_TOO_LONG, CONTEXT_TOO_LONG, NOT_A_MEMBER, and for the
     group UNKNOWN_GROUP, GROUP_INACTIVE, GROUP_EMPTY; QUEUE_FULL when too many of the organization's runs wait
-    for a worker: try again in QUEUE_RETRY_SECONDS. What runs already is never kept from going on.
+    for a worker: try again in QUEUE_RETRY_SECONDS; STORAGE_FULL when it takes more of the database than its
+    limit. What runs already is never kept from going on.
     """
     goal = check_text(goal, context)
     with transaction.atomic():
@@ -155,15 +160,14 @@ def wanted_group(group_id: str, project: Project) -> dict[str, str]:
 
 def personal_agent(user: Any, project: Project, queued: bool = False) -> tuple[dict[str, Any], datetime]:
     """The user's PA in the project's organization, made on first use, as run.created records it; and the
-    time. Raises CannotStart, with `queued` also where too many runs wait: requests at the same moment may
-    pass together, that limit is not exact.
+    time. Raises CannotStart, with `queued` also where too many runs wait or the organization takes too much
+    of the database: requests at the same moment may pass together, these limits are not exact.
     """
     limit = settings.QUEUE_LIMIT
     wanted = [user.pk, project.pk, limit, limit, user.pk, project.organization_id]
-    agent, role_id, role, now, live, full = row(LOOK, wanted)
-    if queued and full:
-        later = f"try again in {QUEUE_RETRY_SECONDS} seconds."
-        raise CannotStart("QUEUE_FULL", f"Too many runs of this organization wait for a worker; {later}")
+    agent, role_id, role, now, live, full, too_much = row(LOOK, wanted)
+    if queued:
+        _check_room(full, too_much)
     found = live_boundary_of(live, project.pk)
     if found is None or found.boundary is None:
         raise CannotStart("NOT_A_MEMBER", f"{user} has no active membership that includes this project.")
@@ -171,6 +175,18 @@ def personal_agent(user: Any, project: Project, queued: bool = False) -> tuple[d
         make_agent(user, project)
         agent, role_id, role, *_ = row(LOOK, wanted)
     return {"agent": agent, "role_id": role_id, "role": role, "ordinal": 0, "is_lead": False}, now
+
+
+def _check_room(queue_is_full: bool, too_much: int | None) -> None:
+    if queue_is_full:
+        later = f"try again in {QUEUE_RETRY_SECONDS} seconds."
+        raise CannotStart("QUEUE_FULL", f"Too many runs of this organization wait for a worker; {later}")
+    if too_much is not None:
+        raise CannotStart(
+            "STORAGE_FULL",
+            f"The organization takes {too_much // MB} MB of the database, more than its limit: an "
+            "administrator has old runs removed (retention), or whoever operates Deputy raises the limit.",
+        )
 
 
 def make_agent(user: Any, project: Project) -> None:

@@ -235,7 +235,7 @@ class RunAdmin(WithoutSecrets, ListedFromReplica, History, TenantAdmin):
         if stream.told_all(run, True, last):
             return HttpResponse(status=204)
         try:
-            slot = slots.take(request.user, None)
+            slot = slots.take(request.user, None, run.organization_id)
         except Problem as refused:  # the page looks by itself from time to time
             return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
         cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)

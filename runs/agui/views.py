@@ -47,7 +47,7 @@ class AguiView(ApiView):
         require_scope(request, "runs:read")  # what happens is told, too
         asked = inputs.read(request.data)
         found = project_named(request, project)
-        slot = slots.take(request.user, request.auth)
+        slot = slots.take(request.user, request.auth, found.organization_id)
         try:
             stretch = threads.act(request, found, asked)
         except Refused as refused:

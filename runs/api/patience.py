@@ -69,7 +69,7 @@ def patient(view: Callable[..., Any], then: Callable[..., Any]) -> Callable[...,
             return response
         asked = response.renderer_context["request"]
         try:
-            slot = slots.take(asked.user, asked.auth)
+            slot = slots.take(asked.user, asked.auth, asked.organization.pk)
         except Problem as refused:
             if request.method == "POST":
                 return response  # the call has been taken: it is answered as it stands

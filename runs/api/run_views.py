@@ -90,6 +90,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         refusals={
             **REUSED,
             **NO_PROJECT,
+            409: {"STORAGE_FULL": "The organization takes more of the database than its limit."},
             429: {"QUEUE_FULL": "Too many runs of the organization wait for a worker."},
         },
         description="Your personal agent works on the goal. Answers at once; follow `Location`.",
@@ -315,7 +316,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
         last = self.request.headers.get("Last-Event-ID") or self.request.query_params.get("last_event_id", "")
         if stream.told_all(run, cursor is stream.TreeCursor, last):
             return HttpResponse(status=204)  # tells a browser not to come again
-        slot = slots.take(self.request.user, self.request.auth)
+        slot = slots.take(self.request.user, self.request.auth, run.organization_id)
         reader = Reader.of_api(self.request, run)
         return StreamingHttpResponse(
             stream.events(

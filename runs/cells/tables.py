@@ -47,6 +47,7 @@ STAYS = {
     "memory.PendingMemory": "written by the target's triggers",
     "memory.DepartedTerms": "of what is no longer there",
     # Sessions and what hangs on an address: people sign in again, programs connect again
+    "groups.StorageUse": "measured by each cell",
     "groups.KeptSignIn": "people sign in again",
     "groups.Connection": "programs connect again, at the cell's own address",
     "groups.Reader": "of an account: runs/cells/people.py",
@@ -56,7 +57,7 @@ STAYING_APPS = {  # of accounts, of sessions, or of Django; what accounts need g
     *("oauth2_provider", "django_q"),
 }
 # What names an organization and stays: it is removed with the rest.
-LEFT_BEHIND = ("groups_keptsignin", "policy_policyversion")
+LEFT_BEHIND = ("groups_keptsignin", "groups_storageuse", "policy_policyversion")
 EVENTS, RUNS, MESSAGES, CALLS = (
     "runs_runevent",
     "runs_run",

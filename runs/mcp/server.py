@@ -157,7 +157,7 @@ async def wait_until_ended(
 
     session = session_of(ctx)
     try:
-        slot = slots.take(session.user, session.token)
+        slot = slots.take(session.user, session.token, session.project.organization_id)
     except Problem:
         return  # what it is waiting for is told at once
     try:

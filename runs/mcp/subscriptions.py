@@ -31,7 +31,7 @@ async def listen(
     """Answer with a stream, until the client closes it, its token ends, or LONGEST_SECONDS are over."""
     session = session_of(ctx)
     try:
-        slot = slots.take(session.user, session.token)
+        slot = slots.take(session.user, session.token, session.project.organization_id)
     except Problem as refused:
         raise MCPError(types.INTERNAL_ERROR, str(refused.detail)) from None
     meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}

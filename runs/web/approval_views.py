@@ -90,13 +90,13 @@ def _decide_each(request: MemberRequest, chosen: list[Approval]) -> bool:
 @member
 def follow(request: MemberRequest) -> HttpResponseBase:
     """Word that the queue has changed; the page then asks for it again."""
+    here = request.membership.organization_id
     if not connection.in_atomic_block:
         connection.close()  # a stream holds none
     try:
-        slot = slots.take(request.user, None)
+        slot = slots.take(request.user, None, here)
     except Problem as refused:
         return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
-    here = request.membership.organization_id
     reader = Reader.of_browser(request, here, None)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     stream = queue_stream.changes(reader, slot)

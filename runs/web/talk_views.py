@@ -238,7 +238,7 @@ def follow(request: MemberRequest, run_id: str) -> HttpResponseBase:
         connection.close()  # a stream holds none
     cursor = stream.TreeCursor(run.pk, run.root_id, run.user_id)
     try:
-        slot = slots.take(request.user, None)
+        slot = slots.take(request.user, None, run.organization_id)
     except Problem as refused:
         return JsonResponse(refused.problem, status=refused.status_code, headers=refused.headers)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}

@@ -23,6 +23,7 @@ from runs.actions import mcp_tasks, refreshing, remote_agents
 from runs.log import months
 from runs.models.queue import ErrandKind
 from runs.notices import delivery, watch
+from runs.observe import storage
 from runs.outbound import lost
 from runs.queue import broker, heartbeat, lease, put, worker_status
 from runs.queue.worker_status import Death, WorkerStatus
@@ -174,6 +175,7 @@ class Duties:
             clear_expired()
         if settings.EMBEDDING_MODEL and not put.has_backlog(ErrandKind.OTHER):
             put.enqueue_task("embed_memories")
+        storage.keep_up()
         if now >= self.months_at:
             self.months_at = now + MONTHS_SECONDS
             months.keep_up()

@@ -13,6 +13,7 @@ from groups.models import (
     MovedToken,
     OtherCell,
     Reader,
+    StorageUse,
 )
 from runs.models import (
     A2ATask,
@@ -64,7 +65,8 @@ def test_every_model_is_registered():
         MovedPerson,
         MovedToken,
         OtherCell,
-    )  # `cell` and `move_organization` show those of cells
+        StorageUse,
+    )  # cells: `cell` and `move_organization`; storage: the organization's page
     persons = (
         Absence,
         ApprovalWatch,

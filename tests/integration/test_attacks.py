@@ -188,23 +188,23 @@ def no_slots():
 def test_a_token_and_a_person_have_so_many_open_answers(world, no_slots):
     tokens = [Token.objects.issue(world.organization, world.user)[0] for _ in range(3)]
     other = MembershipFactory(organization=world.organization).user
-    held = [slots.take(world.user, tokens[0]) for _ in range(3)]
+    held = [slots.take(world.user, tokens[0], world.organization.pk) for _ in range(3)]
 
     with pytest.raises(Problem, match="3 streams"):
-        slots.take(world.user, tokens[0])
-    held += [slots.take(world.user, tokens[1]) for _ in range(3)]
+        slots.take(world.user, tokens[0], world.organization.pk)
+    held += [slots.take(world.user, tokens[1], world.organization.pk) for _ in range(3)]
     with pytest.raises(Problem, match="6 streams"):  # however many tokens somebody makes
-        slots.take(world.user, tokens[2])
-    assert slots.take(other, None)
+        slots.take(world.user, tokens[2], world.organization.pk)
+    assert slots.take(other, None, world.organization.pk)
 
     held.pop().give_back()
-    assert slots.take(world.user, tokens[1])
+    assert slots.take(world.user, tokens[1], world.organization.pk)
 
 
 @override_settings(STREAMS=2)
 def test_a_slot_whose_answer_was_never_begun_is_free_again(world, no_slots):
     for _ in range(10):
-        slots.take(world.user, None)  # and dropped
+        slots.take(world.user, None, world.organization.pk)  # and dropped
 
     assert slots.count() == 0
 
