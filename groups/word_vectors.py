@@ -1,7 +1,7 @@
 """A text as the sum of its words' vectors: which English words mean nearly the same, without a model.
 
-word_vectors.npz holds the stems of 20,000 frequent words, each with 96 small numbers and a weight, the less
-the more common the word. `python -m benchmarks.quality.word_vectors` made it. Needs numpy.
+word_vectors.npz holds the stems of 20,000 frequent words, each with 128 small numbers and a weight, which is
+mostly less the more common the word is. `python -m benchmarks.quality.word_vectors` made it. Needs numpy.
 """
 
 from functools import cache
@@ -18,7 +18,7 @@ KNOWN = 0.5  # of a goal's terms more than this: of others the vector would say 
 
 
 def vector(text: str, least: float = KNOWN) -> list[float] | None:
-    """96 numbers, of any length; None where no more than `least` of the terms is known, as in Chinese."""
+    """128 numbers, of any length; None where no more than `least` of the terms is known, as in Chinese."""
     numbers, vectors = _table()
     said = terms(text[:LIMIT])
     known = [numbers[term] for term in said if term in numbers]
@@ -30,7 +30,7 @@ def vector(text: str, least: float = KNOWN) -> list[float] | None:
 
 @cache
 def _table() -> tuple[dict[str, int], Any]:
-    """Each stem's row, and the rows: (stems, 96)."""
+    """Each stem's row, and the rows: (stems, 128)."""
     with numpy.load(TABLE, allow_pickle=False) as kept:
         rows = kept["vectors"].astype("float32")
         rows *= (kept["weights"] / numpy.linalg.norm(rows, axis=1))[:, None]

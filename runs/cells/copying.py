@@ -63,16 +63,23 @@ def changes(source: Any, target: Any, each: Table, organization: str, since: str
 
 
 def _written(source: Any, target: Any, each: Table, organization: str, since: str) -> int:
-    """Put what was added or changed since into the place of what there was."""
+    """Add what was added since, and change what was changed."""
     query = f"SELECT {each.chosen} FROM {each.name} t WHERE {each.where} AND {SINCE}"  # noqa: S608
     target.execute(f"CREATE TEMP TABLE changed AS SELECT {each.into} FROM {each.name} LIMIT 0")  # noqa: S608
     copied = stream(source, target, query, [organization, since], f"changed ({each.into})")
     if copied:
-        same = " AND ".join(f't."{name}" = c."{name}"' for name in each.key)
-        target.execute(f"DELETE FROM {each.name} t USING changed c WHERE {same}")  # noqa: S608
-        target.execute(f"INSERT INTO {each.name} ({each.into}) SELECT {each.into} FROM changed")  # noqa: S608
+        target.execute(
+            f"INSERT INTO {each.name} ({each.into}) SELECT {each.into} FROM changed "  # noqa: S608
+            f"ON CONFLICT ({each.known_by}) DO {_replaced(each)}"
+        )
     target.execute("DROP TABLE changed")
     return copied
+
+
+def _replaced(each: Table) -> str:
+    """A row is changed where it stands: with a project that is removed for a moment its memories would go."""
+    others = [f'"{name}" = EXCLUDED."{name}"' for name in each.columns if name not in each.key]
+    return f"UPDATE SET {', '.join(others)}" if others else "NOTHING"
 
 
 def _events(source: Any, target: Any, each: Table, organization: str, since: str) -> int:

@@ -88,6 +88,10 @@ class Table:
     def into(self) -> str:
         return ", ".join(f'"{name}"' for name in self.columns)
 
+    @property
+    def known_by(self) -> str:
+        return ", ".join(f'"{name}"' for name in self.key)
+
 
 class Unknown(Exception):
     """A model that neither goes along nor is said to stay."""

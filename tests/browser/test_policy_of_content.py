@@ -10,7 +10,7 @@ from tests.admin_world import superuser, tenant, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STREAMED = {"runs_run_stream", "runs_decisions_export"}  # no pages
+STREAMED = {"runs_run_stream", "runs_decisions_export", "runs_decided_export"}  # no pages
 LISTEN = """
 window.violations = [];
 addEventListener('securitypolicyviolation', e => violations.push(e.violatedDirective + ' ' + e.blockedURI));

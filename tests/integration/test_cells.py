@@ -13,7 +13,8 @@ from django.utils import timezone
 from common.db import is_locked, own_connection
 from groups import bearer, cells
 from groups.current import memberships_of
-from groups.models import Cell, Move, MoveState, Organization, Token
+from groups.models import Cell, Move, MoveState, Organization, Project, Token
+from memory.models import Memory
 from runs.cells import copying, fence, move, tables
 from runs.execution import executor
 from runs.models import OutboundCall, QueueMessage, Rating, Run
@@ -155,7 +156,11 @@ def test_what_happens_while_it_is_copied_goes_along(ask, world, there, monkeypat
     gone = MembershipFactory(organization=world.organization)
     waiting = ask(say_done, goal="goes on", drive=False)
 
+    known = {"organization": world.organization, "project": world.project, "type": "archival"}
+    Memory.objects.create(**known, content="of the project")
+
     def meanwhile(moving):
+        Project.objects.filter(pk=world.project.pk).update(name="Renamed")
         executor.run(waiting.pk)
         ask(say_done, goal="new")
         Rating.objects.filter(pk=rating.pk).update(good=False)
@@ -167,6 +172,9 @@ def test_what_happens_while_it_is_copied_goes_along(ask, world, there, monkeypat
     moved(world.organization, there)
     assert {goal for (goal,) in there.execute("SELECT goal FROM runs_run")} == expected
     assert there.execute("SELECT good FROM runs_rating").fetchall() == [(False,)]
+    assert there.execute("SELECT name FROM groups_project").fetchall() == [("Renamed",)]
+    kept = there.execute("SELECT count(*) FROM memory_memory WHERE content = 'of the project'")
+    assert kept.fetchone() == (1,)
     members = "SELECT username FROM groups_membership m JOIN auth_user u ON u.id = m.user_id"
     assert {name for (name,) in there.execute(members)} == {"mia", "new"}
     whole = "SELECT r.last_seq = (SELECT count(*) FROM runs_runevent e WHERE e.run_id = r.id) FROM runs_run r"

@@ -29,7 +29,7 @@ DATA = re.compile(
     | \b(?:Deputy|MCP|CEL|API|JSON|REST|CSV|JSONL|XLSX|YAML|URL|PDF|Markdown|UTC)\b
     | \b(?:Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)\b\.?\ \d  # Django's own words for dates
     | \bSelect\ record\b                              # Unfold's, which looks it up once a process
-    | \b(?:OpenAI|Ollama|Anthropic|Google|English)\b
+    | \b(?:OpenAI|Ollama|Anthropic|Google|English|USD)\b
     | /sign-in/acme/                                   # an address
     """,
     re.VERBOSE,
@@ -43,11 +43,12 @@ KEPT = re.compile(
     | .*Tool\ '\w+'\ requires\ approval.*               # policy's reasons
     | .*(?:nothing|what\ others\ wrote|it\ was\ read\ as).* # provenance's
     | '\w+'\ is\ a\ directory.* | (?:outside|user|organization)[;,].*
-    | Models\ of\ '\w+:'\ need\ .* | Set\ DEPUTY_\w+\ to\ .* # what a run would be told of a model
+    | Nobody\ answers\ for\ .* | Models\ of\ '\w+:'\ need\ .*  # what a run would be told of a model
+    | Set\ DEPUTY_\w+\ to\ .*
     """,
     re.VERBOSE,
 )
-COLUMNS = re.compile(r"\w+(?:, \w+)+")  # of a row, in the record of changes
+COLUMNS = re.compile(r"name|\w+(?:, \w+)+")  # of a row, in the record of changes
 
 
 @pytest.fixture

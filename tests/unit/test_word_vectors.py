@@ -151,3 +151,70 @@ def test_words_of_one_stem_share_a_vector_to_which_the_commoner_gives_more():
     assert stems == ["claim", "tree"]
     assert vectors[0][0] > vectors[0][2] > 0 == vectors[0][1]
     assert weights[0] < weights[1] < 1
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path, monkeypatch):
+    for module in (making, word_vectors):
+        monkeypatch.setattr(module, "TABLE", tmp_path / "table.npz")
+    rows = numpy.array([[3.0, -4.0], [0.1, 0.0]])
+    making.write(["claim", "tree"], rows)
+    numbers, found = word_vectors._table.__wrapped__()
+    assert numbers == {"claim": 0, "tree": 1}
+    assert found == pytest.approx(rows, abs=0.02)
+
+
+GLOSS = '00001 04 n 01 {word} 0 000 | {definition}; "{example}"\n'
+
+
+def test_sentences_are_wordnets_examples_and_definitions_of_a_usual_length(tmp_path, monkeypatch):
+    for kind in making.KINDS:
+        said = GLOSS.format(
+            word=kind, definition=f"what {kind} means here; or there", example=f"I saw a {kind}"
+        )
+        short = GLOSS.format(word=kind, definition="thing", example="too short")
+        (tmp_path / f"data.{kind}").write_text(f'  1 the licence | "of five words or more"\n{said}{short}')
+    expected = [f"{kind} {text}" for kind in making.KINDS for text in ("saw", "means")]
+    found = making.sentences(tmp_path)
+    assert len(found) == len(expected)
+    assert {"I saw a verb", "what adj means here"} < set(found)
+    assert making.sentences(tmp_path) == found
+    monkeypatch.setattr(making, "EXAMPLES", 2)
+    assert len(making.sentences(tmp_path)) == len(found) - 2
+    said, kept = making.known(found, ["saw", "verb", "noun"])
+    assert dict(zip(kept, said, strict=True)) == {"I saw a verb": [0, 1], "I saw a noun": [0, 2]}
+
+
+def test_fitting_moves_words_until_their_sum_is_near_their_sentences_vector():
+    words = numpy.eye(4)  # thing, hot, cold, unseen
+    thing, hot, cold, unseen = range(4)
+    said = 50 * [[thing, hot], [thing, cold]]
+    wanted = numpy.array(50 * [[1.0, 0.0], [0.0, 1.0]])
+    moved = making.fitted(words, said, wanted)
+    for sentence, right in zip(said, wanted, strict=True):
+        total = moved[sentence].sum(axis=0)
+        assert total @ right / numpy.linalg.norm(total) > 0.9
+    assert moved[hot] @ moved[cold] < 0 < moved[thing].min()
+    assert moved.shape == (4, 2)
+    assert not moved[unseen].any()
+
+
+def test_the_fit_is_a_ridge_regression_around_one_map_for_all_words(monkeypatch):
+    draw = numpy.random.default_rng(1)
+    words, said = draw.normal(size=(5, 3)), [[0, 1], [1, 2, 2], [3, 0], [2, 4], [4, 1, 3]]
+    wanted = draw.normal(size=(5, 2))
+    moved = making.fitted(words, said, wanted)
+    monkeypatch.setattr(making, "ROUNDS", 0)
+    start = making.fitted(words, said, wanted)
+    counts = numpy.array([numpy.bincount(each, minlength=5) for each in said], dtype=float)
+    shares = counts / numpy.linalg.norm(counts @ start, axis=1, keepdims=True)
+    inverse = numpy.linalg.inv(shares.T @ shares + making.STAY * numpy.eye(5))
+    assert moved == pytest.approx(inverse @ (shares.T @ wanted + making.STAY * start), abs=1e-3)
+    assert moved != pytest.approx(start, abs=1e-3)
+
+
+def test_the_least_squares_are_solved():
+    draw = numpy.random.default_rng(1)
+    half = draw.normal(size=(6, 6))
+    matrix, wanted = half @ half.T + numpy.eye(6), draw.normal(size=(6, 2))
+    found = making.solved(lambda x: matrix @ x, wanted, numpy.zeros((6, 2)))
+    assert found == pytest.approx(numpy.linalg.solve(matrix, wanted), abs=1e-3)
