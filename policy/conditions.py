@@ -114,12 +114,14 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
         values["args"] = arguments
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
-    if _size(values, condition.quick_bytes) <= condition.quick_bytes:
-        return here(text, values)
     try:
+        if _size(values, condition.quick_bytes) <= condition.quick_bytes:
+            return here(text, values)
         return apart.truth(text, values)
     except apart.Failed as failure:
         raise ConditionError(str(failure)) from failure
+    except RecursionError as failure:
+        raise ConditionError("a value is nested too deeply") from failure
 
 
 def here(text: str, values: Mapping[str, Any]) -> bool:

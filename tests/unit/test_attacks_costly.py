@@ -1,5 +1,7 @@
 """Ways to keep Deputy busy, so that others wait."""
 
+import contextlib
+
 import pytest
 
 from common.canonical import canonical
@@ -79,6 +81,18 @@ def test_what_one_decision_or_request_asks_has_a_time_together():
         assert holds('text == "a"', {"text": "a"})  # what is sure to be quick is evaluated all the same
     with apart.allowance(10):
         assert holds('text.matches("a")', {"text": "a"})
+
+
+@pytest.mark.parametrize("condition", ["size(text) > 0", 'text.exists(each, each == "a")'])
+def test_what_is_nested_too_deeply_is_an_error_of_the_condition(condition):
+    deep = []
+    for depth in range(5000):
+        deep = [deep]
+        if depth in (100, 300, 500, 700, 900):
+            with contextlib.suppress(ConditionError):  # which some are, by how deep Python itself is by then
+                assert holds(condition, {"text": deep}) in (True, False)
+    with pytest.raises(ConditionError, match="nested"):
+        holds(condition, {"text": deep})
 
 
 def test_what_is_sure_to_be_quick_asks_no_other_process(monkeypatch):
