@@ -1,9 +1,10 @@
-"""What this thread works for: the run whose logs and spans it makes."""
+"""What this thread works for: the run whose logs and spans it makes, or the request of a web process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,16 @@ def working_for(run_id: str, root_id: str, organization_id: str) -> Iterator[Non
         yield
     finally:
         _work.reset(token)
+
+
+_request: ContextVar[Any] = ContextVar("deputy_request", default=None)
+
+
+def request() -> Any:
+    """The request that a web process is answering here; None anywhere else."""
+    return _request.get()
+
+
+def answering(request: Any) -> None:
+    """From here on this task, and the threads it borrows, answer the request."""
+    _request.set(request)

@@ -16,6 +16,8 @@ from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 
+from common import current
+
 ALIVE = "/healthz"
 
 
@@ -129,3 +131,8 @@ class Application(ASGIHandler):
         finally:
             _lent.reset(token)
             lent.let_go()
+
+    def create_request(self, scope: Any, body_file: Any) -> Any:
+        request, refused = super().create_request(scope, body_file)
+        current.answering(request)
+        return request, refused

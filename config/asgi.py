@@ -12,10 +12,12 @@ with errors.one_line():
     django.setup(set_prefix=False)
 
     from common.bodies import limited  # what these import reads the settings
+    from common.processes import many_files
     from common.web import Application
     from config.connections import check
     from runs.mcp.app import with_mcp
 
     check()
+    many_files()
 
     application = limited(with_mcp(Application()))

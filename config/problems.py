@@ -95,6 +95,7 @@ CODES = {
     "TOO_MANY_REQUESTS": ("You ask too often.", "Ask again after Retry-After; see RateLimit."),
     "TOO_MANY_SCHEDULES": ("You have as many schedules as one may.", "Delete one first."),
     "TOO_MANY_STREAMS": ("Too many streams and waiting requests are open.", "Close some."),
+    "TOO_MANY_TOKENS": ("The account has as many tokens as fit.", "Revoke some first."),
     "TOO_MANY_TRIES": ("It was tried too often.", "Try again after the time that `detail` names."),
     "UNAUTHENTICATED": ("Nobody is known by this.", "Send `Authorization: Token dpt_…`."),
     "UNAVAILABLE": ("The database cannot be reached.", "Ask again after Retry-After."),
@@ -105,6 +106,7 @@ CODES = {
     "invalid_operation": ("The page tree would not be a tree any more.", "Choose another place."),
     "not_found": ("There is no such page in the working memory.", "Read the view again."),
     "not_project_knowledge": ("Only a project's knowledge is promoted.", "See the memory's `type`."),
+    "too_many_preferences": ("You have as many preferences as fit.", "Delete some first."),
     "wrong_state": ("The memory is in a state that does not allow it.", "See its `status`."),
 }
 BY_SLUG = {slug(code): code for code in CODES}

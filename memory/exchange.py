@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from import_export import fields, resources
 from import_export.formats.base_formats import Format
 
+from common.canonical import normalise
 from common.times import instant
 from groups.actors import Actor
 from groups.models import Project
@@ -19,6 +20,7 @@ from memory.scope import Scope
 from memory.write import BY_PROGRAM, LINEAGE, memory_write
 from policy.authority import About, NotAllowed, Verb, may
 
+MOST_ROWS = 2000  # of a file: each is written, twice, while a web process waits
 COLUMNS = ("id", "organization", "project", "content", "metadata", "importance", "expires_at", "status")
 
 
@@ -51,11 +53,13 @@ class JSONL(Format):  # type: ignore[misc]
 
     def create_dataset(self, in_stream: str, **kwargs: Any) -> tablib.Dataset:
         dataset = tablib.Dataset(headers=COLUMNS)
-        for number, line in enumerate(in_stream.splitlines(), 1):
+        for number, line in enumerate(in_stream.split("\n"), 1):  # a text may hold other ends of lines
             if not line.strip():
                 continue
+            if len(dataset) == MOST_ROWS:
+                raise ValueError(f"line {number}: a file has at most {MOST_ROWS} rows; divide it")
             try:
-                row = json.loads(line)
+                row = normalise(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"line {number}: {error}") from None
             if not isinstance(row, dict):

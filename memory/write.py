@@ -3,6 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
+from common import limits
 from common.canonical import NotJson, normalise
 from memory import statistics
 from memory.errors import MemoryRefused
@@ -42,7 +45,7 @@ def memory_write(
 
     A preference is `type="core"` with `metadata={"pa_preference": True}` (000, 2.2). `outside`: a program
     wrote it. Raises MemoryRefused: invalid_content, invalid_type, invalid_metadata, invalid_importance,
-    illegal_scope.
+    illegal_scope, too_many_preferences.
     """
     memory = Memory(
         organization_id=scope.organization_id,
@@ -58,6 +61,7 @@ def memory_write(
         expires_at=expires_at,
     )
     check_scope(memory)
+    _check_room(memory)
     memory.save(force_insert=True)
     statistics.fold_sometimes(memory)
     return memory
@@ -102,6 +106,19 @@ def check_scope(memory: Memory) -> None:
         personal = memory.user_id is not None and memory.agent_instance_id is not None
         if memory.type != MemoryType.CORE or not personal or memory.project_id or memory.group_id:
             raise MemoryRefused("illegal_scope", "a preference is core, of a person and their agent alone")
+
+
+def _check_room(memory: Memory) -> None:
+    """Raises MemoryRefused for one more of what a person's agent always knows than fits."""
+    if memory.type != MemoryType.CORE or memory.user_id is None:
+        return
+    mine = Memory.objects.filter(
+        organization_id=memory.organization_id, user_id=memory.user_id, type=MemoryType.CORE
+    )
+    try:
+        limits.room(mine, settings.PREFERENCES, "there are %(most)s preferences already; delete some first")
+    except limits.TooMany as refused:
+        raise MemoryRefused("too_many_preferences", refused.messages[0]) from None
 
 
 def _type(type: str) -> str:

@@ -1,7 +1,9 @@
 """Conditions of rules: CEL expressions over a call's arguments.
 
 `amount <= 100 && currency == "EUR"`, or the same through `args.amount`. The engine is cel-cpp: regular
-expressions are RE2, nesting and iterations are bounded, and there is no clock to ask. Pure.
+expressions are RE2, nesting and iterations are bounded, and there is no clock to ask. What each iteration
+does is not, so that all but what is sure to be quick is evaluated in a process of its own (policy/apart.py).
+Nothing else is asked or kept.
 """
 
 import re
@@ -13,6 +15,7 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from policy import apart
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
 
@@ -39,6 +42,17 @@ SOURCES = "sources"
 # A field of a record read earlier in the run: `read.get_order.status`, `read["shop.get_order"].status`.
 READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
 RESULTS = "read"
+
+# What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
+# put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
+CALLED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
+QUICK = frozenset(
+    ("size", "has", "contains", "startsWith", "endsWith", "int", "uint", "double", "string", "bool")
+) | frozenset(("timestamp", "duration", "type", "in"))
+MACROS = frozenset(("all", "exists", "exists_one"))
+QUICK_BYTES = 65_536
+MACRO_BYTES = 4096
+MOST_SUMS = 8
 
 STRING = re.compile(
     r'[rR]?(?:"{3}(?:\\.|[^\\])*?"{3}|\'{3}(?:\\.|[^\\])*?\'{3}'
@@ -86,6 +100,7 @@ class Condition:
     reads_args: bool
     asks_origin: bool = False
     asks_results: bool = False
+    quick_bytes: int = 0  # of values, up to which it is evaluated in this process
 
 
 def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None) -> bool:
@@ -100,11 +115,51 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
     try:
-        return _truth(condition.program.eval(data=values))
+        if _size(values, condition.quick_bytes) <= condition.quick_bytes:
+            return here(text, values)
+        return apart.truth(text, values)
+    except apart.Failed as failure:
+        raise ConditionError(str(failure)) from failure
+    except RecursionError as failure:
+        raise ConditionError("a value is nested too deeply") from failure
+
+
+def here(text: str, values: Mapping[str, Any]) -> bool:
+    """Whether it is true of the values of its names, in this process. Raises ConditionError."""
+    try:
+        return _truth(compiled(text).program.eval(data=values))
     except ConditionError:
         raise
     except Exception as failure:  # the engine raises RuntimeError, its value conversion whatever it meets
         raise ConditionError(_reason(failure)) from failure
+
+
+def _quick_bytes(text: str) -> int:
+    """Bytes of values up to which a condition is sure to be quick; -1: it never is."""
+    others = [name for name in CALLED.findall(text) if name not in QUICK]
+    sums = text.count("+")
+    if "//" in text or sums > MOST_SUMS:  # a comment may stand between a name and its bracket
+        return -1
+    if not others:
+        return QUICK_BYTES
+    return MACRO_BYTES if len(others) == 1 and others[0] in MACROS and not sums else -1
+
+
+def _size(value: Any, most: int) -> int:
+    """About how many bytes a value has, counted no further than `most`."""
+    if isinstance(value, str):
+        return len(value)
+    found, parts = 8, tuple[Any, ...]()
+    if isinstance(value, Mapping):
+        found += sum(map(len, map(str, value)))
+        parts = tuple(value.values())
+    elif isinstance(value, list | tuple):
+        parts = tuple(value)
+    for part in parts:
+        if found > most:
+            break
+        found += _size(part, most - found)
+    return found
 
 
 def _origins(
@@ -154,7 +209,7 @@ def compiled(text: str) -> Condition:
     names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
     asks_results = bool(READ.search(code))
     names = tuple(name for name in names if not (asks_results and name == RESULTS))
-    return Condition(program, names, "args" in words, code != _code(text), asks_results)
+    return Condition(program, names, "args" in words, code != _code(text), asks_results, _quick_bytes(text))
 
 
 def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:

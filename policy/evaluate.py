@@ -1,6 +1,6 @@
 """May this agent call this tool with these arguments? The order of policy, written once (design 5).
 
-Pure: no ORM, no clock, no I/O. Tool names in lists match exactly.
+Pure: no ORM, no clock, no I/O of its own (conditions: policy/apart.py). Tool names in lists match exactly.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from common.canonical import canonical
-from policy import conditions
+from policy import apart, conditions
 from policy.provenance import profiles
 from policy.provenance.terms import Facts
 from policy.ruleset import Rank, Rule, RuleSet
@@ -57,6 +57,11 @@ Arguments = Mapping[str, Any]
 
 def evaluate(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
     """Decides one call. `arguments` are the effective ones, already valid against the tool's schema."""
+    with apart.allowance(apart.DECISION_SECONDS):
+        return _decided(context, tool, arguments)
+
+
+def _decided(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
     listed = delegated_refuses(context, tool) or boundary_refuses(context, tool) or role_lists(context, tool)
     if listed is not None and listed.effect == "deny":
         return listed

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from policy import conditions
+from policy import apart, conditions
 from policy.evaluate import (
     ALLOWED_BY_RULE,
     Arguments,
@@ -38,12 +38,13 @@ LISTS: tuple[tuple[ListLayer, str, Refusal], ...] = (
 def explain(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
     """`evaluate`'s decision with `considered` filled, in the order in which the layers are asked."""
     decision = evaluate(context, tool, arguments)
-    considered = (
-        *_lists(context, tool, arguments),
-        *(_rule(rule, decision, context, tool, arguments) for rule in context.rules),
-        *_approval(decision, context),
-        *_grants(decision, context, tool, arguments),
-    )
+    with apart.allowance(apart.DECISION_SECONDS):
+        considered = (
+            *_lists(context, tool, arguments),
+            *(_rule(rule, decision, context, tool, arguments) for rule in context.rules),
+            *_approval(decision, context),
+            *_grants(decision, context, tool, arguments),
+        )
     return replace(decision, considered=considered)
 
 

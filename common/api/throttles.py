@@ -1,8 +1,9 @@
 """How much of the API one caller gets: an allowance in the database, the same for every web process.
 
 An allowance holds a minute's worth of requests and refills steadily. A token has one, a person's session
-one, and an address one for whatever nobody signs for. One statement a request, on an unlogged table:
-nothing is flushed to disk for it.
+one, and an address one for whatever nobody signs for; all tokens of a person together have TOKENS times
+one's, so that issuing more of them does not help without end. One statement a request, on an unlogged
+table: nothing is flushed to disk for it.
 """
 
 from ipaddress import ip_address, ip_network
@@ -26,6 +27,26 @@ ON CONFLICT (key) DO UPDATE
         <= clock_timestamp() + %(whole)s * interval '1 second'
 RETURNING true
 """
+# A token's and then its person's, in one statement: who is refused the first takes nothing of the second.
+TAKE_BOTH = """
+WITH own AS (
+    INSERT INTO groups_throttle AS t (key, full_at)
+    VALUES (%(key)s, clock_timestamp() + %(interval)s * interval '1 second')
+    ON CONFLICT (key) DO UPDATE
+        SET full_at = GREATEST(t.full_at, clock_timestamp()) + %(interval)s * interval '1 second'
+        WHERE t.full_at + %(interval)s * interval '1 second'
+            <= clock_timestamp() + %(whole)s * interval '1 second'
+    RETURNING key),
+whole AS (
+    INSERT INTO groups_throttle AS t (key, full_at)
+    SELECT %(person)s, clock_timestamp() + %(person_interval)s * interval '1 second' FROM own
+    ON CONFLICT (key) DO UPDATE
+        SET full_at = GREATEST(t.full_at, clock_timestamp()) + %(person_interval)s * interval '1 second'
+        WHERE t.full_at + %(person_interval)s * interval '1 second'
+            <= clock_timestamp() + %(whole)s * interval '1 second'
+    RETURNING key)
+SELECT (SELECT count(*) FROM own), (SELECT count(*) FROM whole)
+"""
 LEFT = """
 SELECT EXTRACT(epoch FROM full_at + %(interval)s * interval '1 second'
                           - clock_timestamp() - %(whole)s * interval '1 second')::float8
@@ -36,6 +57,7 @@ FORGET = "DELETE FROM groups_throttle WHERE full_at < clock_timestamp() - interv
 
 
 MINUTE = 60.0
+TOKENS = 4  # a person's tokens altogether ask as often as so many
 SOON = 0.001  # seconds: an allowance may have refilled since it was found empty
 
 
@@ -48,7 +70,10 @@ class Allowance(BaseThrottle):
         key, per_minute = self.caller(request)
         if not per_minute:
             return True
-        self.seconds = take(key, per_minute, MINUTE)
+        if request.auth is not None:
+            self.seconds = take_both(key, f"person {request.user.pk}", per_minute, MINUTE)
+        else:
+            self.seconds = take(key, per_minute, MINUTE)
         return not self.seconds
 
     def caller(self, request: Any) -> tuple[str, int]:
@@ -70,8 +95,20 @@ class Allowance(BaseThrottle):
 def take(key: str, most: int, seconds: float) -> float:
     """Take one of an allowance of `most` in so many seconds: 0, or how long until one is left."""
     asked = {"key": key, "interval": seconds / most, "whole": seconds}
-    if _taken(asked):
+    return 0.0 if _taken(TAKE, asked) is not None else _left(asked)
+
+
+def take_both(key: str, person: str, most: int, seconds: float) -> float:
+    """Take one of an allowance of `most`, and one of its person's: 0, or how long until one is left."""
+    asked = {"key": key, "interval": seconds / most, "whole": seconds}
+    theirs = {"person": person, "person_interval": seconds / (TOKENS * most)}
+    own, whole = _taken(TAKE_BOTH, asked | theirs) or (0, 0)
+    if own and whole:
         return 0.0
+    return _left({**asked, "key": person, "interval": theirs["person_interval"]} if own else asked)
+
+
+def _left(asked: dict[str, Any]) -> float:
     (left,) = row(LEFT, asked) or (0.0,)
     return max(float(left), SOON)
 
@@ -81,13 +118,13 @@ def give_back(key: str) -> None:
     execute(WHOLE, [key])
 
 
-def _taken(asked: dict[str, Any]) -> bool:
-    """One request of the allowance; as many as are asked for while the database can keep nothing."""
+def _taken(statement: str, asked: dict[str, Any]) -> Any:
+    """What the statement gives; as many as are asked for while the database can keep nothing."""
     try:
-        return row(TAKE, asked) is not None
+        return row(statement, asked)
     except DatabaseError as error:
         if isinstance(error.__cause__, (ReadOnlySqlTransaction, DiskFull)):
-            return True
+            return 1, 1
         raise
 
 

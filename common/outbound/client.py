@@ -11,6 +11,7 @@ import httpx
 from common.outbound.body import Oversized, Undecodable, read_body, text_of
 from common.outbound.connection import Deadline, PinnedBackend, judged, tls
 from common.outbound.errors import OutboundError
+from common.outbound.turns import turn
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -65,10 +66,22 @@ def fetch(
     `address:port`; IPv6 addresses before a port stand in brackets.
 
     Another origin gets none of the caller's headers but Accept, Accept-Language and User-Agent, and no
-    body: where a redirect asks for that, it is returned as it is.
+    body: where a redirect asks for that, it is returned as it is. In a web process few do so at once
+    (turns.py).
     """
-    deadline = Deadline(timeout)
-    request = _request(method, _parsed(url), dict(headers or {}), content)
+    asked = _parsed(url)
+    with turn(asked.host):
+        request = _request(method, asked, dict(headers or {}), content)
+        return _followed(request, Deadline(timeout), max_bytes, max_redirects, allow_private)
+
+
+def _followed(
+    request: httpx.Request,
+    deadline: Deadline,
+    max_bytes: int,
+    max_redirects: int,
+    allow_private: Collection[str],
+) -> Fetched:
     left_behind: list[str] = []
     while True:
         with _answer(request, deadline, allow_private) as answer:
@@ -87,7 +100,8 @@ def check(url: str, *, timeout: float = 5.0, allow_private: Collection[str] = fr
     Asking judges again: a name may lead elsewhere by then.
     """
     parsed = _parsed(url)
-    judged(parsed.raw_host.decode("ascii"), _port(parsed), Deadline(timeout), allow_private)
+    with turn(parsed.host):
+        judged(parsed.raw_host.decode("ascii"), _port(parsed), Deadline(timeout), allow_private)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

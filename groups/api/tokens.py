@@ -18,6 +18,7 @@ from common.api.errors import Problem, invalid
 from common.api.idempotency import KEYED, REUSED, once
 from common.api.schema import documented
 from common.api.views import ApiView, accepted
+from common.limits import TooMany
 from groups import changes
 from groups.api.inputs import TokenInput
 from groups.api.serializers import IssuedSerializer, TokenSerializer
@@ -25,6 +26,9 @@ from groups.models import Token
 from groups.scopes import DEFAULT
 
 TOO_FAR = {"REACHES_TOO_FAR": "A token issues none with more scopes or a longer life than its own."}
+
+
+FULL = {"TOO_MANY_TOKENS": "You have as many tokens as fit; revoke some first."}
 
 
 class TokenView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
@@ -50,7 +54,7 @@ class TokenView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         status=201,
         request=TokenInput,
         parameters=[KEYED],
-        refusals={**REUSED, 403: {**NOT_ENTITLED[403], **TOO_FAR}},
+        refusals={**REUSED, 403: {**NOT_ENTITLED[403], **TOO_FAR}, 422: {**REUSED[422], **FULL}},
         description="`secret` is told this once and not kept, not even for the same Idempotency-Key.",
         examples=[
             OpenApiExample(
@@ -65,7 +69,7 @@ class TokenView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
 
         def act() -> Response:
             with transaction.atomic():
-                token, secret = Token.objects.issue(request.organization, request.user, **asked)
+                token, secret = _issued(request, asked)
                 note(request, token, ADDITION)
             location = reverse("api-token-detail", [token.pk], request=request)
             shown = {**TokenSerializer(self.get_queryset().get(pk=token.pk)).data, "secret": secret}
@@ -86,6 +90,14 @@ class TokenView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         if changes.update(self.get_queryset().filter(pk=pk, revoked_at=None), revoked_at=Now()):
             note(request, token, CHANGE, ["revoked_at"])
         return Response(TokenSerializer(self.get_queryset().get(pk=pk)).data)
+
+
+def _issued(request: Any, asked: dict[str, Any]) -> tuple[Token, str]:
+    """Raises Problem."""
+    try:
+        return Token.objects.issue(request.organization, request.user, **asked)
+    except TooMany as refused:
+        raise Problem(422, "TOO_MANY_TOKENS", refused.messages[0]) from None
 
 
 def _within(asker: Token | None, asked: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
-from common import ids
+from common import ids, limits
 from common.models import Created
 from groups.scopes import DEFAULT
 
@@ -35,8 +38,9 @@ class TokenManager(models.Manager["Token"]):
         """A new token and its secret `dpt_…`, which is not kept and cannot be shown again. In a cell with a
         number it begins with that, `dpt_2_…`, so that others can say where it leads (groups/cells.py).
 
-        Without `scopes` it reads, and no more. Who may issue it: groups/tokens.py.
+        Without `scopes` it reads, and no more. Who may issue it: groups/tokens.py. Raises TooMany.
         """
+        self.check_room(organization.pk, user.pk)
         number = Cell.objects.filter(number__gt=0).values_list("number", flat=True).first()
         secret = f"dpt_{f'{number}_' if number else ''}{secrets.token_urlsafe(SECRET_BYTES)}"
         token = self.create(
@@ -49,6 +53,13 @@ class TokenManager(models.Manager["Token"]):
             **fields,
         )
         return token, secret
+
+    def check_room(self, organization_id: str, user_id: int) -> None:
+        """Raises TooMany: each token has an allowance of its own."""
+        live = Q(expires_at=None) | Q(expires_at__gt=Now())
+        mine = self.filter(live, organization_id=organization_id, user_id=user_id, revoked_at=None)
+        said = gettext_lazy("There are %(most)s tokens of this account that work: revoke some first.")
+        limits.room(mine, settings.TOKENS, said)
 
 
 class Token(Created):
@@ -69,3 +80,8 @@ class Token(Created):
 
     def __str__(self) -> str:
         return f"{self.prefix}… {self.name}".strip()
+
+    def clean(self) -> None:
+        """Raises TooMany."""
+        if self._state.adding and self.organization_id and self.user_id:
+            Token.objects.check_room(self.organization_id, self.user_id)

@@ -24,7 +24,7 @@ class Addresses(EmailView):  # type: ignore[misc]
             return self._shown(request)
         if "action_add" in request.POST or "action_send" in request.POST:
             try:
-                pace.paced_mail(request, address)
+                pace.paced_own_mail(request, address)
             except pace.TooMany as refused:
                 messages.error(request, refused.messages[0])
                 return self._shown(request)

@@ -172,5 +172,14 @@ def paced_mail(request: HttpRequest, address: str) -> None:
         raise refuse(request, left)
 
 
+def paced_own_mail(request: HttpRequest, address: str) -> None:
+    """The same for an address that somebody who is signed in names: strangers' addresses are many, and so
+    are the ways to write one. Raises TooMany.
+    """
+    if left := Bucket(f"mails of {request.user.pk}", settings.SIGN_IN_MAILS).take():
+        raise refuse(request, left)
+    paced_mail(request, address)
+
+
 def whole(seconds: float) -> int:
     return max(1, int(-(-seconds // 1)))

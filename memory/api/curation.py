@@ -40,6 +40,7 @@ FIELDS = {
     "different_scopes": "/memories",
 }
 STATE = {409: {"wrong_state": "The memory is in a state that does not allow it."}}
+FULL = {422: {**REUSED[422], "too_many_preferences": "You have as many preferences as fit."}}
 NO_AGENT = {409: {"NO_AGENT": "You have no personal agent yet; it is there after your first run."}}
 OF_PROJECT = {409: {**STATE[409], "not_project_knowledge": "Only a project's knowledge is promoted."}}
 
@@ -58,7 +59,7 @@ def _refusals() -> Iterator[None]:
             raise Problem(404, "NOT_FOUND", f"{refused}.") from None
         if refused.code == "not_entitled":
             raise Problem(403, "NOT_ENTITLED", f"{refused}.") from None
-        status = 422 if refused.code in ("illegal_scope", "invalid_change") else 409
+        status = 422 if refused.code in ("illegal_scope", "invalid_change", "too_many_preferences") else 409
         raise Problem(status, refused.code, f"{refused}.") from None
 
 
@@ -75,7 +76,7 @@ class Curation(ApiView):  # the addresses that write; a docstring would be shown
         status=201,
         request=MemoryInput,
         parameters=[KEYED],
-        refusals={**REUSED, **NOT_ENTITLED, **NO_PROJECT, **NO_AGENT},
+        refusals={**REUSED, **NOT_ENTITLED, **NO_PROJECT, **NO_AGENT, **FULL},
         description=(
             f"`knowledge` takes the permission {CURATE}, and to be in all projects where it is the whole "
             "organization's. A `preference` is your own. The rest of what is remembered agents write."

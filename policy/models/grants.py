@@ -5,8 +5,10 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
-from common import ids
+from common import ids, limits
 from common.models import Created
 from groups import known
 from policy import checks, tools
@@ -59,6 +61,15 @@ class Grant(Created):
             errors |= strangers(self, "project") | self._subject_errors()
         if errors:
             raise ValidationError(errors)
+        if self._state.adding:
+            self.check_room()
+
+    def check_room(self) -> None:
+        """Raises TooMany."""
+        live = models.Q(expires_at=None) | models.Q(expires_at__gt=Now())
+        others = Grant.objects.filter(live, organization_id=self.organization_id, revoked_at=None)
+        said = gettext_lazy("There are %(most)s standing approvals that hold: revoke some first.")
+        limits.room(others, settings.GRANTS, said)
 
     def _subject_errors(self) -> dict[str, list[str]]:
         facts = tools.tools(self.organization_id).get(self.tool)

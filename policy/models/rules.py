@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
-from common import ids
+from common import ids, limits
 from common.models import Created
 from groups import known
 from groups.models import Membership
@@ -100,7 +102,9 @@ class CapabilityRule(Created):
         return self.name or f"{self.capability or self.tool} → {self.effect}"
 
     def clean(self) -> None:
-        """Raises ValidationError: scopes of other tenants, a subject too few or many, a bad condition."""
+        """Raises ValidationError: scopes of other tenants, a subject too few or many, a bad condition, one
+        rule too many.
+        """
         self.tool, self.condition = self.tool.strip(), self.condition.strip()
         errors: dict[str, Any] = strangers(self, "project", "group", "role", "capability")
         elsewhere = self.project_id and self.group and self.group.project_id != self.project_id
@@ -117,6 +121,10 @@ class CapabilityRule(Created):
         if errors:
             raise ValidationError(errors)
         known.check(self)
+        if self._state.adding:
+            others = CapabilityRule.objects.filter(organization_id=self.organization_id)
+            said = gettext_lazy("There are %(most)s rules already: remove some first.")
+            limits.room(others, settings.RULES, said)
 
     def unknown_names(self) -> dict[str, list[str]]:
         """By field, what is wrong with its names now."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import RawPostDataException
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
@@ -183,7 +184,10 @@ def check_version(request: Any) -> None:
 def _body(request: Any, empty: Any = None) -> Any:
     """The body's value. Raises A2AError."""
     kind = (request.content_type or "").partition(";")[0].strip().lower()
-    raw = request.body
+    try:
+        raw = request.body
+    except RawPostDataException:  # a form with files has been read piece by piece
+        raw = b"-"
     if not raw and empty is not None:
         return empty
     if kind not in JSON_TYPES:

@@ -15,6 +15,7 @@ from common import ids, redact
 from common.canonical import NotJson, normalise, same
 from common.columns import Columns
 from common.db import Statement, execute, row
+from common.limits import TooMany
 from groups.actors import MEMBER, Actor, member_of
 from groups.changes import TakesConfirmation, TakesSecond
 from groups.models import Membership
@@ -401,7 +402,10 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         max_uses=remember.uses,
     )
     try:
+        grant.check_room()
         grant.save(force_insert=True)
+    except TooMany as refused:
+        raise DecisionRefused("GRANT_REFUSED", refused.messages[0]) from None
     except TakesSecond:
         message = "A standing approval takes a second person here: propose it under Standing approvals."
         raise DecisionRefused("GRANT_REFUSED", message) from None

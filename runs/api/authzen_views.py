@@ -20,6 +20,7 @@ from rest_framework.response import Response
 from common.api.errors import Problem
 from common.api.views import ApiView
 from groups.api.authentication import TokenAuthentication
+from policy import apart
 from policy.models import CapabilityRule
 from runs.api.authzen import Action, Answer, DecisionPoint, Entity, NotEntitled, Question
 
@@ -200,10 +201,11 @@ def _semantic(body: Body) -> bool | None:
 
 def _batch(point: DecisionPoint, body: Body, items: list[Any], ends: bool | None) -> list[Body]:
     answers: list[Body] = []
-    for item in items:
-        answers.append(_item(point, body, item).to_json())
-        if answers[-1]["decision"] is ends:
-            break
+    with apart.allowance(apart.REQUEST_SECONDS):
+        for item in items:
+            answers.append(_item(point, body, item).to_json())
+            if answers[-1]["decision"] is ends:
+                break
     return answers
 
 
@@ -270,7 +272,8 @@ def _token(after: str) -> str:
 def _searched(point: DecisionPoint, body: Body, candidates: Iterable[tuple[str, Body, Question]]) -> Body:
     """Those of the candidates, in the order of their names, that policy allows."""
     page = _page(body)
-    results, next_token = _through(candidates, page, point.allows)
+    with apart.allowance(apart.REQUEST_SECONDS):
+        results, next_token = _through(candidates, page, point.allows)
     if "page" not in body and not next_token:
         return {"results": results}
     return {"results": results, "page": {"next_token": next_token, "count": len(results)}}

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.request import RawPostDataException
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -49,8 +50,8 @@ def code(channel: Channel, user: Any) -> str:
 def slack_hook(request: HttpRequest, channel_id: str) -> HttpResponse:
     """404 for everything that the app of this channel has not signed."""
     channel = Channel.objects.filter(pk=channel_id, kind="slack", user=None, enabled=True).first()
-    body = request.body  # never more than BODY_BYTES
-    if channel is None or len(body) > MOST_BYTES:
+    body = _body(request)
+    if channel is None or body is None or len(body) > MOST_BYTES:
         raise Http404
     try:
         address = channel.address
@@ -65,6 +66,14 @@ def slack_hook(request: HttpRequest, channel_id: str) -> HttpResponse:
         return JsonResponse({"response_type": "ephemeral", "text": said})
     _pressed(channel, form.get("payload", ""))
     return HttpResponse()
+
+
+def _body(request: HttpRequest) -> bytes | None:
+    """As it was sent, never more than BODY_BYTES; None of a form with files, which is read piece by piece."""
+    try:
+        return request.body
+    except RawPostDataException:
+        return None
 
 
 def link(channel: Channel, account: str, text: str) -> str:

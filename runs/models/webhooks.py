@@ -7,8 +7,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
-from common import ids
+from common import ids, limits
 from common.models import Created
 from common.outbound import OutboundError, check
 
@@ -84,7 +85,9 @@ class WebhookEndpoint(Created):
         return self.description or self.url[:80]
 
     def clean(self) -> None:
-        """Raises ValidationError: events there are not, an address that is refused, a foreign project."""
+        """Raises ValidationError: events there are not, an address that is refused, a foreign project, one
+        too many of what an organization adds.
+        """
         errors: dict[str, Any] = {}
         known = {TASK_UPDATED} if self.run_id else set(WebhookEvent.values)
         if not self.events or set(self.events) - known:
@@ -99,6 +102,10 @@ class WebhookEndpoint(Created):
             errors["project"] = "This belongs to another organization."
         if errors:
             raise ValidationError(errors)
+        if self._state.adding and not self.run_id:
+            others = WebhookEndpoint.objects.filter(organization_id=self.organization_id, run=None)
+            said = gettext_lazy("There are %(most)s webhooks already: remove some first.")
+            limits.room(others, settings.WEBHOOKS, said)
 
 
 class WebhookDelivery(Created):

@@ -13,6 +13,7 @@ from oauth2_provider.models import get_application_model
 from oauth2_provider.views import AuthorizationView, OAuthProtectedResourceMetadataView
 
 from common import csp
+from common.limits import TooMany
 from groups import oauth
 from groups.scopes import SCOPES
 from runs.web import doing, settings_views
@@ -45,6 +46,13 @@ class Authorize(AuthorizationView):
         moved = self.request.POST.get("organization") != self.request.membership.organization_id
         if said.get("allow") and moved:  # in another tab, since the page was shown
             return self._refuse(_("You have changed to another organization meanwhile: begin again."))
+        try:
+            return self._answered(form, said)
+        except TooMany as refused:
+            return self._refuse(refused.messages[0])
+
+    def _answered(self, form: Any, said: dict[str, Any]) -> HttpResponse:
+        """The way back to the program. Raises TooMany."""
         with transaction.atomic():
             if said.get("allow"):
                 self._connect(said)

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
 
 from common import cron
+from common.limits import TooMany
 from groups import changes, current, readers
 from groups.models import Token
 from groups.scopes import SCOPES
@@ -82,11 +83,15 @@ def issue(request: MemberRequest) -> HttpResponse:
     said = form.cleaned_data
     ends: Any = Now() + timedelta(days=said["days"])  # by the database's clock
     organization = request.membership.organization
-    with transaction.atomic():
-        token, secret = Token.objects.issue(
-            organization, request.user, said["name"], scopes=said["scopes"], expires_at=ends
-        )
-        doing.record(request, token, ADDITION)
+    try:
+        with transaction.atomic():
+            token, secret = Token.objects.issue(
+                organization, request.user, said["name"], scopes=said["scopes"], expires_at=ends
+            )
+            doing.record(request, token, ADDITION)
+    except TooMany as refused:
+        messages.error(request, refused.messages[0])
+        return _page(request, form, status=422)
     return _page(request, TokenForm(), secret)
 
 

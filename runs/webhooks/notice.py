@@ -6,6 +6,7 @@ from django.contrib.auth import get_user_model
 from django.core.mail import EmailMessage
 from django.db.models import Q
 
+from common.api import throttles
 from common.db import let_go
 from common.links import link
 from groups.member_permissions import holding
@@ -15,13 +16,19 @@ from runs.models import WebhookEndpoint
 
 logger = logging.getLogger(__name__)
 
+MOST, SECONDS = 20, 3600  # mails about an organization's webhooks
 PERMISSION = "runs.change_webhookendpoint"
 
 
 def switched_off(endpoint: WebhookEndpoint) -> None:
-    """One mail to all who may switch it on again and have an address."""
+    """One mail to all who may switch it on again and have an address; few of an organization, since whoever
+    has a webhook switched off can switch it on and have it fail again.
+    """
     to = addresses(endpoint)
     if not to:
+        return
+    if throttles.take(f"webhook mails {endpoint.organization_id}", MOST, SECONDS):
+        logger.warning("no mail about %s: there were too many in the organization", endpoint.pk)
         return
     body = (
         f"{endpoint.url}\n{endpoint.disabled_because}\n"

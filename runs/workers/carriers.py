@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.db import connections
 
-from common.processes import follow_parent
+from common.processes import follow_parent, many_files
 from runs.queue import broker
 from runs.queue.worker_status import Death
 from runs.workers.dead_carriers import PREFIX
@@ -37,6 +37,7 @@ def run(name: str) -> None:
     from runs.outbound import carrier  # asyncio's half of psycopg is for this process alone
     from runs.tools import registry
 
+    many_files()
     registry.all_tools()
     broker.holder = name
     carrier.run(name, str(settings.Q_CLUSTER["name"]))

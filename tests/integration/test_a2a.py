@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings as configured
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
@@ -324,6 +325,8 @@ def test_a_body_that_is_no_call_is_refused(peer):
         answer = peer.client.post(peer.path, body, type, headers=peer.headers)
         return answer.json()["error"]["code"]
 
+    form = peer.client.post(peer.path, {"a": SimpleUploadedFile("a", b"{}")}, headers=peer.headers)
+    assert form.json()["error"]["data"][0]["reason"] == "CONTENT_TYPE_NOT_SUPPORTED"
     assert code("{") == -32700
     assert code('{"a": 1, "a": 2}') == -32700
     assert code("[]") == code('{"jsonrpc": "1.0", "method": "GetTask"}') == -32600

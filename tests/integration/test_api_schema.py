@@ -1,15 +1,18 @@
 """The OpenAPI document is valid, complete and changes only on purpose."""
 
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 from django.core.management import call_command
+from drf_spectacular.generators import SchemaGenerator
 
 from common.api.errors import CODES, TROUBLE, slug
 from config import problems
+from config.openapi import view
 from runs.models.choices import EventType
 
 ROOT = Path(__file__).parents[2]
@@ -135,3 +138,23 @@ def test_every_code_has_a_page_and_the_problem_points_to_it(document, client, db
     assert "The run has ended." in page.content.decode()
     assert 'href="run-ended/"' in client.get("/problems/").content.decode()
     assert client.get("/problems/nothing/").status_code == 404
+
+
+@pytest.mark.django_db
+def test_the_description_is_made_once_for_each_language_and_format(client, monkeypatch):
+    """It takes seconds, and anybody may ask for it."""
+    made = []
+
+    def generate(self, **_):
+        made.append(self.api_version)
+        return {"openapi": "3.0.3"}
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", generate)
+    monkeypatch.setattr(view, "_made", {})
+    asked = [client.get("/api/schema/", query) for query in ({}, {}, {"version": "9"}, {"lang": "xx"})]
+    typed = client.get("/api/schema/", headers={"Accept": "application/vnd.oai.openapi; a=1"})
+    assert made == [None] and {answer.content for answer in (*asked, typed)} == {b"openapi: 3.0.3\n"}
+    assert {answer.status_code for answer in asked} == {200}
+    assert json.loads(client.get("/api/schema/?format=json").content) == {"openapi": "3.0.3"}
+    assert client.get("/api/schema/", {"lang": "zh-hans"}).status_code == 200
+    assert len(made) == 3

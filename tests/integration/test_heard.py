@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core import mail, signing
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -913,3 +914,11 @@ def test_a_stand_ins_decision_says_for_whom(asked, world):
 def test_the_service_worker_is_at_the_root_and_for_everybody(client):
     answer = client.get("/sw.js")
     assert answer["Content-Type"].startswith("text/javascript") and b"showNotification" in answer.content
+
+
+def test_a_form_with_files_is_nobodys_button(in_slack):
+    """Such a form is read piece by piece, so that there is no body whose signature could be looked at."""
+    sent = Client().post(
+        reverse("slack_hook", args=[in_slack.pk]), {"payload": SimpleUploadedFile("a", b"{}")}
+    )
+    assert sent.status_code == 404

@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from groups.models import Membership
+from memory import exchange
 from memory.deposit import GroupResult, deposit
 from memory.models import DepositedKnowledge, Memory
 from memory.write import memory_write
@@ -221,3 +222,16 @@ def test_what_a_file_holds_is_shown_as_text_before_it_is_confirmed(here, curator
     page = upload(client, row).content.decode()
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_a_file_that_holds_too_much_or_what_nobody_keeps_is_refused_with_its_line(
+    here, curator, client, monkeypatch
+):
+    monkeypatch.setattr(exchange, "MOST_ROWS", 2)
+    row = {"organization": "here", "project": "atlas", "content": "one"}
+    assert "line 3: a file has at most 2 rows" in upload(client, row, row, row).content.decode()
+    for kept_by_nobody in ("\ud800", "\0"):
+        refused = upload(client, {**row, "content": kept_by_nobody})
+        assert refused.status_code == 200 and "line 1: " in refused.content.decode()
+    confirm(client, upload(client, json.dumps({**row, "content": "a\u2028b"}, ensure_ascii=False)))
+    assert DepositedKnowledge.objects.get().content == "a\u2028b"

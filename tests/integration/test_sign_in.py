@@ -163,6 +163,14 @@ def test_nobody_has_deputy_write_to_an_address_that_they_have_not_shown_to_be_th
     assert ada.email == "board@example.net"
 
 
+def test_nobody_has_deputy_write_to_many_strangers(ada):
+    client = with_password().client
+    change = reverse("account_email")
+    strangers = [f"board+{number}@example.net" for number in range(7)]
+    statuses = [client.post(change, {"email": each, "action_add": ""}).status_code for each in strangers]
+    assert statuses.count(429) == 2 and not EmailAddress.objects.filter(email=strangers[-1]).exists()
+
+
 # Second factors
 
 

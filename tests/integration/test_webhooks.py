@@ -374,6 +374,16 @@ def test_410_switches_it_off_with_a_notice(world, receiver, enqueued, mailoutbox
     assert sent(endpoint).problem == "The webhook is switched off." and len(receiver.got) == 1
 
 
+def test_nobody_has_colleagues_written_to_without_end_by_a_webhook_that_fails(world, mailoutbox):
+    manager = permit(MembershipFactory(organization=world.organization).user, "change_webhookendpoint")
+    type(manager).objects.filter(pk=manager.pk).update(email="manager@example.org")
+    endpoint = hook(world)
+    WebhookEndpoint.objects.update(enabled=False)
+    for _ in range(25):
+        sending.told_who_manages(endpoint.pk)
+    assert len(mailoutbox) == 20
+
+
 def test_days_of_failures_switch_it_off_and_a_single_one_does_not(world, receiver, enqueued):
     receiver.status = 500
     endpoint = hook(world, receiver.url)

@@ -1,6 +1,12 @@
 """Ways to keep Deputy busy, so that others wait."""
 
+import contextlib
+
+import pytest
+
 from common.canonical import canonical
+from policy import apart
+from policy.conditions import ConditionError, check, holds
 from runs.deciding import words
 from runs.tools import registry
 from runs.tools.base import Tool
@@ -41,3 +47,60 @@ def test_texts_of_a_few_words_ten_thousand_times_are_not_compared_word_by_word()
     assert (line.text, line.mark, line.pieces) == (now, "", ())
     (short,) = words.marked([words.Line("body", "one two three four")], [words.Line("body", "one two three")])
     assert ("same", "one two ") in short.pieces
+
+
+TWICE = "[[1]]" + ".map(a, [a, a])" * 24 + ".all(a, a == a)"
+LONGER = '["eight..."]' + ".map(a, a + a)" * 26 + "[0].size() > 0"
+TEXTS = "args.numbers.all(n, (args.text + args.text + args.text + args.text).size() > n)"
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments"),
+    [
+        (TWICE, {}),
+        (LONGER, {}),
+        (TEXTS, {"numbers": list(range(1000)), "text": "a" * 500_000}),
+        (TWICE.replace("all(", "all // to whoever looks for brackets\n("), {}),
+    ],
+    ids=["compared", "longer", "texts", "with a comment"],
+)
+def test_a_rule_that_would_take_hours_or_gigabytes_is_an_error_and_holds_nobody_up(condition, arguments):
+    """The engine counts iterations, and lets no other thread run meanwhile."""
+    assert check(condition) == []
+    with pytest.raises(ConditionError, match="too much time or memory"):
+        holds(condition, arguments)
+    assert holds('text.matches("^a+$")', {"text": "aaa"})
+
+
+def test_what_one_decision_or_request_asks_has_a_time_together():
+    with apart.allowance(10), apart.allowance(0.2):
+        with pytest.raises(ConditionError, match="too much"):
+            holds(TWICE, {})
+        with pytest.raises(ConditionError, match="before it took the time"):
+            holds('text.matches("a")', {"text": "a"})
+        assert holds('text == "a"', {"text": "a"})  # what is sure to be quick is evaluated all the same
+    with apart.allowance(10):
+        assert holds('text.matches("a")', {"text": "a"})
+
+
+@pytest.mark.parametrize("condition", ["size(text) > 0", 'text.exists(each, each == "a")'])
+def test_what_is_nested_too_deeply_is_an_error_of_the_condition(condition):
+    deep = []
+    for depth in range(5000):
+        deep = [deep]
+        if depth in (100, 300, 500, 700, 900):
+            with contextlib.suppress(ConditionError):  # which some are, by how deep Python itself is by then
+                assert holds(condition, {"text": deep}) in (True, False)
+    with pytest.raises(ConditionError, match="nested"):
+        holds(condition, {"text": deep})
+
+
+def test_what_is_sure_to_be_quick_asks_no_other_process(monkeypatch):
+    monkeypatch.setattr(apart, "truth", None)
+    assert holds(
+        'to.all(each, each.endsWith("@example.org"))', {"to": ["a@example.org"], "body": "a" * 10**6}
+    )
+    assert holds('body.startsWith("a") && body.size() > 3', {"body": "a" * 1000})
+    for heavy in ({"body": "a" * 100_000}, {"body": ["a" * 100_000]}, {"body": {"a" * 100_000: 1}}):
+        with pytest.raises(TypeError):
+            holds("body.size() > 0", heavy)
