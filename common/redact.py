@@ -5,10 +5,12 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 from common.lookalikes import as_seen
 
 MASK = "[redacted]"
+LONGEST_KEY = 8_000  # characters that are looked through beside a cut
 SHORTEST = 8  # characters; a shorter value would be found in ordinary words
 
 NAMED = re.compile(
@@ -32,11 +34,20 @@ KEYS = (
     r"|\b(?:sk|rk|pk|dpt|whsec|gh[opsur]|github_pat|glpat|hf|npm|pypi|xox[abeprs])[-_]"
     r"(?=[A-Za-z_+/=-]{0,60}[0-9])[A-Za-z0-9_+/=-]{12,}"
 )
-IN_URL = r"(?P<before>://[^/\s:@]*:)[^/\s@]+(?=@)"  # a URL's password
+# A URL's password goes on to the last `@` before the host; a name may be an address of mail. What follows the
+# first `@` ends at a quotation mark: in JSON the next text begins there.
+PASSWORD = r"[^/\s@]+(?:@[^/\s@\"'<>]*)*(?=@)"
+IN_URL = rf"(?P<before>://[^/\s:]*:){PASSWORD}"
 AUTHORIZED = r"\b(?:Bearer|Token|Basic)\s+"
 SHOWN = re.compile(
     rf"{KEYS}|{IN_URL}|(?P<scheme>{AUTHORIZED})(?=[A-Za-z._~+/-]{{0,60}}[0-9=])[A-Za-z0-9._~+/=-]{{12,}}",
     re.DOTALL,
+)
+# In PostgreSQL: whatever SHOWN may find, and more. A row that does not match holds nothing that is masked.
+MAY_HOLD_KEY = (
+    r"-----BEGIN |eyJ[A-Za-z0-9_-]{8}|A(?:KIA|SIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}"
+    r"|(?:sk|rk|pk|dpt|whsec|gh[opsur]|github_pat|glpat|hf|npm|pypi|xox[abeprs])[-_][A-Za-z0-9_+/=-]{12}"
+    r"|://[^/:]*:[^/@]+@|(?:Bearer|Token|Basic)[^A-Za-z0-9._~+/=-]+[A-Za-z0-9._~+/=-]{12}"
 )
 # the same, and whatever follows the name of a scheme: nobody misses a word in a log
 LOOKS = re.compile(
@@ -78,6 +89,61 @@ def shown(words: str) -> str:
     return SHOWN.sub(_mask, words) if len(words) >= SHORTEST else words
 
 
+def pieces(words: str, start: int, end: int) -> tuple[str, str, str]:
+    """A text in three, cut at two places, each piece as people may read it, also where a cut goes through a key."""
+    first, last = max(0, start - LONGEST_KEY), end + LONGEST_KEY
+    near = words[first:last]
+    spans = [_hidden(found, first) for found in SHOWN.finditer(near)]
+    return (
+        _piece(words, 0, start, spans),
+        _piece(words, start, end, spans),
+        _piece(words, end, len(words), spans),
+    )
+
+
+def _hidden(found: re.Match[str], offset: int) -> tuple[int, int]:
+    kept = found["scheme"] or found["before"] or ""
+    return found.start() + len(kept) + offset, found.end() + offset
+
+
+def _piece(words: str, start: int, end: int, spans: list[tuple[int, int]]) -> str:
+    told, at = [], start
+    for left, right in spans:
+        if left < end and right > start:
+            told += [words[at : max(left, start)], MASK]
+            at = min(right, end)
+    return "".join([*told, words[at:end]])
+
+
+class Hidden(ValueError):
+    """A text comes back with a mask in the place of words that nobody but the store knows."""
+
+
+def kept(written: Any, stored: Any) -> Any:
+    """What is to be stored where a form or a program sends back a JSON value that it was shown masked: what is
+    stored, if nothing else has changed. What a mask hides is never put anywhere else, where it might show.
+
+    Raises Hidden where something has changed around a mask.
+    """
+    if _lines(written) == _lines(masked(stored)):
+        return stored
+    if isinstance(written, dict):
+        before = stored if isinstance(stored, dict) else {}
+        return {name: kept(value, before.get(name)) for name, value in written.items()}
+    if _masks(written) > _masks(stored):
+        raise Hidden
+    return written
+
+
+def _lines(value: Any) -> Any:
+    """A text as forms repeat it: with ends of lines of their own."""
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
+
+
+def _masks(value: Any) -> int:
+    return str(value).count(MASK)
+
+
 def text(line: str) -> str:
     """A line of a log without the secrets of the environment and without what looks like one."""
     for secret in environment_secrets():
@@ -98,6 +164,6 @@ def environment_secrets() -> tuple[str, ...]:
 def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     found = {value for name, value in environment.items() if SECRET_VARIABLE.search(name)}
     for name in URL_VARIABLES:
-        password = re.search(r"://[^/\s:@]*:([^/\s@]+)@", environment.get(name, ""))
-        found |= {password[1]} if password else set()
+        password = re.search(IN_URL, environment.get(name, ""))
+        found |= {written := password[0][len(password["before"]) :], unquote(written)} if password else set()
     return tuple(sorted((value for value in found if len(value) >= SHORTEST), key=len, reverse=True))

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from common import redact
 from groups.actors import Actor
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryRevision, MemoryStatus, MemoryType
@@ -40,8 +41,9 @@ def edit(memory_id: str, by: Actor | None, **changes: Any) -> Memory:
     """Change content, metadata (without the lineage, which stays), importance or expires_at, with history."""
     memory = _locked(memory_id, by, *MemoryStatus)
     if "content" in changes:
-        changes["content"] = checked_content(changes["content"])
+        changes["content"] = checked_content(_kept("content", changes["content"], memory.content))
     if "metadata" in changes:
+        changes["metadata"] = _kept("metadata", changes["metadata"], memory.metadata)
         kept = {key: value for key, value in memory.metadata.items() if key in LINEAGE}
         sent = {key: value for key, value in changes["metadata"].items() if kept.get(key) != value}
         changes["metadata"] = checked_metadata(sent) | kept
@@ -57,7 +59,8 @@ def edit(memory_id: str, by: Actor | None, **changes: Any) -> Memory:
 def supersede(memory_id: str, content: str, by: Actor | None) -> Memory:
     """A new memory in the old one's scope and place; the old one stays as history. Returns the new one."""
     old = _locked(memory_id, by, MemoryStatus.ACTIVE)
-    new = _copy(old, content=checked_content(content), metadata=_by(by, _unstamped(old)))
+    content = checked_content(_kept("content", content, old.content))
+    new = _copy(old, content=content, metadata=_by(by, _unstamped(old)))
     new.save(force_insert=True)
     _changed(old, "supersede", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
     return new
@@ -104,6 +107,17 @@ def lineage(memory: Memory) -> list[dict[str, Any]]:
     """Where a memory came from, as entries for another's `metadata.sources`."""
     own = {key: memory.metadata[key] for key in sorted(LINEAGE - {"sources"}) if key in memory.metadata}
     return [own | {"memory_id": memory.id, "source_run_id": memory.source_run_id}, *memory.sources]
+
+
+def _kept(name: str, written: Any, stored: Any) -> Any:
+    """What people and programs send back as they were shown it, masked, stays as it is stored."""
+    try:
+        return redact.kept(written, stored)
+    except redact.Hidden:
+        raise MemoryRefused(
+            f"invalid_{name}",
+            f"{name} says {redact.MASK} where a key is hidden: write it anew, or leave it out",
+        ) from None
 
 
 def _locked(memory_id: str, by: Actor | None, *allowed: MemoryStatus) -> Memory:

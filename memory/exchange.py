@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from import_export import fields, resources
 from import_export.formats.base_formats import Format
 
+from common import redact
 from common.canonical import normalise
 from common.times import instant
 from groups.actors import Actor
@@ -81,6 +82,7 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
     """A line with an id of known knowledge edits it, any other adds. `status` and the lineage are shown
     when exported and never taken from a file."""
 
+    content = fields.Field()
     organization = fields.Field()
     project = fields.Field()
     metadata = fields.Field()
@@ -107,8 +109,11 @@ class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
     def dehydrate_project(self, memory: Memory) -> str | None:
         return memory.project.slug if memory.project else None
 
+    def dehydrate_content(self, memory: Memory) -> str:
+        return redact.shown(memory.content)
+
     def dehydrate_metadata(self, memory: Memory) -> Any:
-        return memory.metadata
+        return redact.masked(memory.metadata)
 
     def dehydrate_importance(self, memory: Memory) -> float:
         return memory.importance

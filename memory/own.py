@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from common import redact
 from groups import changes
 from groups.actors import Actor
 from groups.models import AgentInstance
@@ -55,7 +56,7 @@ def exported(user: Any, organization_id: str) -> Iterator[dict[str, Any]]:
     """All of it as JSON objects."""
     agent = AgentInstance.objects.filter(organization_id=organization_id, user_id=user.pk).first()
     if agent and agent.preferences:
-        yield {"kind": "agent_preferences", "content": agent.preferences}
+        yield {"kind": "agent_preferences", "content": redact.masked(agent.preferences)}
     whole = Memory.objects.filter(organization_id=organization_id, user_id=user.pk).defer("search_vector")
     for memory in whole.order_by("id").iterator():
         yield {
@@ -64,8 +65,8 @@ def exported(user: Any, organization_id: str) -> Iterator[dict[str, Any]]:
             "type": memory.type,
             "status": memory.status,
             "project": memory.project_id,
-            "content": memory.content,
-            "metadata": memory.metadata,
+            "content": redact.shown(memory.content),
+            "metadata": redact.masked(memory.metadata),
             "source_run": memory.source_run_id,
             "created_at": memory.created_at.isoformat(),
         }

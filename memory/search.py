@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from common import tracing
+from common import redact, tracing
 from common.db import rows
 from common.function_words import is_function_word
 from common.text import is_chinese, terms
@@ -210,7 +210,7 @@ def _hit(row: Sequence[Any], marked: frozenset[str]) -> Hit:
         tier,
         round(score, 4),
         content,
-        snippet(content, marked),
+        snippet(redact.shown(content), marked),  # no key is recognised once it is cut or marked
         type,
         json.loads(metadata),
         source_run_id,

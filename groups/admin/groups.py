@@ -16,10 +16,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from common import redact
 from groups import routing
 from groups.models import Group, GroupMember, Project, RoutingExample
 from groups.models.groups import ExampleKind
 
+from .searching import SearchesWhatIsShown
 from .tenancy import Related, TenantAdmin, TenantInline, sight
 
 
@@ -186,18 +188,26 @@ class GroupMemberAdmin(TenantAdmin):
 
 
 @admin.register(RoutingExample)
-class RoutingExampleAdmin(TenantAdmin):
+class RoutingExampleAdmin(SearchesWhatIsShown, TenantAdmin):
     project_lookup = "group__project_id"
     list_display = ("goal_start", "group", "kind", "corrected_by", "created_at")
     list_filter = ("kind", ("group", Related))
     list_select_related = ("group", "corrected_by")
     search_fields = ("goal",)
+    secret_text = "goal"
     fields = ("group", "goal", "kind", "corrected_by", "source_run_id", "created_at")
     ordering = ("-created_at",)
     autocomplete_fields = ("group",)
     empty_message = gettext_lazy(
         "Nothing learnt yet. Groups learn from what they complete, and from your word on a goal."
     )
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """To be shown, without keys; `save_model` below saves no row of it."""
+        found = super().get_object(request, object_id, from_field)
+        if found is not None:
+            found.goal = redact.shown(found.goal)
+        return found
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields if obj else ("group", "goal", "kind")
@@ -209,11 +219,12 @@ class RoutingExampleAdmin(TenantAdmin):
     def save_model(self, request: HttpRequest, obj: RoutingExample, form: Any, change: bool) -> None:
         fits = obj.kind == ExampleKind.FITS
         group = obj.group
-        routing.learn(group.organization_id, group.pk, obj.goal, fits=fits, by=request.user)
+        goal = RoutingExample.objects.values_list("goal", flat=True).get(pk=obj.pk) if change else obj.goal
+        routing.learn(group.organization_id, group.pk, goal, fits=fits, by=request.user)
         obj.pk = RoutingExample.objects.filter(
-            group=group, goal=obj.goal.strip()[: routing.MAX_LEARNED]
+            group=group, goal=goal.strip()[: routing.MAX_LEARNED]
         ).values_list("pk", flat=True)[0]
 
-    @admin.display(description=gettext_lazy("Goal"), ordering="goal")
+    @admin.display(description=gettext_lazy("Goal"))
     def goal_start(self, example: RoutingExample) -> str:
         return str(example)

@@ -2,6 +2,7 @@
 
 from rest_framework import serializers
 
+from common import redact
 from common.api.views import StrictSerializer, TextField
 from groups.models import Group, GroupMember, Project, Role, RoutingExample, Token
 from groups.models.groups import ExampleKind
@@ -63,6 +64,7 @@ class MemberSerializer(SeatSerializer):
 
 class ExampleSerializer(serializers.ModelSerializer):
     group = serializers.CharField(source="group_id")
+    goal = serializers.SerializerMethodField()
     fits = serializers.SerializerMethodField()
     source_run = serializers.CharField(source="source_run_id", allow_null=True)
     corrected_by = serializers.CharField(source="corrected_by.username", default=None, allow_null=True)
@@ -71,6 +73,10 @@ class ExampleSerializer(serializers.ModelSerializer):
         model = RoutingExample
         fields = ["id", "group", "goal", "fits", "source_run", "corrected_by", "created_at"]
         read_only_fields = fields
+
+    def get_goal(self, example: RoutingExample) -> str:
+        """Without its keys, as the run that taught it is shown."""
+        return redact.shown(example.goal)
 
     def get_fits(self, example: RoutingExample) -> bool:
         return example.kind == ExampleKind.FITS

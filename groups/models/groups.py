@@ -5,7 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
 from django.db import models
 
-from common import ids
+from common import ids, redact
 from common.models import Created
 
 from .agents import AgentInstance, Role
@@ -96,4 +96,4 @@ class RoutingExample(Created):
         ]
 
     def __str__(self) -> str:
-        return self.goal[:80]
+        return redact.shown(self.goal)[:80]

@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.decorators import display
 
+from common import redact
 from groups.actors import Actor
+from groups.admin.searching import SearchesWhatIsShown
 from memory import curate
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryStatus
@@ -26,11 +28,20 @@ TONES = {
 }
 
 
-class Acting:
+class Acting(SearchesWhatIsShown):
     """For a ModelAdmin of memories. What a person may not see is a 404."""
+
+    secret_text = "content"
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
         raise Http404(f"No {opts.verbose_name} {object_id}.")
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """To be shown, and edited as it is shown: without keys. Nobody saves this row itself."""
+        found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
+        if found is not None:
+            found.content, found.metadata = redact.shown(found.content), redact.masked(found.metadata)
+        return found
 
     def has_curate_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("memory.curate_memory"))
@@ -40,8 +51,7 @@ class Acting:
     ) -> tuple[QuerySet[Any], bool]:
         if search_term.strip().startswith("run_"):
             return queryset.from_run(search_term.strip()), False  # type: ignore[attr-defined]
-        found, twice = super().get_search_results(request, queryset, search_term)  # type: ignore[misc]
-        return found, bool(twice)
+        return super().get_search_results(request, queryset, search_term)
 
     @admin.display(description=gettext_lazy("content"))
     def text(self, memory: Memory) -> str:

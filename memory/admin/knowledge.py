@@ -1,5 +1,6 @@
 """Knowledge in the admin: what was deposited, from which run, and what people do with it."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.core.exceptions import BadRequest, FieldError
+from django.core.exceptions import BadRequest, FieldError, ValidationError
 from django.db.models import QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -21,6 +23,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExportForm
 
+from common import redact
 from groups.actors import Actor
 from groups.admin.addresses import Addressed
 from groups.admin.moments import Moments
@@ -70,13 +73,17 @@ LOOKED_AT = "deputy_import"  # the session's key: the form that confirms what wa
 
 class Revisions(TabularInline):  # type: ignore[misc]
     model = MemoryRevision
-    fields = readonly_fields = ("created_at", "action", "by", "before")
+    fields = readonly_fields = ("created_at", "action", "by", "was")
     extra = 0
     can_delete = False
     verbose_name_plural = gettext_lazy("History")
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return True  # whoever sees the memory sees its history
+
+    @admin.display(description=gettext_lazy("before"))
+    def was(self, revision: MemoryRevision) -> str:
+        return json.dumps(redact.masked(revision.before), ensure_ascii=False)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -85,10 +92,24 @@ class Revisions(TabularInline):  # type: ignore[misc]
         return False
 
 
+class KnowledgeForm(ModelForm):  # type: ignore[misc]
+    def clean_content(self) -> str:
+        """As it comes back where it was shown, or anew; what is hidden in it is kept in its place alone."""
+        written: str = self.cleaned_data["content"]
+        stored = Memory.objects.values_list("content", flat=True).get(pk=self.instance.pk)
+        try:
+            redact.kept(written, stored)
+        except redact.Hidden:
+            told = _("Write what stands hidden as {mask} anew, or leave it out.")
+            raise ValidationError(told.format(mask=redact.MASK)) from None
+        return written
+
+
 @admin.register(DepositedKnowledge)
 class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Addressed, ModelAdmin):  # type: ignore[misc]
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
+    form = KnowledgeForm
     list_display = ("text", "place", "state", "came_from", "run", "created_at")
     list_filter = (("status", ChoicesDropdownFilter), OfProject, OfGroup)
     search_fields = ("content",)

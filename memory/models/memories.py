@@ -8,7 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from common import ids
+from common import ids, redact
 from common.models import Created
 from groups.current import membership_of
 from groups.models import Project
@@ -177,8 +177,8 @@ class Memory(Created):
 
     @property
     def title(self) -> str:
-        """What a list of memories shows: the first sentence, without the deposit's labels."""
-        return title(self.content)
+        """What a list of memories shows: the first sentence, without the deposit's labels and keys."""
+        return title(redact.shown(self.content))
 
     @property
     def scope(self) -> Scope:

@@ -144,6 +144,8 @@ def change(schedule_id: str, actor: Actor, said: Mapping[str, Any]) -> Schedule:
         schedule = _locked(schedule_id)
         _may_arrange(schedule, actor)
         goal = schedule.goal
+        if "goal" in said:
+            said = {**said, "goal": _kept(said["goal"], goal)}
         _take(schedule, said, actor, now())
         if schedule.goal.split() == goal.split():  # a form merely repeats it, with line ends of its own
             schedule.goal = goal
@@ -206,6 +208,16 @@ def _may_arrange(schedule: Schedule, actor: Actor) -> None:
             "NOT_THE_PERSON",
             "This schedule says the person's own words: only who speaks as them changes or resumes it.",
         )
+
+
+def _kept(written: Any, stored: str) -> Any:
+    """The goal as it is stored where it comes back as it was shown, with its keys masked."""
+    try:
+        return redact.kept(written, stored)
+    except redact.Hidden:
+        raise CannotSchedule(
+            "MASKED_GOAL", "Write what stands hidden as [redacted] in the goal anew, or leave it out."
+        ) from None
 
 
 def _take(schedule: Schedule, said: Mapping[str, Any], actor: Actor, moment: datetime) -> None:

@@ -24,6 +24,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from common import redact, times
 from common.canonical import same
 from groups.actors import Actor, actors_of
+from groups.admin.searching import SearchesWhatIsShown
 from groups.admin.tenancy import History, Related, TenantAdmin
 from policy.authority import holds
 from runs.actions import decide
@@ -55,7 +56,7 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(Approval)
-class ApprovalAdmin(DecidedPages, History, TenantAdmin):
+class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
     """Decisions are taken here by runs.actions.decide and nowhere else."""
 
     project_lookup = "run__project_id"
@@ -71,6 +72,7 @@ class ApprovalAdmin(DecidedPages, History, TenantAdmin):
     )
     list_select_related = ("tool_call", "run__user", "run__project", "run__group")
     search_fields = ("tool_call__tool", "capability", "run__goal", "id__exact", "run__id__exact")
+    secret_text = "run__goal"
     search_help_text = gettext_lazy("A tool, a capability, words of the goal, or an id")
     actions = ("approve_selected", "reject_selected")
     empty_message = gettext_lazy("Nothing waits for a decision. When a call needs one, it shows here.")

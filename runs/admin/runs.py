@@ -24,6 +24,7 @@ from common import redact, times
 from common.api import slots
 from common.api.errors import Problem
 from groups.actors import Actor
+from groups.admin.searching import SearchesWhatIsShown
 from groups.admin.tenancy import History, ListedFromReplica, Related, TenantAdmin
 from policy.authority import NotAllowed, Verb, can
 from runs.actions.cancel import cancel
@@ -112,7 +113,7 @@ class RootFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(WithoutSecrets, ListedFromReplica, History, TenantAdmin):
+class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, TenantAdmin):
     project_lookup = "project_id"
     fixed = ()
     list_display = (
@@ -135,7 +136,7 @@ class RunAdmin(WithoutSecrets, ListedFromReplica, History, TenantAdmin):
         ("user", Related),
     )
     list_select_related = ("project", "user", "group")
-    search_fields = ("goal", "id__exact")
+    search_fields, secret_text = ("goal", "id__exact"), "goal"
     search_help_text = gettext_lazy("Words of the goal, or a run's id")
     ordering = ("-id",)
     list_before_template = "admin/runs/run/ask_link.html"
@@ -149,7 +150,7 @@ class RunAdmin(WithoutSecrets, ListedFromReplica, History, TenantAdmin):
             rows = rows.defer("context", "output", "delegated_permissions")
         return rows
 
-    @admin.display(description=gettext_lazy("Goal"), ordering="goal")
+    @admin.display(description=gettext_lazy("Goal"))  # an order by goals would tell what they hide
     def goal_start(self, run: Run) -> str:
         goal = redact.shown(run.goal)
         return goal[:90] + ("…" if len(goal) > 90 else "")

@@ -8,7 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from common import cron
+from common import cron, redact
 from common.api.views import StrictSerializer, TextField
 from runs.actions import schedule as schedules
 from runs.actions.start import MAX_GOAL
@@ -41,6 +41,7 @@ class LimitsSerializer(StrictSerializer):
 
 
 class ScheduleSerializer(serializers.ModelSerializer):
+    goal = serializers.SerializerMethodField()
     project = serializers.CharField(source="project_id")
     group = serializers.CharField(source="group_id", help_text="Empty: the agent chooses.")
     outside = serializers.BooleanField(help_text="Whether the goal is not the person's own words.")
@@ -58,6 +59,9 @@ class ScheduleSerializer(serializers.ModelSerializer):
             *("upcoming", "created_at"),
         ]
         read_only_fields = fields
+
+    def get_goal(self, schedule: Schedule) -> str:
+        return redact.shown(schedule.goal)
 
     @extend_schema_field(serializers.ListField(child=serializers.DateTimeField()))
     def get_upcoming(self, schedule: Schedule) -> list[str]:

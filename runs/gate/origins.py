@@ -123,14 +123,16 @@ def _passages(value: Traced, gathered: Gathered) -> Iterator[Passage]:
         text = gathered.material.passage(source)
         run, _, seq = source.piece.rpartition(":")
         start, end = source.start, min(source.end, source.start + LONGEST)
+        before, marked, _ = redact.pieces(text, start, end)
+        after = redact.pieces(text, source.end, source.end)[2]
         remembered = run.startswith(MEMORY)  # the event is the reply in whose prompt it stood
         yield Passage(
             run=gathered.run_id if remembered or not run else run,
             event=int(seq),
             field=run if remembered else source.field,
-            before=_cut(text[:start], last=True),
-            marked=text[start:end],
-            after=_cut(text[source.end :], last=False),
+            before=_cut(before, last=True),
+            marked=marked,
+            after=_cut(after, last=False),
             source=source.trust,
             how=_how(source),
             why=source.why,

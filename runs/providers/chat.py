@@ -116,7 +116,7 @@ class ChatProvider:
             raise ProviderError("MODEL_REFUSED", f"The model could not be asked: {said}") from error
 
     def _no_answer(self, cause: BaseException) -> ProviderError:
-        said = failures.redacted(f"{type(cause).__name__}: {cause}"[:200], self.api_key)
+        said = failures.redacted(f"{type(cause).__name__}: {cause}", self.api_key)[:200]
         return ProviderError(
             "MODEL_CONNECTION", f"No complete answer from {self._origin()} ({said}).", retryable=True
         )

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from common import redact
 from memory import own
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryType
@@ -70,8 +71,11 @@ def correct(request: MemberRequest, memory_id: str) -> HttpResponse:
     except MemoryRefused as refused:
         if refused.code == "unknown_memory":
             raise Http404 from None
-        told = _("It was not changed: write between 1 and {most} characters.")
-        messages.error(request, told.format(most=MOST_CHARACTERS))
+        if redact.MASK in content:
+            told = _("It was not changed: write what stands hidden as {mask} anew, or leave it out.")
+        else:
+            told = _("It was not changed: write between 1 and {most} characters.")
+        messages.error(request, told.format(most=MOST_CHARACTERS, mask=redact.MASK))
     except NotAllowed as refused:
         messages.error(request, _(refused.message))
     else:

@@ -17,7 +17,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common import cron
+from common import cron, redact
 from groups.models import Group
 from policy.authority import NotAllowed
 from runs.actions import schedule as acting
@@ -193,7 +193,7 @@ def _initial(schedule: Schedule) -> dict[str, Any]:
     }
     plain = ("title", "goal", "cron", "time_zone", "most_runs", "on_missed")
     return {
-        **{name: getattr(schedule, name) for name in plain},
+        **{name: redact.masked(getattr(schedule, name)) for name in plain},
         **local,
         "project": schedule.project_id,
         "group": schedule.group_id or None,

@@ -1,6 +1,7 @@
 """What a person's agent knows of them is for them alone; secrets in texts are for nobody. At every door."""
 
 import json
+import re
 
 import pytest
 from django.urls import reverse
@@ -271,6 +272,7 @@ def test_a_key_inside_a_text_is_masked(key):
     for text in (f"Use {key}", f"https://example.com/?{key}", json.dumps({"to": key})):
         shown = redact.shown(text)
         assert redact.MASK in shown and last_line(key) not in shown
+        assert re.search(redact.MAY_HOLD_KEY, text)
 
 
 def last_line(key):

@@ -48,6 +48,11 @@ def test_a_number_named_token_counts_and_is_no_secret():
     }  # fmt: skip
 
 
+def test_a_password_with_signs_of_its_own_is_known_as_written_and_as_it_is():
+    found = redact.secrets_of({"DATABASE_URL": "postgresql://deputy:data%40base@pass@db:5432/deputy"})
+    assert set(found) == {"data%40base@pass", "data@base@pass"}
+
+
 def test_secrets_are_found_in_the_environment_by_name_and_inside_urls():
     found = redact.secrets_of(
         {
@@ -65,6 +70,9 @@ def test_secrets_are_found_in_the_environment_by_name_and_inside_urls():
     [
         ("Authorization: Bearer abc.def-123456", "Authorization: Bearer [redacted]"),
         ("postgresql://ada:open-sesame@db/x", "postgresql://ada:[redacted]@db/x"),
+        ("postgresql://ada:open@sesame@now@db/x", "postgresql://ada:[redacted]@db/x"),
+        ("smtp://ada@example.org:open-sesame@mail", "smtp://ada@example.org:[redacted]@mail"),
+        ('{"to":"pg://ada:sesame@db","cc":"bo@x"}', '{"to":"pg://ada:[redacted]@db","cc":"bo@x"}'),
         ("made dpt_abcdefghijkl for ada", "made [redacted] for ada"),
         ("key sk-proj-abcdefgh12345678 refused", "key [redacted] refused"),
         ("http://db:5432/x and 10:30@noon", "http://db:5432/x and 10:30@noon"),
