@@ -36,8 +36,8 @@ KEYS = (
 )
 # A URL's password goes on to the last `@` before the host; a name may be an address of mail. What follows the
 # first `@` ends at a quotation mark: in JSON the next text begins there.
-PASSWORD = r"[^/\s@]+(?:@[^/\s@\"'<>]*)*(?=@)"
-IN_URL = rf"(?P<before>://[^/\s:]*:){PASSWORD}"
+BEFORE_HOST = r"[^/\s@]+(?:@[^/\s@\"'<>]*)*(?=@)"
+IN_URL = rf"(?P<before>://[^/\s:]*:){BEFORE_HOST}"
 AUTHORIZED = r"\b(?:Bearer|Token|Basic)\s+"
 SHOWN = re.compile(
     rf"{KEYS}|{IN_URL}|(?P<scheme>{AUTHORIZED})(?=[A-Za-z._~+/-]{{0,60}}[0-9=])[A-Za-z0-9._~+/=-]{{12,}}",
@@ -48,6 +48,13 @@ MAY_HOLD_KEY = (
     r"-----BEGIN |eyJ[A-Za-z0-9_-]{8}|A(?:KIA|SIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}"
     r"|(?:sk|rk|pk|dpt|whsec|gh[opsur]|github_pat|glpat|hf|npm|pypi|xox[abeprs])[-_][A-Za-z0-9_+/=-]{12}"
     r"|://[^/:]*:[^/@]+@|(?:Bearer|Token|Basic)[^A-Za-z0-9._~+/=-]+[A-Za-z0-9._~+/=-]{12}"
+)
+# PostgreSQL quotes rows in its errors: somebody's memory, say, as far as 64 bytes of each column.
+ROWS = re.compile(
+    r"(?<=Failing row contains )\(.{0,4000}?\)\.(?!\S)"
+    r"|(?<=\)=)\(.{0,300}?\)(?= (?:already exists|is not present|is still referenced|conflicts))"
+    r"|(?<=JSON data, line 1: )[^\n]*",
+    re.DOTALL,
 )
 # the same, and whatever follows the name of a scheme: nobody misses a word in a log
 LOOKS = re.compile(
@@ -90,7 +97,7 @@ def shown(words: str) -> str:
 
 
 def pieces(words: str, start: int, end: int) -> tuple[str, str, str]:
-    """A text in three, cut at two places, each piece as people may read it, also where a cut goes through a key."""
+    """A text in three, cut at two places, each as people may read it, also where a cut goes through a key."""
     first, last = max(0, start - LONGEST_KEY), end + LONGEST_KEY
     near = words[first:last]
     spans = [_hidden(found, first) for found in SHOWN.finditer(near)]
@@ -120,8 +127,8 @@ class Hidden(ValueError):
 
 
 def kept(written: Any, stored: Any) -> Any:
-    """What is to be stored where a form or a program sends back a JSON value that it was shown masked: what is
-    stored, if nothing else has changed. What a mask hides is never put anywhere else, where it might show.
+    """What is to be stored where a form or a program sends back a JSON value as it was shown it, masked: what
+    is stored, if nothing else has changed. What a mask hides is never put elsewhere, where it might show.
 
     Raises Hidden where something has changed around a mask.
     """
@@ -148,6 +155,7 @@ def text(line: str) -> str:
     """A line of a log without the secrets of the environment and without what looks like one."""
     for secret in environment_secrets():
         line = line.replace(secret, MASK)
+    line = ROWS.sub(MASK, line)
     return LOOKS.sub(_mask, line)
 
 

@@ -194,7 +194,7 @@ class RoutingExampleAdmin(SearchesWhatIsShown, TenantAdmin):
     list_filter = ("kind", ("group", Related))
     list_select_related = ("group", "corrected_by")
     search_fields = ("goal",)
-    secret_text = "goal"
+    masked_text = "goal"
     fields = ("group", "goal", "kind", "corrected_by", "source_run_id", "created_at")
     ordering = ("-created_at",)
     autocomplete_fields = ("group",)

@@ -13,9 +13,9 @@ MOST = 500  # rows that may hold a key, of which it is found out what else of th
 
 
 class SearchesWhatIsShown:
-    """For a ModelAdmin: `secret_text` names the one of its `search_fields` whose keys are masked."""
+    """For a ModelAdmin: `masked_text` names the one of its `search_fields` whose keys are masked."""
 
-    secret_text = ""
+    masked_text = ""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -24,7 +24,7 @@ class SearchesWhatIsShown:
         if not search_term.strip():
             return found, bool(twice)
         words = [_unquoted(word).casefold() for word in smart_split(search_term)]
-        may_hold = Q(**{f"{self.secret_text}__regex": redact.MAY_HOLD_KEY})
+        may_hold = Q(**{f"{self.masked_text}__regex": redact.MAY_HOLD_KEY})
         columns = [name.removesuffix("__exact") for name in self.search_fields]  # type: ignore[attr-defined]
         held = found.filter(may_hold).order_by("-pk").values_list("pk", *columns)[:MOST]
         shown = [pk for pk, *texts in held if _shown(words, texts)]

@@ -31,7 +31,7 @@ TONES = {
 class Acting(SearchesWhatIsShown):
     """For a ModelAdmin of memories. What a person may not see is a 404."""
 
-    secret_text = "content"
+    masked_text = "content"
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
         raise Http404(f"No {opts.verbose_name} {object_id}.")

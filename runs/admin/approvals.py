@@ -72,7 +72,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
     )
     list_select_related = ("tool_call", "run__user", "run__project", "run__group")
     search_fields = ("tool_call__tool", "capability", "run__goal", "id__exact", "run__id__exact")
-    secret_text = "run__goal"
+    masked_text = "run__goal"
     search_help_text = gettext_lazy("A tool, a capability, words of the goal, or an id")
     actions = ("approve_selected", "reject_selected")
     empty_message = gettext_lazy("Nothing waits for a decision. When a call needs one, it shows here.")

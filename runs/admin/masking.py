@@ -6,7 +6,8 @@ from django.db.models import CharField, JSONField, TextField
 from django.http import HttpRequest
 
 from common import redact
-from runs.models import Run, RunEvent, ToolCall
+from runs.models import IdempotencyRecord, Run, RunEvent, ToolCall, Wait
+from runs.models.choices import EventType
 from runs.observe import showing
 
 SAID = ("arguments", "effective_arguments", "result", "error", "evidence")  # of a call
@@ -24,11 +25,17 @@ class WithoutSecrets:
 
 
 def _mask_private(found: Any, reader: Any) -> None:
-    if not isinstance(found, RunEvent | ToolCall):
+    if isinstance(found, IdempotencyRecord) and found.user_id != reader.pk:
+        found.body = showing.hidden(found.body)
+    if not isinstance(found, RunEvent | ToolCall | Wait):
         return
     own = Run.objects.filter(pk=found.run_id, user_id=reader.pk).exists()
     if isinstance(found, RunEvent):
         found.payload = showing.payload(found.type, found.payload, own)
+        return
+    if isinstance(found, Wait):
+        told = showing.payload(EventType.WAIT_COMPLETED, {"payload": found.payload}, own)
+        found.payload = told["payload"]
         return
     for name in SAID:
         setattr(found, name, showing.call(found.tool, getattr(found, name), own))

@@ -136,7 +136,7 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
         ("user", Related),
     )
     list_select_related = ("project", "user", "group")
-    search_fields, secret_text = ("goal", "id__exact"), "goal"
+    search_fields, masked_text = ("goal", "id__exact"), "goal"
     search_help_text = gettext_lazy("Words of the goal, or a run's id")
     ordering = ("-id",)
     list_before_template = "admin/runs/run/ask_link.html"

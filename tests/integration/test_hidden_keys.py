@@ -23,7 +23,7 @@ from tests.admin_world import client_of, drive, person, superuser, url
 from tests.factories import GroupFactory
 from tests.integration.api_client import Api
 from tests.integration.test_private import KEYS, RIGHTS, told
-from tests.scripted import by_role, call, in_order, say
+from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from memory.write import memory_write
 from policy.models import CapabilityRule
 from runs.actions.signal import is_offered
 from runs.execution import executor, outside_agents
-from runs.models import Approval, RunEvent, ToolCall
+from runs.models import Approval, IdempotencyRecord, RunEvent, ToolCall, Wait
 from runs.observe import showing
 from tests.acting import approve, at_the_pages
 from tests.admin_world import client_of, drive, person, superuser, url
@@ -28,7 +28,7 @@ SECRET = "allergic to walnuts"
 LONG = f"{SECRET}. " + "More about the office and its windows. " * 200
 RIGHTS = (
     "runs.view_run", "runs.view_runevent", "runs.view_toolcall", "runs.cancel_run", "memory.view_memory",
-    "runs.view_approval",
+    "runs.view_approval", "runs.view_wait",
 )  # fmt: skip
 
 
@@ -119,9 +119,23 @@ def test_nor_what_a_decider_put_in_place_of_it(made):
     colleague = Api(MembershipFactory(organization=made.organization).user, made.organization)
     assert "walnuts" not in told(colleague.get(f"runs/{run.pk}/events/", limit=500))
     assert "walnuts" not in told(client_of(superuser()).get(url("runs_run_change", run.pk)))
+    for wait in Wait.objects.filter(run=run):
+        assert "walnuts" not in told(client_of(lou).get(url("runs_wait_change", wait.pk)))
     for type in ("approval.edited", "tool.approved"):  # as older logs have them: nothing says of which tool
         old = {name: value for name, value in said[type].items() if name != "tool"}
         assert "walnuts" not in json.dumps(showing.payload(type, old, own=False))
+
+
+def test_nor_what_a_program_of_theirs_was_answered(made):
+    mine = Api(made.user, made.organization)
+    preference = {"kind": "preference", "content": f"Is {SECRET}"}
+    assert mine.post("memories/", preference, Idempotency_Key="one").status_code == 201
+    record = IdempotencyRecord.objects.get(key="one")
+    assert SECRET in json.dumps(record.body)
+    lou = person(made, "lou", *RIGHTS, "runs.view_idempotencyrecord", is_staff=True)
+
+    for reader in (lou, superuser()):
+        assert "walnuts" not in told(client_of(reader).get(url("runs_idempotencyrecord_change", record.pk)))
 
 
 def test_nor_by_narrowing_a_list_of_the_admin_letter_by_letter(made, looked_up):

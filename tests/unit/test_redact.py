@@ -84,6 +84,22 @@ def test_what_looks_like_a_secret_is_masked_in_text(line, shown):
 
 
 @pytest.mark.parametrize("form", [logs.Plain(), logs.Json()])
+def test_a_row_that_the_database_quotes_is_in_no_log_line(form):
+    quoted = (
+        'new row violates check constraint "memory_content"\n'
+        "DETAIL:  Failing row contains (mem_1, allergic (very)\nto walnuts, 0.5).",
+        "duplicate key\nDETAIL:  Key (name, kind)=(walnuts, a) already exists.",
+        'invalid json\nCONTEXT:  JSON data, line 1: {"allergic": walnuts...',
+    )
+    for said in quoted:
+        try:
+            raise ValueError(said)
+        except ValueError as error:
+            line = form.format(record("failed", exc_info=(type(error), error, error.__traceback__)))
+        assert "walnuts" not in line and redact.MASK in line and said.split("\n")[0].split('"')[0] in line
+
+
+@pytest.mark.parametrize("form", [logs.Plain(), logs.Json()])
 def test_a_secret_of_the_environment_is_in_no_log_line(form, known):
     try:
         raise ValueError(f"the server said: bad key {CANARY}")
