@@ -132,11 +132,11 @@ def test_no_search_of_the_admin_finds_what_is_masked(made):
 def test_no_key_is_told_where_a_text_is_cut_or_marked(made):
     key = KEYS["OpenAI's"]
     where = Scope(made.organization.pk, project_id=made.project.pk)
-    memory_write(f"{'The office has windows. ' * 14}Use {key} for the proj", where, type="archival")
+    memory_write(f"In Rome the proj takes {key}. It has windows.", where, type="archival")
     api = Api(made.user, made.organization)
 
-    found = told(api.get("memories/search/", query="sk proj office", project=made.project.pk))
-    assert "Ab12Cd34" not in found and "windows" in found
+    found = api.get("memories/search/", query="proj Rome", project=made.project.pk).json()["results"]
+    assert "**Rome**" in found[0]["snippet"] and "Ab12Cd34" not in json.dumps(found)
 
 
 def test_where_a_value_came_from_shows_no_end_of_a_key(made):
