@@ -93,7 +93,7 @@ def test_a_package_brings_a_tool_and_a_model_that_the_workers_use(python, tmp_pa
     ("target", "why"),
     [
         ("deputy_weather.bad", "'weather_make' has the risk 'tremendous'; it is one of low, medium, high"),
-        ("deputy_weather.nowhere", "has no attribute 'nowhere'"),
+        pytest.param("deputy_weather.nowhere", "has no attribute 'nowhere'", marks=pytest.mark.slow),
     ],
 )
 def test_a_bad_tool_stops_the_start_with_one_line(python, tmp_path, home, target, why):

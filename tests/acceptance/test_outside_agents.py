@@ -42,9 +42,8 @@ def test_a_call_that_may_be_repeated_is_after_a_kill(house, run, tmp_path, point
     check_logs(run)
 
 
-@pytest.mark.parametrize(
-    ("point", "effects"), [pytest.param("before_slow", 0, marks=pytest.mark.slow), ("after_slow", 1)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "effects"), [("before_slow", 0), ("after_slow", 1)])
 def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, run, tmp_path, point, effects):
     house.cluster(DEPUTY_CRASH_AT=point, DEPUTY_CRASH_ONCE=str(tmp_path / "killed"))
     request_call(run, "1", "effect", {"name": "outside"})

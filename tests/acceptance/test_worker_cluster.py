@@ -87,7 +87,9 @@ def dying(house, point, once):
     ("point", "tool_ran_twice"),
     [
         ("after_slow:3", True),  # its first member's tool has done its work, and only the outside knows
-        ("before_commit:2", False),  # its first member has spoken, which nobody will know
+        pytest.param(
+            "before_commit:2", False, marks=pytest.mark.slow
+        ),  # one has spoken
         pytest.param("before_slow:2", False, marks=pytest.mark.slow),  # nobody in it has been asked
         pytest.param("after_commit:4", False, marks=pytest.mark.slow),  # between two members
     ],
@@ -127,6 +129,7 @@ def test_a_call_that_may_not_be_repeated_waits_for_review_after_a_kill(house, as
     check_logs(run)
 
 
+@pytest.mark.slow
 def test_trees_complete_when_a_worker_is_killed_at_any_moment(house, ask, ended):
     cluster = house.common_cluster()
     runs = [ask("team keyed_effect") for _ in range(6)]
@@ -142,8 +145,11 @@ def test_trees_complete_when_a_worker_is_killed_at_any_moment(house, ask, ended)
 @pytest.mark.parametrize(
     "victim",
     [
-        *("idle worker", "group"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("monitor", "pusher", "sentinel", "parent")),
+        "group",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("idle worker", "monitor", "pusher", "sentinel", "parent")
+        ),
     ],
 )
 def test_the_next_run_completes_after_a_kill_of(house, ask, ended, victim):

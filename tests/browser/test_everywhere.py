@@ -87,6 +87,7 @@ def test_no_page_at_all_keeps_anybody_out(open_page: Any) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_a_phone_shows_everything_and_decides(open_page: Any) -> None:
     made = tenant()
     page = open_page(superuser(made), PHONE)

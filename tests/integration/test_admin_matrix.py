@@ -95,6 +95,7 @@ def test_staff_open_what_they_have_the_permission_for(who, permissions, made):
     assert sum(opened.values()) >= len(permissions or ())
 
 
+@pytest.mark.slow
 def test_a_superuser_opens_all_that_anybody_may(made):
     client, things = client_of(superuser(made)), things_of(made)
     found = {name: status(client, name, things) for name in PAGES}
