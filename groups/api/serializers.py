@@ -64,7 +64,7 @@ class MemberSerializer(SeatSerializer):
 
 class ExampleSerializer(serializers.ModelSerializer):
     group = serializers.CharField(source="group_id")
-    goal = serializers.SerializerMethodField()
+    goal = serializers.SerializerMethodField(help_text="Without keys.")
     fits = serializers.SerializerMethodField()
     source_run = serializers.CharField(source="source_run_id", allow_null=True)
     corrected_by = serializers.CharField(source="corrected_by.username", default=None, allow_null=True)
@@ -75,7 +75,6 @@ class ExampleSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
     def get_goal(self, example: RoutingExample) -> str:
-        """Without its keys, as the run that taught it is shown."""
         return redact.shown(example.goal)
 
     def get_fits(self, example: RoutingExample) -> bool:

@@ -92,7 +92,7 @@ class Revisions(TabularInline):  # type: ignore[misc]
         return False
 
 
-class KnowledgeForm(ModelForm):  # type: ignore[misc]
+class KnowledgeForm(ModelForm):  # type: ignore[type-arg]
     def clean_content(self) -> str:
         """As it comes back where it was shown, or anew; what is hidden in it is kept in its place alone."""
         written: str = self.cleaned_data["content"]

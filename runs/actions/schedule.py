@@ -138,7 +138,7 @@ def create(actor: Actor, said: Mapping[str, Any]) -> Schedule:
 def change(schedule_id: str, actor: Actor, said: Mapping[str, Any]) -> Schedule:
     """The schedule with other values in these FIELDS.
 
-    Raises Schedule.DoesNotExist, NotAllowed and CannotStart as `create` does.
+    Raises Schedule.DoesNotExist, NotAllowed and CannotStart as `create` does, and MASKED_GOAL.
     """
     with transaction.atomic():
         schedule = _locked(schedule_id)

@@ -28,6 +28,7 @@ FIELDS = {
     "BAD_NAME": "/name",
     "BAD_CODE": "/code",
     "GRANT_REFUSED": "/remember",
+    "MASKED_GOAL": "/goal",
     "TITLE_TOO_LONG": "/title",
     "WHEN_MISSING": "/cron",
     "BAD_CRON": "/cron",

@@ -41,7 +41,7 @@ class LimitsSerializer(StrictSerializer):
 
 
 class ScheduleSerializer(serializers.ModelSerializer):
-    goal = serializers.SerializerMethodField()
+    goal = serializers.SerializerMethodField(help_text="What is to be done, without keys.")
     project = serializers.CharField(source="project_id")
     group = serializers.CharField(source="group_id", help_text="Empty: the agent chooses.")
     outside = serializers.BooleanField(help_text="Whether the goal is not the person's own words.")

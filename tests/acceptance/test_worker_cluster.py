@@ -87,9 +87,7 @@ def dying(house, point, once):
     ("point", "tool_ran_twice"),
     [
         ("after_slow:3", True),  # its first member's tool has done its work, and only the outside knows
-        pytest.param(
-            "before_commit:2", False, marks=pytest.mark.slow
-        ),  # one has spoken
+        pytest.param("before_commit:2", False, marks=pytest.mark.slow),  # one has spoken
         pytest.param("before_slow:2", False, marks=pytest.mark.slow),  # nobody in it has been asked
         pytest.param("after_commit:4", False, marks=pytest.mark.slow),  # between two members
     ],
