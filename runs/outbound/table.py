@@ -57,6 +57,8 @@ waiting AS (
             * CASE WHEN first.rank > 0 AND first.urgent THEN %(aged_turn)s ELSE 1 END
             + COALESCE(o.calls, 0) AS turn
     FROM lanes
+    LEFT JOIN of_organization o ON o.organization_id = lanes.organization_id
+    LEFT JOIN groups_organization g ON g.id = lanes.organization_id
     JOIN LATERAL (
         SELECT c.id, c.organization_id, c.target, c.host, c.rank, c.threaded, c.most, c.host_most,
                c.rank = 0 OR c.due_at < now() - %(aged)s * interval '1 second' AS urgent
@@ -64,10 +66,10 @@ waiting AS (
         WHERE c.organization_id = lanes.organization_id AND c.target = lanes.target AND c.rank = lanes.rank
           AND c.holder = '' AND c.answered_at IS NULL AND c.due_at <= now()
           AND NOT {NOT_TO_BEGIN.format("c", "c.kind = 'tool'")}
-        ORDER BY c.id LIMIT %(room)s
+        -- no more than its organization may begin: what waits behind its limit costs the others nothing
+        ORDER BY c.id LIMIT GREATEST(
+            0, LEAST(%(room)s, LEAST(%(organization)s, g.calls_limit) - COALESCE(o.calls, 0)))
     ) first ON true
-    LEFT JOIN of_organization o ON o.organization_id = first.organization_id
-    LEFT JOIN groups_organization g ON g.id = first.organization_id
     WHERE NOT EXISTS (SELECT FROM runs_outboundtarget t
                       WHERE t.target = lanes.target AND t.paused_until > now())
 ),
