@@ -31,7 +31,7 @@ COMMANDS: dict[str, list[str]] = {
     "start": ["-m", "benchmarks.start"],
     "capacity": ["-m", "benchmarks.capacity"],
     "requests": ["-m", "benchmarks.requests", "--requests", "60", "--instant", "100"],
-    "fairness": ["-m", "benchmarks.fairness", "--calls", "1000", "--times", "5"],
+    "fairness": ["-m", "benchmarks.fairness", "--calls", "1000", "--times", "40"],
     "sizing": ["-m", "benchmarks.sizing"],
     "growth": ["-m", "benchmarks.growth", "--picture"],
 }

@@ -7,7 +7,7 @@ A has `calls` calls under way and as many more queued: how soon a run of organiz
 same that A's calls go to), how soon an approved mail of B arrives, how soon a cancel of a run of A closes its
 connection, how long a page of the admin takes, how soon a streamed word reaches who follows a run of B. Then
 how long runs of B take beside ten models and ten receivers of webhooks that hang, and without. The last line
-is JSON; times are the median and the largest, in milliseconds.
+is JSON; times are the median and the 95th percentile, in milliseconds.
 """
 
 import argparse

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from math import ceil
 from statistics import median
 from typing import Any
 
@@ -220,7 +221,9 @@ class Watched:
 
 
 def middle(times: list[float]) -> dict[str, float]:
-    return {"p50_ms": round(median(times), 1), "most_ms": round(max(times), 1)}
+    """The median, and what nineteen of twenty do not exceed."""
+    p95 = sorted(times)[ceil(0.95 * len(times)) - 1]
+    return {"p50_ms": round(median(times), 1), "p95_ms": round(p95, 1)}
 
 
 def until(found: Callable[[], Any]) -> Any:

@@ -146,11 +146,11 @@ NOTICED = {
 
 
 def fairness(told: Mapping[str, Any]) -> list[str]:
-    head = ["ms", "without load, p50", "most", "under load, p50", "most"]
+    head = ["ms", "without load, p50", "p95", "under load, p50", "p95"]
     lines = [row(head), row([":--"] + ["--:"] * (len(head) - 1))]
     for name, words in NOTICED.items():
         pair = [told["floor"].get(name, {}), told[OURS][name]]
-        lines.append(row([words, *(str(one.get(key, "–")) for one in pair for key in ("p50_ms", "most_ms"))]))
+        lines.append(row([words, *(str(one.get(key, "–")) for one in pair for key in ("p50_ms", "p95_ms"))]))
     burden, alone, beside = told["burden"], told["beside_nothing"], told["beside_hanging"]
     return [
         *lines,

@@ -436,6 +436,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "gunicorn.error": {"handlers": ["stderr"], "propagate": False},  # a stream that fails, keys masked
         **{app: {"level": "INFO"} for app in ("runs", "memory", "policy", "groups")},
     },
 }

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,7 @@ from common import current, logs, redact
 from common.trace_ids import trace_id
 
 CANARY = "canary-5f0c1e7a9d"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -111,6 +115,21 @@ def test_a_secret_of_the_environment_is_in_no_log_line(form, known):
     assert CANARY not in line
     assert line.count(redact.MASK) >= 2
     assert "short" in form.format(record("a short word"))
+
+
+IN_A_WEB_PROCESS = """
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+server = Logger(Config())  # which gunicorn makes before it loads an application
+import config.asgi
+server.error("a stream failed: the key dpt_abcdefghijkl12345")
+"""
+
+
+def test_the_web_server_masks_what_it_says_of_a_request_that_failed():
+    asked = [sys.executable, "-c", IN_A_WEB_PROCESS]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "a stream failed: the key [redacted]" in done.stderr and "dpt_" not in done.stderr
 
 
 def test_a_json_line_says_which_run_it_is_about():
