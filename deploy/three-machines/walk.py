@@ -3,12 +3,11 @@
 
     .venv/bin/python deploy/three-machines/walk.py [--short] [--asynchronous] [--keep]
 
-As root, with Debian's packages patroni, etcd-server and postgresql-15. It runs the scripts of this folder as
-an operator would, puts a steady load on all three, and takes the leader away in two ways: all processes of
-its machine are killed; its network is cut. It prints what that cost, as JSON, and exits with 1 if anything
-that was acknowledged is missing, has not ended, or has a log that is not whole. `--short` leaves out the
-second way; `--asynchronous` replicates without waiting, so that Deputy does not go on until `after_restore`
-has run.
+As root, on Debian. It runs the scripts of this folder as an operator would, puts a steady load on all three,
+and takes the leader away in two ways: all processes of its machine are killed; its network is cut. It
+prints what that cost, as JSON, and exits with 1 if anything that was acknowledged is missing, has not ended,
+or has a log that is not whole. `--short` leaves out the second way; `--asynchronous` replicates without
+waiting, so that Deputy does not go on until `after_restore` has run.
 """
 
 import argparse
@@ -34,7 +33,7 @@ import httpx
 import psycopg
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = ("patroni", "etcd", "ip", "setpriv")
+PROGRAMS = ("apt-get", "ip", "setpriv")
 BRIDGE, OWN = "deputy-machines", "10.77.0.254"
 ADDRESSES = {"m1": "10.77.0.1", "m2": "10.77.0.2", "m3": "10.77.0.3"}
 PATIENCE = 90.0  # seconds, for whatever takes a fraction of it when all is well
@@ -279,6 +278,9 @@ class Walk:
             machine.plug_in()
 
     def install(self) -> None:
+        packages = ran([str(HERE / "install.sh")])  # once: the namespaces share this machine's files
+        if packages.returncode:
+            raise Failed(f"install.sh: {packages.stderr[-2000:]}")
         for machine in self.machines:
             machine.start("etcd.sh")
         for machine in self.machines:
