@@ -16,7 +16,8 @@ OF_ALL = {
     "approval_status": "What became of the approval.",
     "approved": "Whether the decider let the call pass.",
     "arguments": "The tool's arguments, by name.",
-    "arguments_digest": "SHA-256 of the arguments in canonical JSON: what a decision is bound to.",
+    "arguments_digest": "SHA-256 of what a decision is about: the tool, its arguments as canonical JSON, and "
+    "whom it reaches if it is of an MCP server or a remote agent.",
     "as_human": "Whether a person decided in a signed-in session, and not a program with a token.",
     "at": "The moment it is due, or happened.",
     "attempts": "How often it has been tried.",

@@ -6,6 +6,7 @@ Who may decide, and how many have to, is what policy says of these arguments now
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -35,12 +36,13 @@ from policy.cache import LIVE_BOUNDARY_OF, LiveBoundary, live_boundary_of
 from policy.models import Grant
 from policy.terms import Decision
 from runs.gate import admission, demands
-from runs.gate.approvals import arguments_digest, watch
+from runs.gate.approvals import ASKED_AGAIN, ELSEWHERE, digest_of_call, watch
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
 from runs.models import Approval, Run, ToolCall
 from runs.models.choices import ApprovalStatus, EventType, WaitOutcome
 from runs.queue import put
+from runs.tools.base import Tool
 
 # The approval, locked, and all that its decision depends on: in one statement, and not by the ORM, which
 # takes longer to write it than the server to answer. The membership is the decider's; the boundary is that
@@ -58,6 +60,8 @@ LEFT JOIN groups_membership m ON m.organization_id = r.organization_id AND m.use
 LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
 WHERE a.id = %s FOR NO KEY UPDATE OF a
 """  # noqa: S608 - the names of our own columns
+
+ASKED_ANEW = f".{ASKED_AGAIN}{ELSEWHERE}."
 
 # One word of each decider about the same arguments: the last.
 WORD = """
@@ -137,6 +141,21 @@ class Asked:
     def about(self) -> About:
         return About(self.log.organization_id, self.log.project_id, self.log.user_id)
 
+    @cached_property
+    def answer(self) -> admission.Asked:
+        """What policy says now about the call as it would run."""
+        return admission.ask_about(self.approval.run, self.approval.tool_call, self.live)
+
+    @property
+    def digest(self) -> str:
+        """What is to be decided about, as it would run now: the same arguments may go to somebody else than
+        when it was asked for.
+        """
+        approval, tool = self.approval, self.answer.tool
+        if tool is None:
+            return approval.arguments_digest
+        return digest_of_call(tool, approval.tool_call.effective_arguments)
+
     @property
     def pending(self) -> bool:
         return self.approval.status == ApprovalStatus.PENDING
@@ -150,7 +169,7 @@ class Asked:
 
         Where policy denies them meanwhile the gate says so when the call comes before it again.
         """
-        decision = admission.ask_about(self.approval.run, self.approval.tool_call, self.live)
+        decision = self.answer.decision
         if decision is None or decision.effect == "deny":
             return self.stored()
         demand = demands.of_decision(decision, self.allow_self_approval)
@@ -220,18 +239,41 @@ def _decide(
         _check_entitled(said.actor, demand, asked.about)
         if not asked.pending:
             return _again(asked.approval, said, digest, arguments)
-        if digest != asked.approval.arguments_digest:
-            raise DecisionRefused("CHANGED", "It has changed since you saw it: look again.")
-        if asked.approval.expires_at and asked.approval.expires_at <= asked.log.now:
-            raise DecisionRefused("EXPIRED", "The time to decide is over.")
-        if said.approved and arguments is not None:
-            demand = _edit(asked, arguments, said.actor)
-            if demands.refusal(said.actor, demand, asked.about):
-                asked.log.flush()
-                return asked.approval
-        if remember and said.approved:
-            _grant(asked, said, demand, remember)
-        return _say(asked, said, demand)
+        if asked.digest == asked.approval.arguments_digest:
+            return _decided(asked, said, digest, demand, arguments, remember)
+        _ask_anew(asked)
+    raise DecisionRefused("CHANGED", f"{ELSEWHERE[0].upper()}{ELSEWHERE[1:]}: look again.")
+
+
+def _decided(
+    asked: Asked,
+    said: Said,
+    digest: str,
+    demand: Demand,
+    arguments: dict[str, Any] | None,
+    remember: Remember | None,
+) -> Approval:
+    if digest != asked.approval.arguments_digest:
+        raise DecisionRefused("CHANGED", "It has changed since you saw it: look again.")
+    if asked.approval.expires_at and asked.approval.expires_at <= asked.log.now:
+        raise DecisionRefused("EXPIRED", "The time to decide is over.")
+    if said.approved and arguments is not None:
+        demand = _edit(asked, arguments, said.actor)
+        if demands.refusal(said.actor, demand, asked.about):
+            asked.log.flush()
+            return asked.approval
+    if remember and said.approved:
+        _grant(asked, said, demand, remember)
+    return _say(asked, said, demand)
+
+
+def _ask_anew(asked: Asked) -> None:
+    """Bind the approval to whom its call reaches now: what was said of it before counts no more."""
+    approval = asked.approval
+    approval.arguments_digest = asked.digest
+    approval.explanation = f"{approval.explanation.partition(f'.{ASKED_AGAIN}')[0]}{ASKED_ANEW}"
+    approval.save(update_fields=["arguments_digest", "explanation"])
+    put.enqueue_task("notify", approval.pk)
 
 
 def _today(said: Said, asked: Asked) -> Said:
@@ -298,13 +340,13 @@ def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
     except NotJson as error:
         raise DecisionRefused("INVALID_ARGUMENTS", f"The arguments are not JSON: {error}") from None
     answer = admission.ask_again(old.run, old.tool_call, arguments, asked.live)
-    if answer.refused or answer.decision is None:
+    if answer.refused or answer.decision is None or answer.tool is None:
         refused = answer.refused
         assert refused is not None  # noqa: S101
         code = "POLICY_DENIES" if refused.decision else "INVALID_ARGUMENTS"
         raise DecisionRefused(code, refused.message, refused.details)
     demand = demands.of_decision(answer.decision, asked.allow_self_approval)
-    asked.approval = _replace(asked, arguments, demand, answer.decision)
+    asked.approval = _replace(asked, answer.tool, arguments, demand, answer.decision)
     call = old.tool_call
     call.effective_arguments, call.idempotency_key = arguments, answer.idempotency_key
     call.save(update_fields=["effective_arguments", "idempotency_key"])
@@ -326,7 +368,9 @@ def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
     return demand
 
 
-def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: Decision) -> Approval:
+def _replace(
+    asked: Asked, tool: Tool, arguments: dict[str, Any], demand: Demand, decision: Decision
+) -> Approval:
     """The new approval, pending, in place of the old one."""
     old, log = asked.approval, asked.log
     before = old.edited_arguments if old.edited_arguments is not None else old.tool_call.effective_arguments
@@ -344,7 +388,7 @@ def _replace(asked: Asked, arguments: dict[str, Any], demand: Demand, decision: 
         effect=demand.effect,
         rule=(decision.rule_id or decision.reason_code) if decision.unlockable else old.rule,
         explanation=decision.message if decision.unlockable else old.explanation,
-        arguments_digest=arguments_digest(old.tool_call.tool, arguments),
+        arguments_digest=digest_of_call(tool, arguments),
         correlation_key=old.correlation_key,
         requested_at=log.now,
         expires_at=min(ends),

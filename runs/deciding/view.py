@@ -9,12 +9,13 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from common import times
+from common import redact, times
 from groups.actors import Actor
 from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.deciding import compare, edit, preview, words
 from runs.deciding.sources import where_from
+from runs.gate.approvals import ASKED_AGAIN
 from runs.models import Approval, RunEvent
 from runs.models.choices import ApprovalEffect, ApprovalStatus, EventType
 from runs.tools import toolbox
@@ -37,6 +38,7 @@ class Shown:
     rule: CapabilityRule | None
     risk: str
     does: str
+    goes_to: str  # the address of a server of others
     tone: str
     effect: preview.Effect
     takes: str  # what deciding takes beyond one decider's word
@@ -79,6 +81,7 @@ def _shown(approval: Approval, rule: CapabilityRule | None, seen: QuerySet[Appro
         rule=rule,
         risk=risk_of(approval),
         does=_(tool.description) if tool and tool.description else "",
+        goes_to=redact.shown(tool.address) if tool else "",
         tone=words.tone(approval.status),
         effect=preview.effect(approval.tool_call.tool, tool, arguments),
         takes=takes(approval),
@@ -175,10 +178,11 @@ def why(approval: Approval, rule: CapabilityRule | None) -> str:
     )
     if rule is not None and rule.condition:
         about = _("a call where {condition}").format(condition=rule.condition)
+    again = "".join(approval.explanation.partition(ASKED_AGAIN)[1:])
     if rule is not None:
-        return _("The rule {name} asks: {about}.").format(name=rule, about=about)
+        return _("The rule {name} asks: {about}.").format(name=rule, about=about) + again
     if approval.rule == "risk_default":
-        return _("The tool is of high risk, and neither a role nor a rule allows it.")
+        return _("The tool is of high risk, and neither a role nor a rule allows it.") + again
     return approval.explanation
 
 

@@ -19,12 +19,15 @@ from runs.tools.call import Admitted, Gate, Refused, Stopped
 
 @dataclass(frozen=True)
 class Asked:
-    """Policy's answer about these arguments. `refused` is None where an approval can let the call pass."""
+    """Policy's answer about these arguments. `refused` is None where an approval can let the call pass.
+    `tool` is then as it is now.
+    """
 
     effect: str
     idempotency_key: str
     refused: Refused | None = None
     decision: Decision | None = None  # policy's, where it came to be asked
+    tool: Tool | None = None
 
 
 def gate_of(run: Run, live: LiveBoundary | None = None) -> Gate:
@@ -43,12 +46,12 @@ def ask_again(run: Run, call: ToolCall, arguments: dict[str, Any], live: LiveBou
     if isinstance(said, Refused):
         return Asked("deny", "", said, said.decision)
     effect = said.decision.effect if isinstance(said, Stopped) else "allow"
-    return Asked(effect, said.idempotency_key, None, said.decision)
+    return Asked(effect, said.idempotency_key, None, said.decision, said.tool)
 
 
-def ask_about(run: Run, call: ToolCall, live: LiveBoundary | None = None) -> Decision | None:
-    """What policy says now about the call as it would run; None where it would not come before policy."""
-    return ask_again(run, call, call.effective_arguments, live).decision
+def ask_about(run: Run, call: ToolCall, live: LiveBoundary | None = None) -> Asked:
+    """What policy says now about the call as it would run."""
+    return ask_again(run, call, call.effective_arguments, live)
 
 
 def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, Any]) -> Tool | None:

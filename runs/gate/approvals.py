@@ -24,6 +24,7 @@ from runs.log.state import Call, State
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus, CallStatus, EventType, WaitKind, WaitOutcome
 from runs.queue import put
+from runs.tools.base import Tool
 from runs.tools.call import Admitted, Stopped, idempotency_key
 
 if TYPE_CHECKING:
@@ -35,18 +36,23 @@ class Held:
     """The approval of these very arguments that a call comes with, if it comes with one.
 
     Whether it satisfies what policy demands is asked now, not when it was given: the rule may have become
-    stricter, and who decided may not be entitled any more. `why` then says why it does not.
+    stricter, who decided may not be entitled any more, and the tool's name may have been given to another.
+    `why` then says why it does not.
     """
 
     approval_id: str | None = None
     row_id: str = ""  # of the call
-    arguments_digest: str = ""
+    arguments_digest: str = ""  # as it was approved
+    arguments: dict[str, Any] = field(default_factory=dict)
     about: About | None = None
     allow_self_approval: bool = False
     why: str = ""
 
-    def satisfies(self, decision: Decision) -> bool:
+    def satisfies(self, decision: Decision, tool: Tool) -> bool:
         if self.approval_id is None or self.about is None:
+            return False
+        if self.arguments_digest != digest_of_call(tool, self.arguments):
+            self.why = ELSEWHERE
             return False
         demand = demands.of_decision(decision, self.allow_self_approval)
         counted = demands.counted(self.approval_id, self.arguments_digest, demand, self.about)
@@ -55,12 +61,14 @@ class Held:
 
 
 NOTHING = Held()
+ELSEWHERE = "whom it reaches has changed since it was asked for"
+ASKED_AGAIN = " Asked again: "  # from here on an explanation says why an earlier decision does not count
 APPROVED = """
-SELECT a.id, a.tool_call_id, project.allow_self_approval, r.organization_id, r.project_id, r.user_id
+SELECT a.id, a.tool_call_id, project.allow_self_approval, a.arguments_digest,
+    r.organization_id, r.project_id, r.user_id
 FROM runs_toolcall c JOIN runs_approval a ON a.tool_call_id = c.id
 JOIN runs_run r ON r.id = c.run_id JOIN groups_project project ON project.id = r.project_id
-WHERE c.run_id = %s AND c.call_id = %s AND a.arguments_digest = %s
-  AND a.status = 'approved' AND {}
+WHERE c.run_id = %s AND c.call_id = %s AND a.status = 'approved' AND {}
 ORDER BY a.id DESC LIMIT 1
 """
 HELD = APPROVED.format("a.consumed_at IS NULL")
@@ -84,9 +92,10 @@ WATCH = "INSERT INTO runs_approvalwatch (approval_id, organization_id) VALUES (%
 CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 
-def arguments_digest(tool: str, arguments: dict[str, Any]) -> str:
-    """What an approval is bound to, beside its run and call."""
-    return digest(tool, canonical(arguments))
+def digest_of_call(tool: Tool, arguments: dict[str, Any]) -> str:
+    """What an approval is bound to, beside its run and call: the tool, the arguments, and whom it reaches."""
+    whom = [tool.reaches] if tool.reaches else []
+    return digest(tool.name, canonical(arguments), *whom)
 
 
 def correlation_key(idempotency_key: str, asked_before: int = 0) -> str:
@@ -98,16 +107,15 @@ def held(run_id: str, call: Call, arguments: dict[str, Any]) -> Held:
     """The unused approval of this call with these arguments, if there is one."""
     if call.wait_kind != WaitKind.APPROVAL:
         return NOTHING
-    return _found(HELD, run_id, call.call_id, call.tool, arguments)
+    return _found(HELD, run_id, call.call_id, arguments)
 
 
-def _found(sql: str, run_id: str, call_id: str, tool: str, arguments: dict[str, Any]) -> Held:
-    digest = arguments_digest(tool, arguments)
-    found = row(sql, [run_id, call_id, digest])
+def _found(sql: str, run_id: str, call_id: str, arguments: dict[str, Any]) -> Held:
+    found = row(sql, [run_id, call_id])
     if found is None:
         return NOTHING
-    approval_id, row_id, allow_self_approval, *about = found
-    return Held(approval_id, row_id, digest, About(*about), allow_self_approval)
+    approval_id, row_id, allow_self_approval, digest, *about = found
+    return Held(approval_id, row_id, digest, arguments, About(*about), allow_self_approval)
 
 
 @dataclass
@@ -124,9 +132,9 @@ class Begun:
     arguments: dict[str, Any]
     held: Held = field(default_factory=Held)
 
-    def satisfies(self, decision: Decision) -> bool:
-        self.held = _found(SPENT, self.run_id, self.call_id, self.tool, self.arguments)
-        return self.held.satisfies(decision) or (grantable(decision) and self._granted())
+    def satisfies(self, decision: Decision, tool: Tool) -> bool:
+        self.held = _found(SPENT, self.run_id, self.call_id, self.arguments)
+        return self.held.satisfies(decision, tool) or (grantable(decision) and self._granted())
 
     def _granted(self) -> bool:
         key = idempotency_key(self.run_id, self.call_id, self.tool, self.arguments)
@@ -172,7 +180,7 @@ def request(
     if held.approval_id:
         unused = {"status": ApprovalStatus.SUPERSEDED, "consumed_at": None}
         Approval.objects.filter(pk=held.approval_id).update(**unused)
-        explanation = f"{decision.message}. Asked again: {held.why}."
+        explanation = f"{decision.message}.{ASKED_AGAIN}{held.why}."
     asked_before = Approval.objects.filter(tool_call_id=row_id).count() if call.wait_kind else 0
     key = correlation_key(stopped.idempotency_key, asked_before)
     seconds = decision.timeout or settings.APPROVAL_SECONDS
@@ -185,7 +193,7 @@ def request(
         effect=decision.effect,
         rule=decision.rule_id or decision.reason_code,
         explanation=explanation,
-        arguments_digest=arguments_digest(call.tool, stopped.arguments),
+        arguments_digest=digest_of_call(stopped.tool, stopped.arguments),
         correlation_key=key,
         requested_at=log.now,
         expires_at=log.now + timedelta(seconds=seconds),

@@ -128,6 +128,8 @@ class Tool:
     worth and what steers it; without, that is inferred. `preview`: what a call looks like to its decider.
     `as_person`: the server that it is called at with its person's own authorization; empty where none goes.
     `exchanged_at`: the provider for a sign-in at which that came in exchange; empty where it did not.
+    `reaches`: a digest of whom a call goes to, and as what, where that may change while the name stays;
+    `address` is where that is.
     """
 
     name: str
@@ -148,6 +150,8 @@ class Tool:
     preview: Preview | None = None
     as_person: str = ""
     exchanged_at: str = ""
+    reaches: str = ""
+    address: str = ""
 
     @cached_property
     def stated(self) -> Declaration:

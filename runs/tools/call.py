@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 APPROVED = "this call was approved"
 GRANTED = "a standing approval covers it"
-Approved = Callable[[Decision], bool]
+Approved = Callable[[Decision, Tool], bool]
 
 MAX_PROBLEMS = 5  # schema errors told at once
 
@@ -169,7 +169,7 @@ class Gate:
         """Policy's answer; standing approvals are looked up only where one could help."""
         context, info = self.question(agent, tool)
         decision = evaluate(context, info, arguments)
-        if decision.unlockable and approved is not None and approved(decision):
+        if decision.unlockable and approved is not None and approved(decision, tool):
             return replace(decision, effect="allow", reason_code="approved", message=APPROVED)
         if grantable(decision):
             granted = self.with_grants(context, tool, arguments)

@@ -117,7 +117,8 @@ def test_a_secret_given_with_the_new_address_is_for_it(made):
 
 
 def test_a_call_that_passed_the_gate_before_the_move_is_not_sent(made, monkeypatch):
-    call = registry.function(made.server.pk, made.tool.name)
+    tool = McpTool.objects.select_related("server").get(pk=made.tool.pk)
+    call = registry.made(tool).function
     sent = []
     monkeypatch.setattr(registry, "call_tool", lambda *args, **more: sent.append(args))
     known = {"organization_id": made.organization.pk, "idempotency_key": "k", "filled": None}

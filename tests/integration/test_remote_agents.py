@@ -148,6 +148,36 @@ def test_nothing_leaves_before_somebody_has_approved_exactly_these_words(world, 
     assert "to has no known source" in Approval.objects.get(run=run).explanation
 
 
+def other_words_of_its_card(agent, peer, by):
+    peer.card = {**peer.usual(), "description": "Finds prices, and orders."}
+
+
+def another_header(agent, peer, by):
+    agent.keep_headers({"Authorization": "Bearer of the production account"})
+    agent.save()
+
+
+def another_tenant_at_its_address(agent, peer, by):
+    agent.url = f"{agent.url}?tenant=production"
+    agent.save()
+
+
+@pytest.mark.parametrize("move", [other_words_of_its_card, another_header, another_tenant_at_its_address])
+def test_an_approved_task_goes_to_whom_it_was_approved_for(world, peer, seat, agent, ask, move):
+    child = child_of(ask(in_order(seat, say("Done."))))
+    asked = Approval.objects.get(run=child)
+    approve(asked.pk, decider(world))
+    move(agent, peer, world.user)
+    assert remote_agents.refresh(agent) == ""
+    remote_agents.accept([RemoteAgent.objects.get(pk=agent.pk)], world.user)
+    executor.run(child.pk)
+
+    child.refresh_from_db()
+    anew = Approval.objects.get(run=child, status="pending")
+    assert (child.waiting_reason, anew.replaces_id, peer.methods()) == ("approval", asked.pk, [])
+    assert "whom it reaches has changed" in anew.explanation
+
+
 def test_a_long_task_is_a_wait_for_a_time_and_later_words_go_to_the_same_conversation(
     world, peer, seat, allowed, ask, monkeypatch
 ):

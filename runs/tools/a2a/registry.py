@@ -7,6 +7,7 @@ thread or a place at a carrier, and then looks again; what the agent asks goes t
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from common.canonical import digest
 from policy.provenance.infer import Declaration
 from runs.models import CardState, RemoteAgent
 from runs.tools.a2a import cards, tasks
@@ -71,7 +72,7 @@ def made(agent: RemoteAgent) -> Tool:
         name=agent.call_name,
         description=f"Gives a task to '{agent.name}', an agent of others: its answer is the result. {says}",
         parameters=PARAMETERS,
-        function=function(agent.pk),
+        function=function(agent.pk, reaches(agent)),
         risk_level="high",
         mutating=True,
         supports_parallel=False,
@@ -79,6 +80,8 @@ def made(agent: RemoteAgent) -> Tool:
         provenance="outside",
         suspended=suspended(agent),
         declared=DECLARED,
+        reaches=reaches(agent),
+        address=agent.endpoint,
     )
 
 
@@ -89,14 +92,23 @@ def suspended(agent: RemoteAgent) -> str:
     return SUSPENDED.get(CardState(agent.state), "").format(name=agent.name)
 
 
-def function(agent_id: str) -> Callable[..., Any]:
-    """What runs a call: the agent's address and headers are read anew each time."""
+def reaches(agent: RemoteAgent) -> str:
+    """Whom a call goes to, and as what: what an approval of it holds for."""
+    return digest(agent.pk, agent.url, agent.accepted_digest, agent.sealed_headers)
+
+
+def function(agent_id: str, whom: str) -> Callable[..., Any]:
+    """What runs a call, if it still reaches `whom`: the agent's address and headers are read anew each
+    time.
+    """
 
     def call(run: ToolContext, /, text: str, context_id: str = "") -> Any:
         agent = RemoteAgent.objects.filter(pk=agent_id, organization_id=run.organization_id).first()
         if agent is None or suspended(agent):  # since the gate let it pass
             said = suspended(agent) if agent else "The remote agent is gone."
             raise ToolError(said, "TOOL_SUSPENDED")
+        if reaches(agent) != whom:
+            raise ToolError(f"Whom '{agent}' reaches has just changed: ask again.", "TOOL_SUSPENDED")
         try:
             return tasks.advance(agent, run, text, context_id)
         except PeerError as error:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from common.canonical import digest
 from policy.provenance.infer import EVERYTHING, Declaration
 from runs.models import Carrier, McpServer, McpTask, McpTool, ToolState, WorkerGroup
 from runs.models.choices import WaitKind
@@ -48,7 +49,8 @@ def made(row: McpTool) -> Tool:
     mutating = definitions.mutating(row.name, definition)
     reads = definitions.reads_resources(definition)
     as_person = row.server.as_person
-    runs = reader(row.server_id, as_person) if reads else function(row.server_id, row.name, as_person)
+    whom = reaches(row)
+    runs = reader(row.server_id, whom) if reads else function(row.server_id, row.name, whom)
     return Tool(
         name=row.call_name,
         description=definition["description"] or definition["title"],
@@ -64,6 +66,8 @@ def made(row: McpTool) -> Tool:
         as_person=row.server.name if as_person else "",
         exchanged_at=row.server.exchange_at if as_person else "",
         declared=READING if reads else None,
+        reaches=whom,
+        address=row.server.url,
     )
 
 
@@ -74,16 +78,21 @@ def suspended(row: McpTool) -> str:
     return SUSPENDED.get(ToolState(row.state), "").format(name=row.call_name)
 
 
-def function(server_id: str, name: str, as_person: bool = False) -> Callable[..., Any]:
-    """What runs a call: the server's address and headers are read anew each time, or its person's own
-    authorization, without which the call waits for it.
+def reaches(tool: McpTool) -> str:
+    """Whom a call goes to, and as what: what an approval of it holds for."""
+    server = tool.server
+    as_whom = "the run's person" if server.as_person else server.sealed_headers
+    return digest(server.pk, server.url, as_whom, tool.name, tool.accepted_digest)
+
+
+def function(server_id: str, name: str, whom: str) -> Callable[..., Any]:
+    """What runs a call, if it still reaches `whom`: the server's address and headers are read anew each
+    time, or its person's own authorization, without which the call waits for it.
     """
 
     def call(run: ToolContext, /, **arguments: Any) -> Any:
-        server = current(server_id, run, as_person)
-        tool = server.tools.filter(name=name, state=ToolState.ACCEPTED).select_related("server").first()
-        if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
-            raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
+        tool = current(server_id, name, whom, run)
+        server, as_person = tool.server, tool.server.as_person
         task = McpTask.objects.filter(run_id=run.run_id, call_id=run.call_id).first()
         asked_by = task.url if task else run.filled["url"] if run.filled else server.url
         if asked_by != server.url:
@@ -112,25 +121,29 @@ def understood(level: int) -> bool:
     return not any(table.objects.filter(level__lt=level).exists() for table in (WorkerGroup, Carrier))
 
 
-def current(server_id: str, run: ToolContext, as_person: bool) -> McpServer:
-    """The server as it is now. Raises ToolError where it cannot be asked as the gate let it be."""
+def current(server_id: str, name: str, whom: str, run: ToolContext) -> McpTool:
+    """The tool and its server as they are now. Raises ToolError where it cannot be called as the gate let
+    it be.
+    """
     server = McpServer.objects.filter(pk=server_id, organization_id=run.organization_id).first()
     if server is None or not server.enabled:
         raise ToolError("The MCP server is gone or switched off.", "MCP_SERVER_OFF")
-    if server.as_person != as_person:  # since the gate let it pass; the log says whose authorization goes
-        raise ToolError(f"How '{server.name}' is asked has just changed.", "TOOL_SUSPENDED")
-    return server
+    tool = server.tools.filter(name=name, state=ToolState.ACCEPTED).select_related("server").first()
+    if tool is None:  # its server has moved, or its words have changed, since the gate let it pass
+        raise ToolError(f"'{server.name}.{name}' has to be accepted anew.", "TOOL_SUSPENDED")
+    if reaches(tool) != whom:  # the log says whose authorization goes, and an approval is for one server
+        raise ToolError(f"How '{server.name}' is asked has just changed: ask again.", "TOOL_SUSPENDED")
+    return tool
 
 
-def reader(server_id: str, as_person: bool) -> Callable[..., Any]:
+def reader(server_id: str, whom: str) -> Callable[..., Any]:
     """What reads a server's resources: those that were accepted, by the server alone. Deputy opens none of
     their addresses itself.
     """
 
     def read(run: ToolContext, /, uri: str = "") -> Any:
-        server = current(server_id, run, as_person)
-        tool = server.tools.filter(name=definitions.READ_RESOURCE, state=ToolState.ACCEPTED).first()
-        listed = tool.accepted if tool else None
+        tool = current(server_id, definitions.READ_RESOURCE, whom, run)
+        server, as_person, listed = tool.server, tool.server.as_person, tool.accepted
         if not listed or not definitions.reads_resources(listed):
             raise ToolError(f"The resources of '{server.name}' have to be accepted anew.", "TOOL_SUSPENDED")
         if not uri:
