@@ -86,7 +86,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_said(made, approver):
 
 def test_a_request_that_changed_since_it_was_shown_is_not_decided(made, approver):
     shown = Approval.objects.get(pk=made.approval.pk)
-    Approval.objects.filter(pk=made.approval.pk).update(arguments_digest="another")
+    shown.arguments_digest = "another"
 
     page = text(post_decision(client_of(approver), shown, "approve"))
 
