@@ -242,7 +242,7 @@ def _decide(
         if asked.digest == asked.approval.arguments_digest:
             return _decided(asked, said, digest, demand, arguments, remember)
         _ask_anew(asked)
-    raise DecisionRefused("CHANGED", f"{ELSEWHERE[0].upper()}{ELSEWHERE[1:]}: look again.")
+    raise DecisionRefused("CHANGED", "Whom it reaches has changed since you saw it: look again.")
 
 
 def _decided(
