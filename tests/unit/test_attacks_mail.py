@@ -23,3 +23,48 @@ def test_no_header_is_ended_by_an_argument(end):
         with pytest.raises(ToolError):
             send(run, to=[to], subject=subject, body="Friday it is.")
     assert mail.outbox == []
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "=?utf-8?q?ceo?=@example.org",  # a mail server is told ceo@example.org
+        "=?utf-8?q?ceo=40evil.example=3E?=@example.org",
+        '"=?utf-8?q?ceo?="@example.org',
+        '"ceo"@example.org',
+        '"c\\eo"@example.org',
+        '"ada,mallory@evil.example"@example.org',
+        "ceo@ｅｘａｍｐｌｅ.org",
+        "ceo@exam\u00adple.org",
+    ],
+)
+def test_an_address_is_written_as_it_is_sent(to):
+    """Else a rule about an address, and who decides, see another than the one the mail goes to."""
+    send = registry.all_tools()["send_email"].function
+    with pytest.raises(ToolError) as refused:
+        send(SimpleNamespace(idempotency_key="0" * 64), to=[to], subject="Release", body="Friday it is.")
+    assert (refused.value.code, mail.outbox) == ("INVALID_ADDRESS", [])
+
+
+def test_nor_is_a_subject_read_as_another():
+    send = registry.all_tools()["send_email"].function
+    subject = "=?utf-8?b?UGF5IE1hbGxvcnk=?="  # shown as: Pay Mallory
+    with pytest.raises(ToolError) as refused:
+        send(SimpleNamespace(idempotency_key="0" * 64), to=["ada@example.org"], subject=subject, body="x")
+    assert (refused.value.code, mail.outbox) == ("INVALID_SUBJECT", [])
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "ada@example.org",
+        "Ada.B+x=y?@EXAMPLE.org",
+        "ada@bücher.example",
+        "ada@Bücher.example",
+        "ada@例子.中国",
+    ],
+)
+def test_plain_addresses_are_sent(to):
+    send = registry.all_tools()["send_email"].function
+    send(SimpleNamespace(idempotency_key="0" * 64), to=[to], subject="Is 1 = ?", body="Friday it is.")
+    assert [one.to for one in mail.outbox] == [[to]]

@@ -1,11 +1,13 @@
 """Send mail through Django's mail back end."""
 
+import re
 from typing import Annotated, Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
+from django.utils.encoding import punycode
 
 from policy.provenance.infer import Declaration
 from runs.tools.base import ToolContext, ToolError
@@ -13,6 +15,10 @@ from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 MAX_RECIPIENTS = 50
+LOCAL = re.compile(
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+"
+)  # before the @; quoted ones may be written in many ways
+ENCODED = "=?"  # begins an encoded word (RFC 2047), which mail programs show as what it stands for
 
 
 @tool(
@@ -43,8 +49,13 @@ def send_email(
             validate_email(address if _on_one_line(address) else "")
         except ValidationError:
             raise ToolError(f"'{address}' is not an e-mail address.", "INVALID_ADDRESS") from None
+        if not _as_sent(address):
+            said = f"'{address}' is written otherwise than it would be sent: use the plain address."
+            raise ToolError(said, "INVALID_ADDRESS")
     if not _on_one_line(subject):
         raise ToolError("The subject may not hold line breaks.", "INVALID_SUBJECT")
+    if ENCODED in subject:
+        raise ToolError(f"The subject may not hold {ENCODED}, which begins encoded words.", "INVALID_SUBJECT")
     message_id = f"<{run.idempotency_key[:32]}@{settings.MAIL_DOMAIN}>"
     mail = EmailMessage(subject, body, to=to, headers={"Message-ID": message_id})
     try:
@@ -54,6 +65,16 @@ def send_email(
             f"The mail server could not be used: {type(error).__name__}.", "MAIL_FAILED"
         ) from error
     return {"sent": sent, "to": to, "message_id": message_id}
+
+
+def _as_sent(address: str) -> bool:
+    """Whether the mail goes to the address as it is written, which is what rules and deciders have seen: no
+    quotes, encoded words or characters that a domain name has in another form.
+    """
+    local, _, domain = address.rpartition("@")
+    if not LOCAL.fullmatch(local) or ENCODED in local:
+        return False
+    return domain.isascii() or punycode(domain).encode().decode("idna") == domain.lower()
 
 
 def _on_one_line(text: str) -> bool:
