@@ -13,8 +13,10 @@ from django.utils.translation import gettext_noop
 from groups import changes, member_permissions
 from groups.models import CustomRole, ProposalState, ProposedChange, Role
 from policy.authority import OWNER, RUN_USER
+from policy.evaluate import fits
 from policy.loosening import loosened, taken_over
-from policy.models import CapabilityRule
+from policy.models import CapabilityRule, Grant
+from policy.models.capabilities import bindings_of
 from policy.terms import STRICTNESS
 
 Row = Mapping[str, Any] | None
@@ -95,6 +97,18 @@ def _is_allowed(capability: str) -> bool:
     )
     these = Q(after__capability_id=capability) | Q(object_id__in=about.values("pk"))
     return proposed.filter(these).exists()
+
+
+def unasked(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
+    """Whether a rule, a standing approval or an agent's role lets calls of a tool of this name pass. It
+    has `capabilities` by itself.
+    """
+    bound = [binding.capability for binding in bindings_of(organization_id) if fits(tool, binding.tool)]
+    about = Q(tool=tool) | Q(capability__name__in=[*bound, *capabilities])
+    rules = CapabilityRule.objects.filter(about, organization=organization_id, effect=UNASKED, shadow=False)
+    grants = Grant.objects.filter(organization=organization_id, tool=tool, revoked_at=None)
+    roles = Role.objects.filter(organization=organization_id, allowed_tools__contains=[tool])
+    return rules.filter(active=True).exists() or grants.exists() or roles.exists()
 
 
 def _declaration(before: Row, after: Row) -> str:

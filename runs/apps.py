@@ -24,7 +24,7 @@ class RunsConfig(AppConfig):
         from runs.gate import repeats
         from runs.log import listeners, months
         from runs.notices import own
-        from runs.tools import facts, registry
+        from runs.tools import facts, naming, registry
         from runs.tools.mcp import accounts
         from runs.webhooks import outbox
 
@@ -33,6 +33,7 @@ class RunsConfig(AppConfig):
         listeners.listen(outbox.listener)
         listeners.listen(own.listener)
         registry.load()
+        naming.register()
         repeats.register(accounts.KIND, accounts.is_connected)
         kept.register(connecting.EXCHANGER)
         for signal in (post_save, post_delete):

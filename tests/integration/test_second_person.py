@@ -25,9 +25,9 @@ from groups.models import (
 )
 from policy.models import Capability, CapabilityRule, Grant
 from policy.weakening import why
-from runs.actions import decide, second
+from runs.actions import decide, mcp, remote_agents, second
 from runs.actions.second import SecondRefused
-from runs.models import Channel, McpServer
+from runs.models import Channel, McpServer, McpTool, RemoteAgent
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person
 from tests.factories import UserFactory, permit
@@ -345,6 +345,101 @@ def test_a_server_goes_back_to_a_shared_header_by_two(world, ada, bo, rule):
         server.save()
 
 
+def crm_of(world, url="https://crm.example/mcp"):
+    """A server with a tool that waits to be accepted."""
+    server = McpServer.objects.create(organization=world.organization, name="crm", url=url)
+    words = {"title": "", "description": "Deletes.", "input_schema": {"type": "object"}, "annotations": {}}
+    tool = McpTool.objects.create(
+        organization=world.organization, server=server, name="delete", definition=words, digest="d"
+    )
+    return server, tool
+
+
+def by_rule(world):
+    CapabilityRule.objects.create(organization=world.organization, tool="crm.delete", effect="allow")
+
+
+def by_pattern(world):
+    about = Capability.objects.create(organization=world.organization, name="crm")
+    about.bindings.create(organization=world.organization, pattern="crm.*")
+    CapabilityRule.objects.create(organization=world.organization, capability=about, effect="allow")
+
+
+def by_standing_approval(world):
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="crm.delete", any_arguments=True,
+        granted_by=world.user, max_uses=5,
+    )  # fmt: skip
+
+
+def by_role(world):
+    Role.objects.create(organization=world.organization, name="clerk", allowed_tools=["crm.delete"])
+
+
+@pytest.mark.parametrize("passes", [by_rule, by_pattern, by_standing_approval, by_role])
+def test_the_name_of_a_tool_that_nobody_is_asked_about_is_given_by_two(world, ada, bo, rule, passes):
+    """Else whoever arranges servers alone would have what passes unasked sent to a server of their own."""
+    passes(world)
+    server, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        mcp.accept([tool], ada)
+    tool.refresh_from_db()
+    assert (tool.state, tool.accepted_digest) == ("new", "")
+    held.value.proposed.save(force_insert=True)
+    with changes.acting(bo, "admin"):
+        confirmed(bo, held.value.proposed)
+    tool.refresh_from_db()
+    assert (tool.state, tool.accepted["description"], tool.accepted_digest) == ("accepted", "Deletes.", "d")
+
+    McpTool.objects.filter(pk=tool.pk).update(digest="e", state="changed")
+    tool.refresh_from_db()
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        mcp.accept([tool], ada)
+    for field, value in (("url", "https://crm.example/other"), ("name", "crn"), ("timeout_seconds", 9)):
+        server.refresh_from_db()
+        setattr(server, field, value)
+        with changes.acting(ada, "admin"):
+            if field == "url":
+                with pytest.raises(changes.TakesSecond):
+                    server.save()
+            else:
+                server.save()  # what has another name, rules do not speak of
+    server.keep_headers({"X-Account": "other"})
+    server.name = "crm"
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        server.save()
+
+
+def test_other_tools_are_accepted_by_one(world, ada, rule):
+    server, tool = crm_of(world)
+    CapabilityRule.objects.create(organization=world.organization, tool="crm.delete", effect="deny")
+    with changes.acting(ada, "admin"):
+        mcp.accept([tool], ada)
+        server.url = "https://crm.example/other"
+        server.save()
+    tool.refresh_from_db()
+    assert tool.state == "accepted" and not ProposedChange.objects.exists()
+
+
+def test_a_remote_agent_that_may_be_asked_unasked_is_accepted_by_two(world, ada, bo, rule):
+    sends = Capability.objects.create(organization=world.organization, name="a2a_send")
+    CapabilityRule.objects.create(organization=world.organization, capability=sends, effect="allow")
+    card = {"name": "p", "description": "", "url": "https://p.example/a2a", "skills": []}
+    agent = RemoteAgent.objects.create(
+        organization=world.organization, name="partner", url="https://p.example/card", card=card, digest="d"
+    )
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        remote_agents.accept([agent], ada)
+    held.value.proposed.save(force_insert=True)
+    with changes.acting(bo, "admin"):
+        confirmed(bo, held.value.proposed)
+    agent.refresh_from_db()
+    assert (agent.state, agent.accepted, agent.accepted_by) == ("accepted", card, ada)
+    agent.keep_headers({"X-Account": "other"})
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        agent.save()
+
+
 def test_the_setting_is_switched_off_by_two_and_on_only_where_there_are_two(world, ada, bo, rule):
     organization = Organization.objects.get(pk=world.organization.pk)
     organization.second_person = False
@@ -380,7 +475,7 @@ SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "s
 PROVIDER = {"only": True, "default_role": ""}
 SERVER = {
     "as_person": True, "exchange_at": "", "url": "https://crm.example/mcp", "scopes": "crm", "resource": "",
-    "audience": "", "with_actor": True, "enabled": True,
+    "audience": "", "with_actor": True, "enabled": True, "id": "s", "organization_id": "o", "name": "crm",
 }  # fmt: skip
 EXCHANGING = {**SERVER, "exchange_at": "idp"}
 

@@ -43,6 +43,7 @@ DECLARED = Declaration(
     network=True,
     origin="declared",
 )
+CAPABILITIES = ("a2a_send",)
 SUSPENDED = {
     CardState.NEW: "The card of the remote agent '{name}' is new: an administrator has to accept it.",
     CardState.CHANGED: "The card of the remote agent '{name}' has changed: an administrator has to look.",
@@ -76,7 +77,7 @@ def made(agent: RemoteAgent) -> Tool:
         risk_level="high",
         mutating=True,
         supports_parallel=False,
-        capabilities=("a2a_send",),
+        capabilities=CAPABILITIES,
         provenance="outside",
         suspended=suspended(agent),
         declared=DECLARED,
