@@ -4,6 +4,7 @@ nobody. Against a small server of the tests' own; test_remote_peers has the offi
 
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from django.core import mail
@@ -29,6 +30,7 @@ from runs.models import (
 from runs.outbound import errands
 from runs.queue import put
 from runs.tools import forms, toolbox
+from runs.tools.base import ToolError
 from runs.web import story
 from runs.webhooks import task_words
 from runs.workers import sweep, tasks
@@ -176,6 +178,19 @@ def test_an_approved_task_goes_to_whom_it_was_approved_for(world, peer, seat, ag
     anew = Approval.objects.get(run=child, status="pending")
     assert (child.waiting_reason, anew.replaces_id, peer.methods()) == ("approval", asked.pk, [])
     assert "whom it reaches has changed" in anew.explanation
+
+
+@pytest.mark.parametrize("move", [other_words_of_its_card, another_header, another_tenant_at_its_address])
+def test_what_passed_the_gate_before_the_agent_moved_is_not_sent(world, peer, agent, move):
+    """In the moment between the gate and the call."""
+    send = toolbox.current(world.organization.pk)[SEND].function
+    move(agent, peer, world.user)
+    assert remote_agents.refresh(agent) == ""
+    remote_agents.accept([RemoteAgent.objects.get(pk=agent.pk)], world.user)
+
+    with pytest.raises(ToolError, match="has just changed") as refused:
+        send(SimpleNamespace(organization_id=world.organization.pk), text="Hello")
+    assert (refused.value.code, peer.methods()) == ("TOOL_SUSPENDED", [])
 
 
 def test_a_long_task_is_a_wait_for_a_time_and_later_words_go_to_the_same_conversation(
