@@ -34,7 +34,7 @@ from runs.admin.decided import DecidedPages
 from runs.admin.remember import RememberForm, offered
 from runs.admin.run_tree import path as path_to
 from runs.deciding import edit, queue, view
-from runs.deciding.view import arguments_of, fate
+from runs.deciding.view import fate
 from runs.gate import deciders
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
@@ -192,7 +192,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
         if not offered(approval, actor_at(request, approval)):
             remember = None
         elif remember is None:
-            remember = RememberForm(arguments_of(approval))
+            remember = RememberForm(approval.arguments)
         waits = waiting(request)
         context = {
             **self.admin_site.each_context(request),
@@ -218,7 +218,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
         """Decide, and open the next one that waits; what is refused stays on the page, as written."""
         waits, remember = waiting(request), None
         if request.POST.get("decision") == "approve_always":
-            remember = RememberForm(arguments_of(approval), request.POST)
+            remember = RememberForm(approval.arguments, request.POST)
         if self._take(request, approval, request.POST.get("decision", ""), remember):
             chosen = [
                 pk for pk in request.GET.get("then", "").split(THEN) if pk in waits and pk != approval.pk
@@ -245,7 +245,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
         except edit.NotReadable as refused:
             self._say(request, approval, str(refused), messages.ERROR)
             return False
-        unchanged = same(arguments, arguments_of(approval))
+        unchanged = same(arguments, approval.arguments)
         return self._decide(request, approval, "approve", reason, None if unchanged else arguments)
 
     def _decide(
@@ -388,7 +388,7 @@ def _to(approval_id: str | None) -> HttpResponse:
 def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[str, Any]:
     """The arguments as the decider wants them. Raises edit.NotReadable."""
     if decision == "approve_fields":
-        return edit.read(arguments_of(approval), request.POST)
+        return edit.read(approval.arguments, request.POST)
     try:
         arguments = json.loads(request.POST.get("arguments", ""))
     except (ValueError, RecursionError):

@@ -215,9 +215,7 @@ class ApprovalSerializer(ShownSerializer):
     tool = serializers.CharField(source="tool_call.tool")
     call_id = serializers.CharField(source="tool_call.call_id")
     agent = serializers.CharField(source="tool_call.agent")
-    arguments = serializers.DictField(
-        source="tool_call.effective_arguments", help_text="Exactly what will run once approved."
-    )
+    arguments = serializers.DictField(help_text="Exactly what will run once approved.")
     decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
     edited_arguments = serializers.DictField(allow_null=True)
     deciders = serializers.ListField(

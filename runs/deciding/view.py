@@ -70,7 +70,7 @@ def shown(approvals: Sequence[Approval], seen: QuerySet[Approval] | None = None)
 
 
 def _shown(approval: Approval, rule: CapabilityRule | None, seen: QuerySet[Approval] | None) -> Shown:
-    arguments = arguments_of(approval)
+    arguments = approval.arguments
     tool = tool_of(approval)
     found = compare.Compared() if seen is None else compare.compared(approval, arguments, tool, seen)
     return Shown(
@@ -96,7 +96,7 @@ def _lines(arguments: Mapping[str, Any], tool: Tool | None, found: compare.Compa
     schema = tool.parameters if tool else None
     lines = words.readable(arguments, schema)
     if found.before is not None:
-        lines = words.marked(lines, words.readable(arguments_of(found.before), schema))
+        lines = words.marked(lines, words.readable(found.before.arguments, schema))
     targets = found.targets
     if tool is not None and not targets:
         targets = compare.targets_of(tool, arguments)
@@ -105,7 +105,7 @@ def _lines(arguments: Mapping[str, Any], tool: Tool | None, found: compare.Compa
 
 def lines_of(approval: Approval) -> list[words.Line]:
     """What would run, for lists: in the tool's order and counted, compared with nothing."""
-    return _lines(arguments_of(approval), tool_of(approval), compare.Compared())
+    return _lines(approval.arguments, tool_of(approval), compare.Compared())
 
 
 def tool_of(approval: Approval) -> Tool | None:
@@ -115,15 +115,6 @@ def tool_of(approval: Approval) -> Tool | None:
         kept[KEPT] = toolbox.find(approval.organization_id, approval.tool_call.tool)
     found: Tool | None = kept[KEPT]
     return found
-
-
-def arguments_of(approval: Approval) -> Any:
-    """What would run: the call's effective arguments, or as a decider changed them."""
-    if approval.replaced_arguments is not None:
-        return approval.replaced_arguments
-    if approval.edited_arguments is not None:
-        return approval.edited_arguments
-    return approval.tool_call.effective_arguments
 
 
 def page(
@@ -150,7 +141,7 @@ def page(
         "said": words.visible(str(asking(approval).get("content", ""))),
         "sources": where_from(approval, reader),
         "decisions": list(approval.decisions.select_related("user").order_by("id")),
-        "fields": edit.fields(arguments_of(approval), tool.parameters if tool else None) if form else [],
+        "fields": edit.fields(approval.arguments, tool.parameters if tool else None) if form else [],
         "form": form,
         "editing": EDIT in request.GET,
         "posted": posted,

@@ -58,10 +58,7 @@ class Origins:
 def origins(approval: Approval) -> Origins:
     """By what the run had heard and read when it asked. Two queries, and one for each result kept apart."""
     gathered = of_run(approval.run, gate_of(approval.run).declared, asked_at(approval))
-    arguments = approval.tool_call.effective_arguments
-    if approval.edited_arguments is not None:
-        arguments = approval.edited_arguments
-    facts = gathered.facts(approval.tool_call.tool, arguments)
+    facts = gathered.facts(approval.tool_call.tool, approval.arguments)
     values = tuple(_origin(value, facts, gathered) for value in facts.values)
     rights = tuple(gathered.material.intent.as_list())
     return Origins(values, facts.asked_for, rights, facts.read_outside)

@@ -1,5 +1,7 @@
 """Requests for a person's decision."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -61,6 +63,16 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool_call} for {self.run}"
+
+    @property
+    def arguments(self) -> Any:
+        """What it is about, by name: the call's arguments, or those that a decider put in their place. Of an
+        approval that was replaced: those that it was about.
+        """
+        for arguments in (self.replaced_arguments, self.edited_arguments):
+            if arguments is not None:
+                return arguments
+        return self.tool_call.effective_arguments
 
 
 class ApprovalDecision(Created):

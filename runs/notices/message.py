@@ -161,9 +161,7 @@ def _of_run(notice: ApprovalNotice, thin: bool) -> Item:
 
 def targets_of(approval: Approval) -> list[str]:
     """Where the call would go, as much of it as tells one from another: `s…@example.org`, a URL's host."""
-    call = approval.tool_call
-    arguments = approval.edited_arguments
-    arguments = call.effective_arguments if arguments is None else arguments
+    call, arguments = approval.tool_call, approval.arguments
     found: list[str] = []
     tool = toolbox.find(approval.organization_id, call.tool)
     for name in previews.targets_among(tool.preview if tool else None, arguments):

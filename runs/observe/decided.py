@@ -19,7 +19,6 @@ from common.canonical import canonical
 from groups.actors import Actor
 from policy.authority import Verb, visible
 from runs.models import ApprovalDecision
-from runs.models.choices import ApprovalStatus
 from runs.observe import showing
 from runs.observe.audit import Echo, guarded
 
@@ -111,17 +110,9 @@ def row(decision: ApprovalDecision, reader_id: int | None) -> Row:
         approval=approval.pk,
         status=approval.status,
         ran_at=approval.consumed_at,
-        arguments=showing.call(call.tool, _arguments(decision), own=run.user_id == reader_id),
+        arguments=showing.call(call.tool, approval.arguments, own=run.user_id == reader_id),
         arguments_digest=decision.arguments_digest,
     )
-
-
-def _arguments(decision: ApprovalDecision) -> Any:
-    approval = decision.approval
-    if approval.status == ApprovalStatus.SUPERSEDED and approval.replaced_arguments is not None:
-        return approval.replaced_arguments
-    edited = approval.edited_arguments
-    return approval.tool_call.effective_arguments if edited is None else edited
 
 
 def newest(

@@ -17,7 +17,7 @@ from common.canonical import same
 from runs.api import queue_stream
 from runs.api.readers import Reader
 from runs.deciding import edit, queue, view
-from runs.deciding.view import arguments_of, fate
+from runs.deciding.view import fate
 from runs.models import Approval
 from runs.models.choices import ApprovalStatus
 from runs.web import access, doing, pages
@@ -172,7 +172,7 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
 
 def _changed(request: MemberRequest, found: Approval) -> dict[str, Any] | None:
     """The arguments as the form has them; None where nothing was changed. Raises Refused."""
-    before = arguments_of(found)
+    before = found.arguments
     try:
         arguments = edit.read(before, request.POST)
     except edit.NotReadable as unreadable:

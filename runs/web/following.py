@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from runs.deciding import words
-from runs.deciding.view import arguments_of
 from runs.gate import demands
 from runs.gate.deciders import who_may_decide
 from runs.models import Approval
@@ -34,7 +33,7 @@ def followed(approval: Approval) -> Followed:
     if more > 0:
         names = _("{names} and {count} more").format(names=names, count=more)
     told = approval.notices.filter(kind__in=TO_DECIDERS).exclude(sent_at=None).exists()
-    lines = words.readable(arguments_of(approval))[:4]
+    lines = words.readable(approval.arguments)[:4]
     return Followed(approval, lines, names, told, reminded(approval))
 
 

@@ -103,6 +103,8 @@ def test_edited_arguments_are_what_runs(decider, asked):
     answer = decider.post(f"approvals/{asked.pk}/approve/", {"arguments": edited})
 
     assert (answer.json()["arguments"], answer.json()["edited_arguments"]) == (edited, edited)
+    replaced = decider.get(f"approvals/{asked.pk}/").json()
+    assert (replaced["status"], replaced["arguments"]) == ("superseded", MAIL)  # what its digest is of
     finished(asked)
     assert mail.outbox[0].body == "6"
 
