@@ -1,6 +1,5 @@
 """Approvals: what waits for a decision, and deciding it."""
 
-import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +21,7 @@ from django.views.decorators.http import require_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from common import redact, times
+from common.api.errors import Problem
 from common.canonical import same
 from groups.actors import Actor, actors_of
 from groups.admin.searching import SearchesWhatIsShown
@@ -390,8 +390,8 @@ def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[st
     if decision == "approve_fields":
         return edit.read(approval.arguments, request.POST)
     try:
-        arguments = json.loads(request.POST.get("arguments", ""))
-    except (ValueError, RecursionError):
+        arguments = edit.parsed(request.POST.get("arguments", ""))
+    except Problem:
         raise edit.NotReadable(_("The changed arguments are not JSON; nothing was decided.")) from None
     if not isinstance(arguments, dict):
         raise edit.NotReadable(_("The arguments are a JSON object; nothing was decided."))

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from common.api import parsers
+from common.api.errors import Problem
 from runs.deciding import words
 
 ROWS = 12  # at most, of a text
@@ -61,12 +63,19 @@ def _changed(name: str, value: Any, said: str | None) -> Any:
     if kind == "lines":
         return [line.strip() for line in text.split("\n") if line.strip()]
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = parsed(text)
+    except Problem:
         raise NotReadable(_("{name}: this is not a value.").format(name=name)) from None
     if kind == "number" and (isinstance(found, bool) or not isinstance(found, int | float)):
         raise NotReadable(_("{name} takes a number.").format(name=name))
     return found
+
+
+def parsed(text: str) -> Any:
+    """A JSON text that somebody wrote in a form, read as strictly as over REST: a key that comes twice would
+    show the decider one value and send the other. Raises Problem.
+    """
+    return parsers.read(text.encode(errors="surrogatepass"))
 
 
 def _kind(value: Any) -> str:

@@ -172,6 +172,15 @@ def test_true_is_another_argument_than_1(made, approver):
     assert status(made.approval) == "pending"
 
 
+def test_a_recipient_that_comes_twice_is_not_decided(made, approver):
+    sent = '{"to": ["ada@example.org"], "subject": "x", "body": "y", "to": ["eve@example.net"]}'
+
+    page = text(post_decision(client_of(approver), made.approval, "approve_edited", arguments=sent))
+
+    assert "are not JSON" in page
+    assert status(made.approval) == "pending"
+
+
 def test_the_first_of_two_deciders_is_told_that_another_has_to_follow(made, approver):
     ApprovalDecision.objects.all().delete()
     demand(made, deciders_needed=2)

@@ -58,6 +58,9 @@ def test_what_was_changed_keeps_its_kind():
         ({"count": "many"}, "not a value"),
         ({"count": '"4"'}, "takes a number"),
         ({"extra": "{"}, "not a value"),
+        ({"extra": '{"to": "ada@example.org", "to": "eve@example.net"}'}, "not a value"),
+        ({"extra": '{"a": NaN}'}, "not a value"),
+        ({"price": "1e400"}, "not a value"),
     ],
 )
 def test_what_cannot_be_read_is_said(changes, said):
