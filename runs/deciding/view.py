@@ -9,11 +9,12 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from common import redact, times
+from common import times
 from groups.actors import Actor
 from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.deciding import compare, edit, preview, words
+from runs.deciding.compare import host_of
 from runs.deciding.sources import where_from
 from runs.gate.approvals import ASKED_AGAIN
 from runs.models import Approval, RunEvent
@@ -38,7 +39,7 @@ class Shown:
     rule: CapabilityRule | None
     risk: str
     does: str
-    goes_to: str  # the address of a server of others
+    goes_to: str  # the host of a server of others
     tone: str
     effect: preview.Effect
     takes: str  # what deciding takes beyond one decider's word
@@ -81,7 +82,7 @@ def _shown(approval: Approval, rule: CapabilityRule | None, seen: QuerySet[Appro
         rule=rule,
         risk=risk_of(approval),
         does=_(tool.description) if tool and tool.description else "",
-        goes_to=redact.shown(tool.address) if tool else "",
+        goes_to=host_of(tool.address) if tool else "",  # the rest of an address may be a secret
         tone=words.tone(approval.status),
         effect=preview.effect(approval.tool_call.tool, tool, arguments),
         takes=takes(approval),

@@ -173,7 +173,8 @@ def test_changed_arguments_are_bound_to_whom_they_reach_as_well(here, asked, dec
     assert [one["arguments"] for one in here.site.calls] == [{"name": "Bob"}]
 
 
-def test_deciders_see_where_it_goes(here, asked, deciders, client):
+def test_deciders_see_where_it_goes_and_no_more_of_the_address(here, asked, deciders, client):
     client.force_login(deciders[0])
+    McpServer.objects.filter(pk=here.crm.pk).update(url="https://crm.example/s/hush-hush/mcp?key=hush-hush")
     shown = client.get(f"/approvals/{asked.pk}/").content.decode()
-    assert f"It goes to {here.crm.url}" in shown
+    assert "It goes to crm.example<" in shown and "hush-hush" not in shown
