@@ -137,7 +137,8 @@ def kept(written: Any, stored: Any) -> Any:
     if isinstance(written, dict):
         before = stored if isinstance(stored, dict) else {}
         return {name: kept(value, before.get(name)) for name, value in written.items()}
-    if _masks(written) > _masks(stored):
+    hides = masked(stored) is not stored
+    if _masks(written) and (hides or _masks(written) > _masks(stored)):
         raise Hidden
     return written
 

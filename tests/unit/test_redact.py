@@ -151,3 +151,13 @@ def test_a_json_line_says_which_run_it_is_about():
 
 def test_a_line_of_json_stays_one_line():
     assert "\n" not in logs.Json().format(record("first\nsecond"))
+
+
+def test_a_text_that_says_what_a_mask_says_loses_no_key():
+    """Of two that look alike only one hides something: whichever is left out, nobody can tell."""
+    stored = "Ask [redacted] with ghp_Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78"
+    assert redact.kept("Ask [redacted] with [redacted]", stored) == stored
+    with pytest.raises(redact.Hidden):
+        redact.kept("Ask [redacted] with it", stored)
+    assert redact.kept("Ask nobody", stored) == "Ask nobody"
+    assert redact.kept("Tell [redacted]", "Ask [redacted]") == "Tell [redacted]"
