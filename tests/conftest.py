@@ -1,6 +1,7 @@
 """The tests' PostgreSQL: one embedded server a session, in a folder that goes with it."""
 
 import gc
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,29 +68,41 @@ def emptied_quickly() -> Iterator[None]:
 
 
 # Rows are deleted without triggers: to truncate their tables and all that refer to them takes fifty times as
-# long. The lock waits for whoever still writes, as truncating does.
+# long. Truncating waits for whoever still writes, and so does this.
 KEPT = ["django_migrations", "django_content_type", "auth_permission"]
 TABLES = """
 SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> ALL (%s)
   AND pg_relation_size(oid) > 0
 """
-LOCK = "BEGIN; SET LOCAL lock_timeout = '60s'; LOCK TABLE {}; SET LOCAL session_replication_role = replica"
+WRITES = """
+SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+               AND backend_type = 'client backend' AND backend_xid IS NOT NULL)
+"""
+ALONE = "BEGIN; SET LOCAL session_replication_role = replica"
+STILL_WRITES = 60.0  # seconds
 
 
 def empty(case: TransactionTestCase) -> None:
     """Empty every table of every database of the test that has rows, but for what `migrate` makes."""
     for alias in case._databases_names(include_mirrors=False):
         with connections[alias].cursor() as cursor:
-            cursor.execute(TABLES, [KEPT])
-            (tables,) = cursor.fetchone()
+            until = time.monotonic() + STILL_WRITES
+            while _asked(cursor, WRITES)[0] and time.monotonic() < until:
+                time.sleep(0.01)
+            (tables,) = _asked(cursor, TABLES, [KEPT])
             if not tables:
                 continue
             deleted = "; ".join(f"DELETE FROM {table}" for table in tables.split(", "))
             try:
-                cursor.execute(f"{LOCK.format(tables)}; {deleted}; COMMIT")
+                cursor.execute(f"{ALONE}; {deleted}; COMMIT")
             except ProgrammingError:  # whoever may not leave triggers out
                 cursor.execute(f"ROLLBACK; TRUNCATE {tables} CASCADE")
+
+
+def _asked(cursor: Any, sql: str, values: list[Any] | None = None) -> Any:
+    cursor.execute(sql, values)
+    return cursor.fetchone()
 
 
 @pytest.fixture(autouse=True)

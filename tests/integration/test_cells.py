@@ -181,6 +181,24 @@ def test_what_happens_while_it_is_copied_goes_along(ask, world, there, monkeypat
     assert there.execute(whole).fetchall() == [(True,)] * 3
 
 
+def test_a_message_that_is_taken_while_all_else_is_frozen_stops_no_move(ask, world, there, monkeypatch):
+    """Workers take messages until the switch, and what they do then waits or is refused: it is done there."""
+    waiting = ask(say_done, goal="goes on", drive=False)
+    whose = {"organization_id": world.organization.pk, "payload": "x"}
+    QueueMessage.objects.create(queue="deputy", run_id=waiting.pk, **whose)
+    bring = copying.changes
+
+    def taken_once_it_was_brought(source, target, each, *more):
+        count = bring(source, target, each, *more)
+        if each.name == tables.MESSAGES:
+            assert QueueMessage.objects.all().delete()[0] == 1
+        return count
+
+    monkeypatch.setattr(copying, "changes", taken_once_it_was_brought)
+    moved(world.organization, there)
+    assert there.execute("SELECT run_id FROM runs_queuemessage").fetchall() == [(waiting.pk,)]
+
+
 def test_nothing_has_changed_where_it_fails_before_the_switch(world, there, monkeypatch):
     def refused(words, **more):
         with pytest.raises(move.CannotMove, match=words):
