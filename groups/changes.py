@@ -211,6 +211,7 @@ def _proposed(
     instance: Model, by: By, why: str, before: Values | None, after: Values | None
 ) -> ProposedChange:
     (home, *_) = _organizations(instance)
+    assert home is not None  # noqa: S101 - nothing is judged that belongs to no organization
     action, row = ChangeAction.CHANGED, row_digest(before)
     if before is None:
         action = ChangeAction.ADDED
