@@ -18,21 +18,24 @@ SESSION_USER = "_auth_user_id"  # Django's key in a session
 VOID_FOR = timedelta(hours=1)  # so long an account somebody else has changed decides nothing as a person
 
 
-# Whether others changed the account lately: its password or rights, a membership, a token. Asked at every
-# decision of a person, where the ORM takes longer to write it than the server to answer.
+# Whether others changed the account lately: its password or rights, a membership, a token; or the entry of
+# the provider that says who it is, which may by now be somebody's own. Asked at every decision of a person,
+# where the ORM takes longer to write it than the server to answer.
 CHANGED = f"""EXISTS (
     SELECT FROM django_admin_log l JOIN django_content_type t ON t.id = l.content_type_id
     WHERE l.action_time > clock_timestamp() - interval '{VOID_FOR.total_seconds():.0f} s' AND l.user_id <> %s
       AND (t.app_label, t.model, l.object_id) IN (
         SELECT %s, %s, %s
         UNION ALL SELECT 'groups', 'membership', m.id FROM groups_membership m WHERE m.user_id = %s
-        UNION ALL SELECT 'groups', 'token', k.id FROM groups_token k WHERE k.user_id = %s))"""  # noqa: S608
+        UNION ALL SELECT 'groups', 'token', k.id FROM groups_token k WHERE k.user_id = %s
+        UNION ALL SELECT 'groups', 'identityprovider', s.provider FROM socialaccount_socialaccount s
+        WHERE s.user_id = %s))"""  # noqa: S608
 
 
 def _of(user: Any) -> list[Any]:
     """The parameters of CHANGED."""
     meta = get_user_model()._meta
-    return [user.pk, meta.app_label, meta.model_name, str(user.pk), user.pk, user.pk]
+    return [user.pk, meta.app_label, meta.model_name, str(user.pk), user.pk, user.pk, user.pk]
 
 
 def is_changed_by_another(user: Any) -> RawSQL:
@@ -41,7 +44,7 @@ def is_changed_by_another(user: Any) -> RawSQL:
 
 
 def changed_by_another(user: Any) -> bool:
-    """Whether somebody else changed the account within the last hour."""
+    """Whether somebody else changed the account, or a provider it is connected with, within the last hour."""
     return bool(row(f"SELECT {CHANGED}", _of(user))[0])
 
 

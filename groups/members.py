@@ -22,7 +22,7 @@ def whole(user: Any) -> bool:
     return mine is not None and mine.projects is None
 
 
-SETTINGS = ("allow_self_approval", "approval_profile")  # of a project, that say what its calls take
+SETTINGS = ("allow_self_approval", "approval_profile", "owner")  # of a project, that say what its calls take
 
 
 def refuses_project(user: Any, before: Project, wanted: Project) -> str:

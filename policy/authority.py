@@ -489,7 +489,8 @@ def _check_own_hands(actor: Actor) -> None:
     if accounts.changed_by_another(actor.user):
         raise NotAllowed(
             "HUMAN_ONLY",
-            "An administrator changed your account within the last hour; somebody else has to decide this.",
+            "An administrator changed your account, or the provider by which you sign in, within the last "
+            "hour; somebody else has to decide this.",
         )
 
 

@@ -7,11 +7,13 @@ a few words what the change weakens; nothing where it does not.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
 from groups.models import CustomRole, ProposalState, ProposedChange, Role
+from groups.sign_in.providers import rules_of
 from policy.authority import OWNER, RUN_USER
 from policy.evaluate import fits
 from policy.loosening import loosened, taken_over
@@ -22,6 +24,9 @@ from policy.terms import STRICTNESS
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
 NAMED = gettext_noop("somebody else is whom rules name as deciders")
+SIGNS_IN = gettext_noop("who signs in, and as what")
+ANOTHER_ROLE = gettext_noop("an agent gets another role")
+NO_LISTS: Mapping[str, Any] = {"allowed_tools": None, "delegable_tools": None, "denied_tools": []}
 EXCHANGE = ("exchange_at", "url", "audience", "resource", "scopes", "with_actor")
 SCOPE = ("project_id", "group_id", "role_id", "capability_id", "tool", "condition")
 
@@ -173,43 +178,66 @@ def _is_named(row: Mapping[str, Any], name: str) -> bool:
 
 
 def _custom_role(before: Row, after: Row) -> str:
-    if before is None or after is None:
+    """By its name providers of identities give it, to whoever signs in next."""
+    if after is None:
         return ""
-    if before.get("name") != after.get("name") and _is_named(after, f"role:{after['name']}"):
+    renamed = before is None or before.get("name") != after.get("name")
+    if renamed and any(rule["role"] == after.get("name") for rule in rules_of(after.get("organization_id"))):
+        return SIGNS_IN
+    if before is None:
+        return ""
+    if renamed and _is_named(after, f"role:{after['name']}"):
         return NAMED
     more = {*after["permissions"]} - {*before["permissions"]}
     return gettext_noop("a member role carries more") if more else ""
 
 
 def _role(before: Row, after: Row) -> str:
-    """An agent's: a list of its own vouches for the tools in it."""
-    if after is None:
-        return ""
-    if before is None:
-        return gettext_noop("an agent's role vouches for tools") if after["allowed_tools"] else ""
-    wider = _wider(before["allowed_tools"], after["allowed_tools"])
-    wider = wider or _wider(before["delegable_tools"], after["delegable_tools"])
+    """An agent's: a list of its own vouches for the tools in it. By its name people's own agents get one."""
+    if before is None and after is not None and after["allowed_tools"]:
+        return gettext_noop("an agent's role vouches for tools")
+    if before is not None and after is not None and _freer(before, after):
+        return gettext_noop("an agent's role may use more")
+    was, will = (
+        row if row and row.get("name") == settings.PERSONAL_ROLE else None for row in (before, after)
+    )
+    return _in_place_of(was, will) if (was is None) != (will is None) else ""
+
+
+def _freer(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether an agent in the role may use more, or more of it unasked."""
+    wider = any(_wider(before[name], after[name]) for name in ("allowed_tools", "delegable_tools"))
     vouched = before["allowed_tools"] is None and bool(after["allowed_tools"])
-    freed = {*before["denied_tools"]} - {*after["denied_tools"]}
-    return gettext_noop("an agent's role may use more") if wider or vouched or freed else ""
+    return wider or vouched or bool({*before["denied_tools"]} - {*after["denied_tools"]})
+
+
+def _in_place_of(was: Row, will: Row) -> str:
+    """Of a person's own agent, which has its rights from nobody above it: what its role's list names it may
+    use unasked, and rules that speak of the role decide about it. None is the role of people's own agents
+    where there is none of that name: one without any list is made then.
+    """
+    roles = {row["id"] for row in (was, will) if row is not None}
+    ruled = was != will and CapabilityRule.objects.filter(role__in=roles).exists()
+    return ANOTHER_ROLE if ruled or _freer(was or NO_LISTS, will or NO_LISTS) else ""
 
 
 def _seat(before: Row, after: Row) -> str:
     changed = before is not None and after is not None and _differs(("role_id",), before, after)
-    return gettext_noop("an agent gets another role") if changed else ""
+    return ANOTHER_ROLE if changed else ""
 
 
 def _agent(before: Row, after: Row) -> str:
-    """A person's own has its rights from nobody above it: what its role's list names it may use unasked, and
-    rules that speak of the role decide about it.
-    """
+    """Whoever has no agent of their own gets one in the role of that name, once they ask for something."""
     if seated := _seat(before, after):
         return seated
-    if after is None or after["user_id"] is None or not _differs(("user_id",), before, after):
+    whose = [row["user_id"] if row is not None else None for row in (before, after)]
+    if whose[0] == whose[1]:
         return ""
-    vouched = Role.objects.filter(pk=after["role_id"]).values_list("allowed_tools", flat=True).first()
-    ruled = CapabilityRule.objects.filter(role=after["role_id"]).exists()
-    return gettext_noop("an agent gets a role that vouches for tools") if vouched or ruled else ""
+    row = before or after or {}
+    roles = Role.objects.filter(organization=row["organization_id"])
+    usual = roles.filter(name=settings.PERSONAL_ROLE).values().first()
+    lost, got = (None if user is None else roles.filter(pk=row["role_id"]).values().first() for user in whose)
+    return (_in_place_of(lost, usual) if lost else "") or (_in_place_of(usual, got) if got else "")
 
 
 def _project(before: Row, after: Row) -> str:
@@ -223,6 +251,10 @@ def _project(before: Row, after: Row) -> str:
     moved = before is not None and after["owner_id"] != was["owner_id"]
     if moved and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
+    called = before is None or before.get("slug") != after.get("slug")
+    given = (rule.get("projects") or () for rule in rules_of(after.get("organization_id"))) if called else ()
+    if any(after.get("slug") in slugs for slugs in given):
+        return SIGNS_IN
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
     return gettext_noop("what groups learn is not reviewed any more") if reviewed else ""
 
@@ -255,12 +287,8 @@ def _channel(before: Row, after: Row) -> str:
 def _provider(before: Row, after: Row) -> str:
     """Of identities: it says who is whom, and what they are here."""
     if before is None or after is None:
-        return (
-            gettext_noop("who signs in, and as what")
-            if after is not None or (before and before["only"])
-            else ""
-        )
-    return gettext_noop("who signs in, and as what") if before != after else ""
+        return SIGNS_IN if after is not None or (before and before["only"]) else ""
+    return SIGNS_IN if before != after else ""
 
 
 def _server(before: Row, after: Row) -> str:

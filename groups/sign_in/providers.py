@@ -57,6 +57,15 @@ def home_of(provider: Provider) -> Organization | None:
     return Organization.objects.filter(slug=slug).first() if slug else None
 
 
+def rules_of(organization_id: str | None) -> list[dict[str, Any]]:
+    """The rules by which providers make people members of the organization, whichever provider has them."""
+    own = IdentityProvider.objects.filter(organization_id=organization_id).values_list("rules", flat=True)
+    one = installation()
+    home = home_of(one) if one else None
+    theirs = one.rules if one and home and home.pk == organization_id else []
+    return [rule for rules in (*own, theirs) for rule in rules]
+
+
 def ways(request: Any) -> list[dict[str, str]]:
     """What the door offers besides a password: the installation's provider. An organization's own stand on
     its own door, so that the names of organizations are nobody else's to read.

@@ -13,13 +13,14 @@ from groups.actors import Actor, active_membership
 from groups.models import (
     ChangeAction,
     CustomRole,
+    GroupMember,
     IdentityProvider,
     Membership,
     ProposalState,
     ProposedChange,
     Token,
 )
-from policy.authority import NotAllowed, Verb, may, may_act_as_person, permission_for
+from policy.authority import NotAllowed, Verb, about, may, may_act_as_person, permission_for
 from runs.models import McpServer
 
 VERBS = {ChangeAction.ADDED: "add", ChangeAction.CHANGED: "change", ChangeAction.REMOVED: "delete"}
@@ -89,7 +90,11 @@ def _may_confirm(actor: Actor, proposal: ProposedChange) -> None:
     if needed - member_permissions.of(actor.membership):
         raise NotAllowed("NOT_ENTITLED", f"This takes the permissions {', '.join(sorted(needed))}.")
     if not _proposer_may(proposal, needed):
-        raise NotAllowed("NOT_ENTITLED", "Whoever proposed this may not do it any more.")
+        raise _no_more()
+
+
+def _no_more() -> NotAllowed:
+    return NotAllowed("NOT_ENTITLED", "Whoever proposed this may not do it any more.")
 
 
 def _permissions(proposal: ProposedChange) -> set[str]:
@@ -117,18 +122,18 @@ def _carry_out(actor: Actor, proposal: ProposedChange) -> None:
     model = _model(proposal)
     if proposal.action == ChangeAction.ADDED:
         thing = model(**_python(model, proposal.after))
-        _check_members(actor, thing)
+        _check(actor, proposal, thing)
         thing.full_clean()
         thing.save(force_insert=True)
         return
     thing = _current(model, proposal)
-    _check_members(actor, thing)
+    _check(actor, proposal, thing)
     if proposal.action == ChangeAction.REMOVED:
         thing.delete()
         return
     for name, value in _python(model, proposal.after).items():
         setattr(thing, name, value)
-    _check_members(actor, thing)
+    _check(actor, proposal, thing)
     same = {field.name for field in model._meta.concrete_fields if field.attname not in proposal.after}
     thing.full_clean(exclude=same)
     thing.save(update_fields=[field.name for field in model._meta.concrete_fields if field.name not in same])
@@ -149,6 +154,17 @@ def _current(model: type[Model], proposal: ProposedChange) -> Any:
 def _python(model: type[Model], values: dict[str, Any]) -> dict[str, Any]:
     fields = {field.attname: field for field in model._meta.concrete_fields}
     return {name: fields[name].to_python(value) for name, value in values.items()}
+
+
+def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
+    """Of the row as it is, and as it would be. Raises NotAllowed."""
+    _check_members(actor, thing)
+    user = proposal.user
+    mine = None if user is None or user.is_superuser else active_membership(user, proposal.organization_id)
+    if mine is not None and mine.projects is not None:
+        place = about(thing.group if isinstance(thing, GroupMember) else thing).project_id
+        if place is None or not mine.sees_project(place):
+            raise _no_more()
 
 
 def _check_members(actor: Actor, thing: Any) -> None:

@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from groups import members
 from groups.models import Project, Role, Token
 from policy import loosening
 from policy.authority import Demand, NotAllowed, may_decide
@@ -172,6 +173,20 @@ def test_members_of_some_projects_do_not_change_who_approves_what_there(world, l
     assert (project.name, project.allow_self_approval, project.approval_profile) == (
         "New name", False, "careful",
     )  # fmt: skip
+
+
+def test_nor_do_they_make_themselves_the_owner_whom_a_rule_names(world, limited):
+    user = limited("groups.change_project", "groups.view_project", "runs.decide_approval")
+    mine = user.memberships.get()
+    client_of(user).post(
+        url("groups_project_change", world.project.pk),
+        {"name": "New name", "slug": "atlas", "approval_profile": "off", "owner": mine.pk},
+    )
+    project = Project.objects.get(pk=world.project.pk)
+    assert (project.name, project.owner) == ("New name", None)
+    wanted = Project.objects.get(pk=world.project.pk)
+    wanted.owner = mine
+    assert members.refuses_project(user, project, wanted)
 
 
 def test_members_of_the_whole_organization_do(world):

@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core import mail
 from django.utils import timezone
 
+from groups.models import IdentityProvider
 from policy.models import CapabilityRule, Grant
 from runs.actions import decide
 from runs.actions.decide import DecisionRefused, Remember
@@ -221,6 +223,30 @@ def test_nobody_casts_a_colleagues_vote_by_changing_their_account(waiting, world
     _, approval = waiting(**usual)  # which the administrator may decide as well
     assert deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
     assert decide.approve(approval.pk, here, approval.arguments_digest).status == "approved"
+
+
+def test_nor_by_changing_the_provider_that_says_who_they_are(waiting, world, approver):
+    """Whoever arranges a provider can have their own server say that somebody has signed in, and then take
+    the provider away again; so can one for people whom they invent.
+    """
+    home = IdentityProvider.objects.create(
+        organization=world.organization, name="Company", issuer="https://id.example.org", client_id="deputy"
+    )
+    SocialAccount.objects.create(provider=home.pk, uid="s-1", user=approver)
+    _, approval = waiting(deciders_needed=2)
+    here, program = at_the_pages(approver, world.organization.pk), by_token(approver, world.organization.pk)
+    admin = decider(world, name="admin")
+    LogEntry.objects.log_actions(admin.pk, [home], CHANGE, "Changed issuer.", single_object=True)
+    for removed in (False, True):
+        if removed:
+            home.delete()
+        for actor in (here, program):
+            with pytest.raises(DecisionRefused, match="the provider by which you sign in"):
+                decide.approve(approval.pk, actor, approval.arguments_digest)
+        assert not deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
+    LogEntry.objects.update(action_time=timezone.now() - timedelta(hours=2))
+    assert decide.approve(approval.pk, here, approval.arguments_digest).status == "pending"
+    assert approval.decisions.filter(user=approver, approved=True).exists()
 
 
 def test_a_service_account_decides_require_approval_but_never_require_human(waiting, world):

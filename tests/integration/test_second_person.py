@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -16,6 +17,7 @@ from groups.models import (
     AgentInstance,
     Change,
     CustomRole,
+    IdentityProvider,
     Membership,
     Organization,
     Project,
@@ -30,7 +32,7 @@ from runs.actions.second import SecondRefused
 from runs.models import Channel, McpServer, McpTool, RemoteAgent
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person
-from tests.factories import UserFactory, permit
+from tests.factories import ProjectFactory, UserFactory, permit
 from tests.integration.api_client import Api, problem
 from tests.scripted import call, in_order, say
 
@@ -155,6 +157,27 @@ def test_what_was_proposed_holds_as_long_as_who_proposed_it_may_and_nothing_move
         confirmed(bo, proposal)  # the same person's later one took its place
 
 
+def test_who_has_come_to_see_some_projects_only_has_nothing_confirmed_beyond_them(world, ada, bo, rule):
+    everywhere = asked(ada, world, rule, deciders_needed=1)
+    api = Api(ada, world.organization)
+    elsewhere = ProjectFactory(organization=world.organization)
+    here, there = (
+        ProposedChange.objects.get(
+            pk=api.post(
+                "policy/rules/", {"project": project.pk, "tool": "http_get", "effect": "allow"}
+            ).json()["proposed"]
+        )
+        for project in (world.project, elsewhere)
+    )
+    Membership.objects.filter(user=ada).update(projects=[world.project.pk])
+    for proposal in (everywhere, there):
+        assert "may not do it any more" in refused(bo, proposal, "NOT_ENTITLED")
+    confirmed(bo, here)
+    rule.refresh_from_db()
+    assert rule.deciders_needed == 2
+    assert CapabilityRule.objects.get(effect="allow").project == world.project
+
+
 def test_what_is_confirmed_is_the_row_that_was_looked_at(world, ada, bo, rule):
     """A rule that is off may be changed at once: also while somebody looks at what switching it on means."""
     harmless = CapabilityRule.objects.create(
@@ -222,6 +245,73 @@ def test_a_role_that_vouches_is_given_to_nobodys_own_agent_alone(world, ada, bo,
             )
         with pytest.raises(changes.TakesSecond):
             AgentInstance.objects.create(organization=world.organization, role=told, user=robot)
+
+
+def test_the_name_by_which_people_get_their_own_agents_is_given_by_two(world, ada, bo, rule, settings):
+    """Whoever has none gets one in the role of that name, and that role is made without lists if need be."""
+    home = world.organization
+    mailer = Role.objects.create(organization=home, name="Mailer", allowed_tools=["send_email"])
+    usual, _ = Role.objects.get_or_create(organization=home, name=settings.PERSONAL_ROLE)
+    with changes.acting(ada, "admin"):
+        usual.name = "Former"
+        usual.save()  # it restricts nothing
+        mailer.name = settings.PERSONAL_ROLE
+        with pytest.raises(changes.TakesSecond):
+            mailer.save()
+        usual.name, usual.denied_tools = settings.PERSONAL_ROLE, ["send_email"]
+        usual.save()
+        usual.name = "Former"
+        with pytest.raises(changes.TakesSecond):
+            usual.save()
+        AgentInstance.objects.filter(role=usual).delete()
+        with pytest.raises(changes.TakesSecond), transaction.atomic():
+            usual.delete()
+
+
+def test_nobody_is_freed_of_what_the_role_of_their_own_agent_denies(world, ada, bo, rule, settings):
+    home, people = world.organization, [UserFactory(username=name) for name in ("first", "second", "third")]
+    strict = Role.objects.create(organization=home, name="Strict", denied_tools=["send_email"])
+    usual, _ = Role.objects.get_or_create(organization=home, name=settings.PERSONAL_ROLE)
+    made = {"organization": home, "user": people[0]}
+    with changes.acting(ada, "admin"):
+        agent = AgentInstance.objects.create(role=strict, **made)
+        agent.user = people[1]
+        with pytest.raises(changes.TakesSecond):
+            agent.save()
+        with pytest.raises(changes.TakesSecond), transaction.atomic():
+            agent.delete()
+        another = AgentInstance.objects.create(role=usual, organization=home, user=people[1])
+        another.delete()  # they get the same again
+        usual.denied_tools = ["send_email"]
+        usual.save()
+        free = Role.objects.create(organization=home, name="Free")
+        with pytest.raises(changes.TakesSecond):
+            AgentInstance.objects.create(role=free, organization=home, user=people[2])
+        agent.delete()  # they come to be denied it all the same
+
+
+def test_a_name_that_a_provider_gives_people_at_their_sign_in_is_given_by_two(world, ada, bo, rule):
+    """A provider's rules name roles and projects by their names, and what it does waits for nobody."""
+    home = world.organization
+    reader = CustomRole.objects.create(organization=home, name="Reader", permissions=["runs.view_run"])
+    other = ProjectFactory(organization=home, slug="other")
+    IdentityProvider.objects.create(
+        organization=home, name="Company", issuer="https://id.example.org", client_id="deputy",
+        rules=[{"group": "staff", "role": "Reader", "projects": ["open"]}],
+    )  # fmt: skip
+    with changes.acting(ada, "admin"):
+        reader.name = "Former"
+        reader.save()
+        boss = {"organization": home, "permissions": ["runs.decide_approval"]}
+        with pytest.raises(changes.TakesSecond):
+            CustomRole.objects.create(name="Reader", **boss)
+        named = CustomRole.objects.create(name="Boss", **boss)
+        named.name = "Reader"
+        with pytest.raises(changes.TakesSecond):
+            named.save()
+        other.slug = "open"
+        with pytest.raises(changes.TakesSecond):
+            other.save()
 
 
 def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):
