@@ -58,6 +58,7 @@ def test(arguments: list[str]) -> int:
     slow = arguments[:1] == ["--slow"]
     chosen = arguments[1:] if slow else arguments
     environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes would compile Deputy again
     server = None
     if not environment.get("DATABASE_URL", "").strip():
         folder = postgres.temporary_home()

@@ -55,6 +55,7 @@ from tests.factories import (
     permit_all,
     unrecorded,
 )
+from tests.kept_rows import kept
 from tests.scripted import Scripted, by_role, call, say
 
 APPROVER = ("runs.view_run", "runs.view_approval", "runs.decide_approval")
@@ -68,6 +69,10 @@ def text(response: Any) -> str:
 
 def tenant(text: str = "Compare prices", name: str = "acme") -> SimpleNamespace:
     """An organization whose every text field says `text`, with a run that waits for an approval."""
+    return kept((text, name), lambda: _made(text, name))
+
+
+def _made(text: str, name: str) -> SimpleNamespace:
     with unrecorded():
         made = _tenant(text, name)
     made.proposal.row_digest = changes.row_of(made.project)

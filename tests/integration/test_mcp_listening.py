@@ -70,7 +70,7 @@ def test_a_change_of_policy_is_heard(server, world, token):
     assert heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s-1"
 
 
-def test_the_stream_ends_with_its_token_and_leaves_no_slot_taken(server, token):
+def test_the_stream_ends_with_its_token_and_leaves_no_slot_taken(server, world, token):
     with listening(server, token, toolsListChanged=True) as messages:
         next(messages)
         token.revoked_at = timezone.now()
@@ -78,7 +78,7 @@ def test_the_stream_ends_with_its_token_and_leaves_no_slot_taken(server, token):
         (last,) = messages
 
     assert last["result"]["resultType"] == "complete"
-    assert slots.count() == 0
+    assert slots.count(world.organization.pk) == 0
 
 
 def test_what_was_not_asked_for_is_not_told(server, world, token):
