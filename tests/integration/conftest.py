@@ -12,7 +12,6 @@ from runs.tools import registry
 from tests.acting import start
 from tests.admin_world import tenant
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
-from tests.kept_rows import kept
 from tests.scripted import Scripted
 
 
@@ -31,10 +30,6 @@ def no_notifications_left():
 @pytest.fixture
 def world(db):
     """An organization with a project, a member, and a group of a researcher, an analyst and a lead."""
-    return kept(("world",), _world)
-
-
-def _world():
     project = ProjectFactory(name="Atlas")
     membership = MembershipFactory(organization=project.organization, user__username="mia")
     group = GroupFactory(project=project, name="Market", description="Competitor and market analysis")
