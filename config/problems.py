@@ -44,10 +44,6 @@ CODES = {
     "EXPIRED": ("The time to decide is over.", "The agent may ask anew."),
     "EXTERNAL_RUN": ("An outside agent drives the run.", "Only runs that Deputy drives can run again."),
     "FORBIDDEN": ("You may not do this.", "Ask for the right, or use another token."),
-    "GROUP_CHANGED": (
-        "The group of the run has other members or roles now, or is not active.",
-        "Start a new run.",
-    ),
     "GROUP_EMPTY": ("The group has no members.", "Add a member first."),
     "HTTPS_REQUIRED": ("A token has come in the clear.", "Ask over https, and get another token."),
     "HUMAN_ONLY": ("Only a person decides this, on Deputy's own pages.", "Open the approval in a browser."),

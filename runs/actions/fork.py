@@ -14,7 +14,6 @@ from django.db import transaction
 from common import ids
 from common.canonical import digest
 from common.db import execute, row
-from groups import routing
 from groups.actors import Actor
 from policy.authority import Verb, can, may
 from policy.cache import compiled, live_boundary
@@ -70,8 +69,8 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
 
     `session_key`: of the conversation that begins with it. It works for the same user, who alone may ask
     for it. Returns its id. Raises NotAllowed, RunGone and CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT,
-    NOT_A_POINT, AGENT_CHANGED, GROUP_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER,
-    QUEUE_FULL and STORAGE_FULL.
+    NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER, QUEUE_FULL and
+    STORAGE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")
@@ -159,22 +158,10 @@ def _new(
 def _members(old: Run, created: dict[str, Any], agent: dict[str, Any]) -> Members:
     """Who speaks: a group's members as they were, a person's own agent in the role it has today."""
     if old.kind == RunKind.GROUP:
-        _check_seated(old, created["members"])
         return tuple(created["members"])
     if agent["agent"] != created["members"][0]["agent"]:
         raise CannotStart("AGENT_CHANGED", "You have another agent now; it does not know what this one said.")
     return (agent,)
-
-
-def _check_seated(old: Run, members: list[dict[str, Any]]) -> None:
-    """Whoever has lost a seat, or sits there in another role now, does nothing in it any more."""
-    try:
-        group = routing.named_group(old.group_id or "", old.project_id)
-    except routing.NoGroup as refused:
-        raise CannotStart("GROUP_CHANGED", refused.message) from None
-    seated = {(seat.agent, seat.role_id) for seat in group.seats}
-    if any((member["agent"], member["role_id"]) not in seated for member in members):
-        raise CannotStart("GROUP_CHANGED", "The group has other members or roles now: start a new run.")
 
 
 def _budgets(state: State) -> dict[str, int]:

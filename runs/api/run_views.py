@@ -202,7 +202,6 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
                 "NO_SUCH_EVENT": "The run has no such event.",
                 "EXTERNAL_RUN": "An outside agent drives the run.",
                 "AGENT_CHANGED": "The person has another agent now.",
-                "GROUP_CHANGED": "The group of the run has other members or roles now, or is not active.",
             },
         },
         description=(

@@ -4,14 +4,10 @@
 import pytest
 from django.core import mail
 
-from groups.models import GroupMember, Role
-from policy.models import CapabilityRule
 from runs.actions import decide
-from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.models import Approval, Run
 from tests.acting import approve, at_the_pages, by_token, fork
-from tests.factories import ProjectFactory
 from tests.integration.test_authority_holes import facts_of
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
@@ -94,57 +90,3 @@ def test_what_a_program_approved_is_not_what_a_person_did(ask, world, profile):
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) and len(mail.outbox) == 1
-
-
-@pytest.fixture
-def mailed(ask, world):
-    """A group's run whose researcher was allowed to write unasked, and did."""
-    role = GroupMember.objects.get(group=world.group, role__name="researcher").role
-    CapabilityRule.objects.create(
-        organization=world.organization,
-        tool="send_email",
-        role=role,
-        effect="allow",
-        name="the researcher writes",
-    )
-    told = call(("escalate_to_group", {"goal": "Send the news"}))
-    mails = [letter("ann@example.com"), say("sent")] * 3
-    parent = ask(
-        by_role(
-            Personal_agent=[told, say("done")],
-            researcher=mails,
-            analyst=[say("ok")] * 4,
-            lead=[say("done")] * 4,
-        )
-    )
-    assert len(mail.outbox) == 1
-    return Run.objects.get(parent_run=parent)
-
-
-def another_role(seat):
-    seat.role = Role.objects.create(organization_id=seat.organization_id, name="reader")
-    seat.save()
-
-
-def inactive(seat):
-    seat.group.active = False
-    seat.group.save()
-
-
-def elsewhere(seat):
-    seat.group.project = ProjectFactory(organization_id=seat.organization_id)
-    seat.group.save()
-
-
-@pytest.mark.parametrize(
-    "change", [another_role, GroupMember.delete, inactive, elsewhere, lambda seat: seat.group.delete()]
-)
-def test_who_has_lost_a_seat_or_its_role_does_nothing_in_it_when_its_run_is_made_again(mailed, world, change):
-    again(mailed, world.user)
-    assert len(mail.outbox) == 2  # as it may
-    change(GroupMember.objects.select_related("group").get(group=world.group, role__name="researcher"))
-    mailed.refresh_from_db()
-    with pytest.raises(CannotStart) as refused:
-        again(mailed, world.user)
-    assert refused.value.code == "GROUP_CHANGED"
-    assert len(mail.outbox) == 2
