@@ -11,7 +11,7 @@ from common.api.errors import slug
 
 # By code: when it comes, and what to do.
 CODES = {
-    "AGENT_CHANGED": ("The person has another agent now.", "Start a new run."),
+    "AGENT_CHANGED": ("The person has another agent now, or the group other members.", "Start a new run."),
     "ALREADY_DECIDED": ("Somebody decided the approval otherwise.", "Read the approval; it is final."),
     "ALREADY_RESOLVED": ("Somebody has said otherwise what became of the call.", "Read the call."),
     "BAD_IDEMPOTENCY_KEY": (

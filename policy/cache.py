@@ -191,6 +191,7 @@ def as_rule(rule: CapabilityRule) -> Rule:
         shadow=rule.shadow,
         name=str(rule),
         deciders=tuple(rule.deciders),
+        limited=rule.limited,
     )
 
 

@@ -181,7 +181,11 @@ def rule_for(
     arguments: Arguments,
     shadowed: dict[str, Shadowed],
 ) -> Decision | None:
-    """Any matching deny wins, at whatever scope; otherwise the most specific rule; none → None."""
+    """Any matching deny wins, at whatever scope; otherwise the most specific rule; none → None.
+
+    Beside one that members of some projects arranged, the most specific rule of no project holds as well: it
+    may have come, or come to be applied, after theirs was accepted.
+    """
     matching: list[tuple[Rank, Rule, str | None]] = []
     denying: list[tuple[Rank, Rule, str | None]] = []
     for rank, rule in context.rules.about(tool.name, capability, context.scope):
@@ -201,7 +205,11 @@ def rule_for(
     if not denying and not matching:
         return None
     _, rule, error = max(denying or matching, key=itemgetter(0))
-    return by_rule(rule, capability, tool, error)
+    answer = by_rule(rule, capability, tool, error)
+    wider = [ranked for ranked in matching if ranked[1].project is None]
+    if denying or not rule.limited or not wider:
+        return answer
+    return stricter(by_rule(max(wider, key=itemgetter(0))[1], capability, tool, None), answer)
 
 
 def by_rule(rule: Rule, capability: str | None, tool: ToolInfo, error: str | None) -> Decision:

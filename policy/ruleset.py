@@ -34,6 +34,7 @@ class Rule:
     shadow: bool = False
     name: str = ""
     deciders: tuple[str, ...] = ()  # who may decide, by name; empty: whoever may decide approvals
+    limited: bool = False  # whether it asks for no less than the rules of no project
 
     def __post_init__(self) -> None:
         if self.effect not in STRICTNESS:

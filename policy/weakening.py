@@ -45,6 +45,9 @@ def _rule(before: Row, after: Row) -> str:
     was, will = _applied(before), _applied(after)
     if was is None:
         return _new_rule(will)
+    freed = will is not None and was.get("limited") and not will.get("limited")
+    if freed and (weakened := _new_rule(will)):
+        return weakened
     if was["effect"] == UNASKED:
         if will is None or not _differs(SCOPE, was, will):
             return ""

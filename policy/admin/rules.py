@@ -71,6 +71,10 @@ class CapabilityRuleAdmin(TenantAdmin):
         form: type[ModelForm] = super().get_form(request, obj, **kwargs)
         return form
 
+    def save_model(self, request: HttpRequest, obj: CapabilityRule, form: Any, change: bool) -> None:
+        obj.limited = not members.whole(request.user)
+        super().save_model(request, obj, form, change)
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"effect": Effect.REQUIRE_APPROVAL, **super().get_changeform_initial_data(request)}
 

@@ -83,7 +83,8 @@ class RuleView(Changeable, Removable):
 
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Rows for names; none of them of another organization, or of a project out of sight."""
-        mine, found = {"organization": self.request.organization}, dict(asked)
+        mine = {"organization": self.request.organization}
+        found = {**asked, "limited": self.request.membership.projects is not None}
         if asked.get("project") is not None:
             found["project"] = project_named(self.request, asked["project"])
         if "group" in asked:

@@ -85,6 +85,12 @@ class CapabilityRule(Created):
     )
     shadow = models.BooleanField(default=False, help_text="Recorded, not applied.")
     active = models.BooleanField(default=True)
+    limited = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Arranged by a member of some projects: it asks for no less than rules of all of them.",
+    )
     not_known_yet = known.NotKnownYet()
 
     class Meta:

@@ -10,6 +10,7 @@ Profile = Literal["off", "careful", "balanced", "open"]
 # What is composed of several is worth the least of them. Unknown stands apart: nothing read says it.
 RANK: dict[Trust, int] = {"user": 0, "organization": 1, "outside": 2, "unknown": 3}
 TRUSTED: frozenset[Trust] = frozenset(("user", "organization"))
+MORE = "…"  # stands for the values of a call that were not looked at
 PROFILES: tuple[Profile, ...] = ("off", "careful", "balanced", "open")
 
 
@@ -71,6 +72,11 @@ class Facts:
     def doubtful(self) -> tuple[Traced, ...]:
         """The steering values that neither the person nor the organization stands behind."""
         return tuple(v for v in self.values if v.steers and v.trust not in TRUSTED and not v.pointed)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the call's values were looked at."""
+        return all(value.value != MORE for value in self.values)
 
     @property
     def pattern(self) -> frozenset[tuple[str, str]]:

@@ -15,7 +15,7 @@ from policy.provenance import choice, confidential, forms, lexicon, records, wor
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of, intent_of_clause
-from policy.provenance.terms import RANK, TRUSTED, Facts, Source, Traced, Trust, least
+from policy.provenance.terms import MORE, RANK, TRUSTED, Facts, Source, Traced, Trust, least
 from policy.provenance.texts import Piece, Text, standing_alone
 from policy.provenance.verbs import split
 
@@ -149,8 +149,8 @@ class Material:
         """Where the call's values came from."""
         found: list[Traced] = []
         for path, argument, value in values_of(arguments):
-            if len(found) == MOST_VALUES:
-                found.append(Traced(argument, "…", "unknown", True, why="more values than are looked at"))
+            if len(found) >= MOST_VALUES:
+                found.append(Traced(argument, MORE, "unknown", True, why="more values than are looked at"))
                 break
             found += self._traced(path, argument, value, declared)
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
@@ -682,6 +682,8 @@ def values_of(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            if forms.canonical(key):  # whom to write to, with how beside it
+                yield path, key
             yield from _leaves(inner, f"{path}/{key}")
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):

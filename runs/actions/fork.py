@@ -15,11 +15,13 @@ from common import ids
 from common.canonical import digest
 from common.db import execute, row
 from groups.actors import Actor
+from groups.catalog import find_group
 from policy.authority import Verb, can, may
 from policy.cache import compiled, live_boundary
 from policy.delegation import authority, delegate, narrowed
 from policy.terms import AgentContext, DelegatedPermissions
 from runs.actions.message import said
+from runs.actions.signal import is_offered
 from runs.actions.start import (
     MAX_CONTEXT,
     CannotStart,
@@ -86,7 +88,9 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
         for event in events[1:]:
             log.append(*_copied(event, own))
         if content.strip():
-            log.append(EventType.MESSAGE_CREATED, said(actor, content.strip(), MessageType.STATUS, own))
+            words = said(actor, content.strip(), MessageType.STATUS, own)
+            chosen = {"chosen": True} if is_offered(old.root_id, content) else {}
+            log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
         waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
     return log.id
@@ -156,12 +160,22 @@ def _new(
 
 
 def _members(old: Run, created: dict[str, Any], agent: dict[str, Any]) -> Members:
-    """Who speaks: a group's members as they were, a person's own agent in the role it has today."""
+    """Who speaks: those who spoke before, each in the role that they or their seats have today."""
     if old.kind == RunKind.GROUP:
-        return tuple(created["members"])
+        return _seated(old, created["members"])
     if agent["agent"] != created["members"][0]["agent"]:
         raise CannotStart("AGENT_CHANGED", "You have another agent now; it does not know what this one said.")
     return (agent,)
+
+
+def _seated(old: Run, members: list[dict[str, Any]]) -> Members:
+    """The members in the roles of their seats today. Who has left the group may do nothing in it any more."""
+    group = find_group(old.project_id, old.group_id or "")
+    seats = {seat.agent: seat for seat in group.seats} if group else {}
+    if any(member["agent"] not in seats for member in members):
+        raise CannotStart("AGENT_CHANGED", "The group is closed or has other members now: start a new run.")
+    today = [(member, seats[member["agent"]]) for member in members]
+    return tuple({**member, "role_id": seat.role_id, "role": seat.role} for member, seat in today)
 
 
 def _budgets(state: State) -> dict[str, int]:
@@ -213,6 +227,8 @@ def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
         by_others = {"outside": True} if event.payload.get("by") else {}
         return LEFT_OUT, {"left_out": event.type, **by_others}, event.agent
     payload = {name: value for name, value in event.payload.items() if name != "context"}
+    if payload.get("memories"):  # what they said then is found by when it was
+        payload.setdefault("recalled_at", event.created_at.isoformat())
     if not own and event.type == EventType.MESSAGE_CREATED and payload.get("role") == "user":
         payload["outside"] = True
     return EventType(event.type), payload, event.agent

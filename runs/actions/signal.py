@@ -1,11 +1,12 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from common import ids, redact
 from common.canonical import normalise
@@ -14,8 +15,10 @@ from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
+from runs.gate.provenance import MOST_EARLIER, made_from
 from runs.log import waits
 from runs.log.log import RunLog
+from runs.models import Run
 from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
@@ -30,7 +33,7 @@ WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
 """
 OFFERED_IN_TREE = """
 SELECT jsonb_array_elements_text(e.payload -> 'choices')
-FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id WHERE r.root_id = %s AND e.type = %s
+FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id WHERE r.root_id = ANY(%s) AND e.type = %s
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -106,12 +109,22 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
 
 
 def is_offered(root_id: str, content: str) -> bool:
-    """Whether an agent of the tree has offered it as an answer, whatever blanks and line ends the door made
-    of it: a browser sends every line break of a button as two characters. Nor does it matter which question
-    it answers, if any: a client that names none answers the oldest of one run. A key in one is masked
-    wherever it is shown, so that the answer comes back without it.
+    """Whether an agent of the tree, or of one that it repeats, has offered it as an answer, whatever blanks
+    and line ends the door made of it: a browser sends every line break of a button as two characters. Nor
+    does it matter which question it answers, if any: a client that names none answers the oldest of one run.
+    A key in one is masked wherever it is shown, so that the answer comes back without it.
     """
-    choices = [choice for (choice,) in rows(OFFERED_IN_TREE, [root_id, EventType.TOOL_WAITS.value])]
+    trees = Run.objects.filter(pk__in=made_from(root_id)).values_list("root_id", flat=True)
+    return _is_among(trees, content)
+
+
+def was_offered(before: QuerySet[Run], content: str) -> bool:
+    """The same of the turns before: the words may come when the question's time is over."""
+    return _is_among(before.order_by("-id").values_list("pk", flat=True)[:MOST_EARLIER], content)
+
+
+def _is_among(trees: Iterable[str], content: str) -> bool:
+    choices = [choice for (choice,) in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value])]
     return _plain(content) in {_plain(words) for one in choices for words in (one, redact.shown(one))}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from common import ids
 from common.db import row
@@ -15,8 +16,10 @@ from groups.actors import Actor
 from groups.models import AgentInstance, Project, Role
 from policy.authority import About, Verb, can, may
 from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
+from runs.actions.signal import was_offered
 from runs.log import waits
 from runs.log.log import RunLog
+from runs.models import Run
 from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.observe import tracing
 
@@ -75,6 +78,7 @@ class NewRun:
     max_rounds: int = 1
     author: str = ""
     outside: bool = False  # whether the goal is somebody else's words than the person's
+    chosen: bool = False  # whether an agent has offered it as an answer in a turn before
     snapshot: dict[str, Any] = field(default_factory=dict)
 
 
@@ -127,12 +131,24 @@ def start(
                 deadline=now + timedelta(seconds=seconds),
                 author=str(actor),
                 outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
+                chosen=bool(session_key) and was_offered(_turns(actor, project, session_key), goal),
                 snapshot={**snapshot, **(told or {})},
             ),
             now,
         )
         waits.flush_and_enqueue(log)
     return log.id
+
+
+def _turns(actor: Actor, project: Project, session_key: str) -> QuerySet[Run]:
+    """The person's runs of the session."""
+    return Run.objects.filter(
+        organization_id=project.organization_id,
+        user=actor.user,
+        project=project,
+        session_key=session_key,
+        kind=RunKind.PERSONAL,
+    )
 
 
 def check_text(goal: str, context: str) -> str:
@@ -233,6 +249,7 @@ def create(new: NewRun, now: datetime) -> RunLog:
             "message_type": MessageType.TASK.value,
             "content": new.goal,
             **({"outside": True} if new.outside else {}),
+            **({"chosen": True} if new.chosen else {}),
         },
     )
     if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease

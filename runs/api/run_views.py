@@ -201,7 +201,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
                 "NOT_A_POINT": "A call was open at this event, or nothing was left to be done.",
                 "NO_SUCH_EVENT": "The run has no such event.",
                 "EXTERNAL_RUN": "An outside agent drives the run.",
-                "AGENT_CHANGED": "The person has another agent now.",
+                "AGENT_CHANGED": "The person has another agent now, or the group other members.",
             },
         },
         description=(

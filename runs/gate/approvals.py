@@ -268,8 +268,8 @@ def rejected_before(state: State, call: Call, arguments: dict[str, Any]) -> dict
     for other in state.calls.values():
         if other.call_id == call.call_id or other.tool != call.tool or other.error is None:
             continue
-        asked = (other.arguments, other.effective_arguments)
-        if other.error.get("code") == REJECTED_CODE and wanted in map(canonical, filter(None, asked)):
+        asked = [one for one in (other.arguments, other.effective_arguments) if one is not None]
+        if other.error.get("code") == REJECTED_CODE and wanted in map(canonical, asked):
             return other.error
     return None
 

@@ -6,6 +6,7 @@ when a rule or a profile asks.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
@@ -135,7 +136,7 @@ class Gathered:
         """Whether a call that does the same, and takes as much along, was approved in this run, and nothing
         from outside came since.
         """
-        if declared.deeds & ONCE_ONLY or not found.effect:
+        if declared.deeds & ONCE_ONLY or not found.effect or not found.whole:
             return False
         latest = self._latest_outside()
         approved = (
@@ -180,10 +181,12 @@ def made_from(run_id: str) -> list[str]:
 
 
 def goal_is_outside(run_id: str) -> bool:
-    """Whether somebody other than the person wrote a run's goal. Repeating the run does not change that."""
+    """Whether somebody other than the person wrote a run's goal: another, or the agent, which had offered it
+    as an answer. Repeating the run does not change that.
+    """
     said = RunEvent.objects.filter(run_id=run_id, type=EventType.MESSAGE_CREATED, payload__role="user")
     goal = said.order_by("seq").values_list("payload", flat=True).first() or {}
-    return bool(goal.get("outside", not goal))
+    return bool(goal.get("outside", not goal) or goal.get("chosen"))
 
 
 def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Trust]]:
@@ -195,9 +198,10 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
     replies = RunEvent.objects.filter(
         run_id=run_id, seq__gt=after, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
     ).order_by("-seq")
+    listing = replies.values_list("seq", "created_at", "payload__recalled_at", "payload__memories")
     shown = {
-        one["id"]: (seq, at)
-        for seq, at, listed in replies.values_list("seq", "created_at", "payload__memories")
+        one["id"]: (seq, datetime.fromisoformat(copied) if copied else at)
+        for seq, at, copied, listed in listing
         for one in listed
     }
     found = {memory.pk: memory for memory in Memory.objects.filter(pk__in=shown)} if shown else {}

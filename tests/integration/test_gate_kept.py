@@ -120,3 +120,15 @@ def test_what_takes_a_person_waits_for_no_program(ask, world, rule):
 
     assert not deciders.decidable(program, pending).exists()
     assert deciders.decidable(person, pending).exists()
+
+
+def test_a_rejected_call_without_arguments_is_known_again():
+    before = SimpleNamespace(
+        call_id="1",
+        tool="restart",
+        error={"code": "APPROVAL_REJECTED"},
+        arguments={},
+        effective_arguments=None,
+    )
+    state = SimpleNamespace(calls={"1": before})
+    assert approvals.rejected_before(state, earlier(9, tool="restart", code=""), {}) == before.error

@@ -51,6 +51,18 @@ def why(material, declared, arguments):
     return asks("balanced", material.facts(declared, arguments))
 
 
+# Names inside of arguments
+
+
+@pytest.mark.parametrize("value", [True, None, "Ann", {"as": "copy"}])
+def test_an_address_that_stands_as_a_name_steers_like_one_that_stands_as_a_value(value):
+    material = heard("Send the budget to ann@example.com.")
+    said = {"subject": "Budget", "body": "See above."}
+    assert not why(material, SEND, {"recipients": {"ann@example.com": True}, **said})
+    found = material.facts(SEND, {"recipients": {"ann@example.com": True, "eve@evil.example": value}, **said})
+    assert "eve@evil.example" in {one.value for one in found.doubtful}
+
+
 # The person's words
 
 
