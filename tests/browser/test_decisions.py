@@ -1,11 +1,13 @@
 """What a decider sees of a call, in a real browser, at both doors: whole, marked, compared, decided."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from runs.api.queue_stream import LOOK_SECONDS
 from runs.execution import executor
 from runs.models import Approval
 from tests.acting import approve, start
@@ -140,6 +142,40 @@ def test_short_ones_are_decided_by_keys_alone_and_the_queue_follows(open_page: A
     assert {one.status for one in Approval.objects.filter(pk__in=[one.pk for one in short])} == {"approved"}
     expect(watching.locator("#to-decide .card")).to_have_count(3)  # nobody reloads
     expect(watching).to_have_title("(3) Waiting for me · Deputy")
+
+
+def test_a_queue_that_nobody_looked_at_shows_what_has_changed_since(open_page: Any, world: Any) -> None:
+    page = open_page(world.ines, PHONE)
+    page.goto("/waiting/")
+    page.wait_for_selector("[data-to-decide][data-following=yes]")
+    away = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
+    turned = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(f"{away % 'true'}; {turned}")
+    approve(world.odd.pk, world.ines)
+    time.sleep(2 * LOOK_SECONDS)  # what others were told of the queue is forgotten
+    page.evaluate(f"{away % 'false'}; {turned}")
+    expect(page.locator("#to-decide .card")).to_have_count(2)
+    expect(page).to_have_title("(2) Waiting for me · Deputy")
+
+
+def test_of_two_changes_the_second_is_shown_although_the_first_is_still_asked_for(
+    open_page: Any, world: Any
+) -> None:
+    page = open_page(world.ines, PHONE)
+    page.goto("/waiting/")
+    page.wait_for_selector("[data-to-decide][data-following=yes]")
+    later = [world.again]
+
+    def slowly(route: Any) -> None:
+        answer = route.fetch()
+        if later:
+            approve(later.pop().pk, world.ines)
+            time.sleep(2 * LOOK_SECONDS)  # the stream says so meanwhile
+        route.fulfill(response=answer)
+
+    page.route("**/waiting/to-decide/", slowly)
+    approve(world.odd.pk, world.ines)
+    expect(page.locator("#to-decide .card")).to_have_count(1, timeout=10_000)
 
 
 @pytest.mark.slow

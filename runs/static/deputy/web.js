@@ -125,15 +125,17 @@
 
   const nearEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - 220;
   const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight });
+  // Each in the name of its own place: of those in one name that come while another is asked for, htmx keeps one.
+  const ask = (url, place, swap) => window.htmx.ajax("GET", url, { source: place, target: place, swap });
   const badges = () => {
     const shown = document.querySelector("[data-badges]");
     if (!shown || !window.htmx) return;
-    window.htmx.ajax("GET", shown.getAttribute("hx-get"), { target: shown, swap: "innerHTML" });
+    ask(shown.getAttribute("hx-get"), shown, "innerHTML");
     const search = document.getElementById("search");
     if (search.value) return;
     const list = document.getElementById("conversations");
     const here = encodeURIComponent(search.dataset.here);
-    window.htmx.ajax("GET", `${search.getAttribute("hx-get")}?here=${here}`, { target: list, swap: "innerHTML" });
+    ask(`${search.getAttribute("hx-get")}?here=${here}`, list, "innerHTML");
   };
 
   const followAll = () => {
@@ -241,19 +243,36 @@
     document.title = waits ? `(${waits}) ${bare}` : bare;
   };
   let queue = null;
+  // One at a time: what came for a place that another answer has taken meanwhile would be lost.
+  let stale = false;
+  let asking = false;
+  const askQueue = async () => {
+    stale = true;
+    if (asking) return;
+    asking = true;
+    try {
+      while (stale) {
+        stale = false;
+        const now = document.getElementById("to-decide");
+        const read = now.contains(document.activeElement); // what has the focus stays
+        if (!read) await ask(now.dataset.toDecide, now, "outerHTML");
+        badges();
+      }
+    } finally {
+      asking = false;
+    }
+  };
   const followQueue = () => {
     const place = document.querySelector("[data-to-decide]");
     queue?.close();
     queue = null;
     if (!place || document.hidden) return;
     queue = new EventSource(place.dataset.stream);
-    queue.addEventListener("open", () => (document.getElementById("to-decide").dataset.following = "yes"));
-    queue.addEventListener("queue", async () => {
-      const now = document.getElementById("to-decide");
-      const read = now.contains(document.activeElement); // what has the focus stays
-      if (!read) await window.htmx.ajax("GET", place.dataset.toDecide, { target: now, swap: "outerHTML" });
-      badges();
+    queue.addEventListener("open", async () => {
+      await askQueue(); // what has changed while nobody followed
+      document.getElementById("to-decide").dataset.following = "yes";
     });
+    queue.addEventListener("queue", askQueue);
   };
   document.addEventListener("visibilitychange", followQueue);
 
