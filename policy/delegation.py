@@ -20,8 +20,7 @@ def authority(
         held = _of(boundary)
     delegable = agent.allowed_tools if delegable_tools is None else delegable_tools
     named = tuple(dict.fromkeys((*(agent.allowed_tools or ()), *(delegable_tools or ()))))
-    by = () if agent.role_id is None else (agent.role_id,)
-    return narrowed(held, DelegatedPermissions(delegable, agent.denied_tools, named, by))
+    return narrowed(held, DelegatedPermissions(delegable, agent.denied_tools, named))
 
 
 def delegate(
@@ -41,8 +40,7 @@ def narrowed(held: DelegatedPermissions, limit: DelegatedPermissions) -> Delegat
     """
     denied = tuple(dict.fromkeys((*held.denied_tools, *limit.denied_tools)))
     allowed = _in_both(held.allowed_tools, limit.allowed_tools)
-    roles = tuple(dict.fromkeys((*held.roles, *limit.roles)))
-    return DelegatedPermissions(allowed, denied, _in_both(held.vouched_tools, limit.vouched_tools), roles)
+    return DelegatedPermissions(allowed, denied, _in_both(held.vouched_tools, limit.vouched_tools))
 
 
 def _in_both(first: Names, second: Names) -> Names:

@@ -50,20 +50,18 @@ class DelegatedPermissions:
 
     `vouched_tools` are those that a list of every level above named; to all others the risk default applies
     whatever the run's own roles list (ruling 38). None: nothing is said, and every tool is vouched for.
-    `roles` are the ids of the roles that passed it on: what these come to be denied is denied below, too.
     """
 
     allowed_tools: tuple[str, ...] | None = None
     denied_tools: tuple[str, ...] = ()
     vouched_tools: tuple[str, ...] | None = None
-    roles: tuple[str, ...] = field(default=(), compare=False)  # who passed it on, not what
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "DelegatedPermissions":
-        """Reads `{"allowed_tools": […]|null, "denied_tools": […], "vouched_tools": […]|null, "roles": […]}`,
-        each of which may be left out; ValueError on any other shape.
+        """Reads `{"allowed_tools": […]|null, "denied_tools": […], "vouched_tools": […]|null}`, each of which
+        may be left out; ValueError on any other shape.
         """
-        known = {"allowed_tools", "denied_tools", "vouched_tools", "roles"}
+        known = {"allowed_tools", "denied_tools", "vouched_tools"}
         if not isinstance(value, Mapping) or not set(value) <= known:
             raise ValueError("delegated permissions hold allowed_tools and denied_tools, nothing else")
         allowed = value.get("allowed_tools")
@@ -73,7 +71,6 @@ class DelegatedPermissions:
             None if allowed is None else _names("allowed_tools", allowed),
             () if denied is None else _names("denied_tools", denied),
             None if vouched is None else _names("vouched_tools", vouched),
-            _names("roles", value.get("roles") or ()),
         )
 
     def to_json(self) -> dict[str, list[str] | None]:
@@ -85,8 +82,6 @@ class DelegatedPermissions:
         }
         if self.vouched_tools is not None:
             told["vouched_tools"] = list(self.vouched_tools)
-        if self.roles:
-            told["roles"] = list(self.roles)
         return told
 
     def vouches_for(self, tool: str) -> bool:

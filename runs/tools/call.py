@@ -16,7 +16,7 @@ from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
 from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
-from policy.delegation import authority, narrowed
+from policy.delegation import authority
 from policy.evaluate import bind, evaluate, grantable, in_scope
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts
@@ -100,12 +100,14 @@ class Gate:
         again when they have changed.
         """
         live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
-        policy = policy_cache.compiled(organization_id, live.version)
-        given = None if delegated is None else DelegatedPermissions.from_json(delegated)
-        if given is not None and given.roles:  # what was passed on stays as it was, denials are today's
-            denied = [tool for role in given.roles for tool in policy.role(role).denied_tools]
-            given = narrowed(given, DelegatedPermissions(denied_tools=tuple(denied)))
-        return cls(organization_id, project_id, group_id, given, live, policy)
+        return cls(
+            organization_id,
+            project_id,
+            group_id,
+            None if delegated is None else DelegatedPermissions.from_json(delegated),
+            live,
+            policy_cache.compiled(organization_id, live.version),
+        )
 
     @property
     def tools(self) -> Mapping[str, Tool]:

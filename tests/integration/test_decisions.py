@@ -517,7 +517,6 @@ def test_the_groups_share_of_rights_only_narrows(ask, world):
         "allowed_tools": None,
         "denied_tools": ["http_get"],
         "vouched_tools": [],
-        "roles": [run.role_id],
     }
     blocked = payload(child, "tool.blocked")
     assert blocked["error"]["code"] == "PERMISSION_DENIED"
