@@ -22,12 +22,14 @@ def spawn(
     call: Call,
     wanted: Spawn,
     authority: Any,
+    roles: list[str],
     tool_call_id: str,
     seen: list[dict[str, Any]],
 ) -> RunLog | Failed:
     """Create the child and the parent's wait. The parent's row is locked and fenced.
 
-    `seen` are pages of the parent's view, for the child's to start with.
+    `roles` pass on the rights that the child gets. `seen` are pages of the parent's view, for the child's to
+    start with.
 
     Returns the child, still to be flushed, or Failed when a budget does not allow it.
     """
@@ -54,6 +56,7 @@ def spawn(
             depth=log.depth + 1,
             group_id=group.id,
             delegated_permissions=delegate(*authority).to_json(),
+            roles_above=roles,
             author=state.speaker.role,
             snapshot={"group": group.name, "inherited": seen, **restored},
         ),

@@ -136,6 +136,7 @@ def _new(
     session_key: str,
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
+    above = _roles_above(old)
     kept: dict[str, Any] = {
         name: created[name] for name in ("escalate_to", "group", "inherited") if name in created
     }
@@ -153,7 +154,8 @@ def _new(
         group_id=old.group_id,
         agent_instance_id=old.agent_instance_id,
         role_id=old.role_id,
-        delegated_permissions=_delegated(old),
+        delegated_permissions=_delegated(old, above),
+        roles_above=[role for role in reversed(above) if role],
         max_rounds=state.max_rounds,
         snapshot={**kept, "forked_from": origin},
     )
@@ -184,14 +186,14 @@ def _budgets(state: State) -> dict[str, int]:
     return {name: limit + used.get(name, 0) for name, limit in default_budgets().items()}
 
 
-def _delegated(old: Run) -> dict[str, Any] | None:
+def _delegated(old: Run, roles_above: list[str | None]) -> dict[str, Any] | None:
     """What a group's run was given, as far as its user's boundary and the roles above it allow it today."""
     if old.delegated_permissions is None:
         return None
     given = DelegatedPermissions.from_json(old.delegated_permissions)
     today = live_boundary(old.organization_id, old.user_id, old.project_id)
     policy = compiled(old.organization_id, today.version)
-    for role_id in _roles_above(old):
+    for role_id in roles_above:
         role = policy.role(role_id)
         agent = AgentContext("", role.id, role.allowed_tools, role.denied_tools)
         given = narrowed(given, authority(agent, today.boundary, role.delegable_tools))

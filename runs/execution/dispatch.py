@@ -224,8 +224,9 @@ def record_answer(
     assert isinstance(answer, Spawn) and gate and agent  # noqa: S101
     gate_ = gate()
     authority = (gate_.authority(agent), gate_.live.boundary, answer.delegated)
+    roles = [*gate_.roles_above, *([agent.role_id] if agent.role_id else [])]
     seen = working_memory.passed_on(claimed, member_of(claimed, call))
-    spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, row_id, seen)
+    spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, roles, row_id, seen)
     claimed.absorb()
     if isinstance(spawned, Failed):
         fail(claimed, call, spawned)

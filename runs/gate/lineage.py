@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from groups.models import Role
 from policy.terms import DelegatedPermissions
 from runs.models import Run
 
@@ -11,22 +12,24 @@ DEEPEST = 50  # levels looked at
 def denier(run_id: str, tool: str) -> str:
     """Whose share of rights left the tool out: the run nearest the root that passed on no right to it.
 
-    Empty where nothing that was delegated denies it. Two queries for each level.
+    Empty where nothing that was delegated denies it. Three queries for each level.
     """
     found = ""
     for _ in range(DEEPEST):
-        run = Run.objects.filter(pk=run_id).values_list("delegated_permissions", "parent_run_id").first()
-        if run is None or run[0] is None or run[1] is None or not refuses(run[0], tool):
+        rows = Run.objects.filter(pk=run_id)
+        run = rows.values_list("parent_run_id", "delegated_permissions", "roles_above").first()
+        if run is None or run[0] is None or run[1] is None or not refuses(tool, *run[1:]):
             return found
-        run_id = run[1]
+        run_id = run[0]
         found = _named(run_id)
     return found
 
 
-def refuses(delegated: dict[str, Any], tool: str) -> bool:
+def refuses(tool: str, delegated: dict[str, Any], roles: list[str] | None) -> bool:
     given = DelegatedPermissions.from_json(delegated)
     listed = given.allowed_tools is not None and tool not in given.allowed_tools
-    return listed or tool in given.denied_tools
+    denying = Role.objects.filter(pk__in=roles or [], denied_tools__contains=[tool])
+    return listed or tool in given.denied_tools or denying.exists()
 
 
 def _named(run_id: str) -> str:

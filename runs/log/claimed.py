@@ -33,6 +33,7 @@ READ = {
     },
     **{name: f"r.{name}" for name in ("depth", "kind", "group_id", "session_key", "created_at")},
     "delegated": "r.delegated_permissions",
+    "roles_above": "r.roles_above",
     "past_deadline": "clock_timestamp() >= r.deadline",
     "person": f"COALESCE({FULL_NAME}, u.username)",
     "organization_name": "o.name",
@@ -72,6 +73,7 @@ class ClaimedRun:
     group_id: str | None
     session_key: str
     delegated: dict[str, Any] | None
+    roles_above: list[str] | None
     created_at: Any
     past_deadline: bool
     person: str
@@ -116,6 +118,7 @@ class ClaimedRun:
             group_id=log.unborn["group_id"],
             session_key="",
             delegated=log.unborn["delegated_permissions"],
+            roles_above=log.unborn["roles_above"],
             created_at=log.unborn["created_at"],
             past_deadline=False,
             group_name=log.appended[0].payload.get("group", ""),
@@ -136,7 +139,7 @@ class ClaimedRun:
     def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "ClaimedRun":
         """The run in this state; without an attempt it can be looked at and not written to."""
         facts = dict(zip(READ, row(FACTS, [run_id]), strict=True))
-        for name in ("delegated", "preferences"):
+        for name in ("delegated", "roles_above", "preferences"):
             facts[name] = from_json(facts[name])
         return cls(run_id, attempt, **facts, state=state)
 

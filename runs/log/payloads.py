@@ -120,6 +120,9 @@ FORMS = {
             "group_id": text("The id of the group that works on it."),
             "group": text("The name of that group."),
             "delegated_permissions": record("What the run above passed on."),
+            "roles_above": several(
+                text("The id of a role."), "The roles that passed it on, from the root on."
+            ),
             "escalate_to": record("The group that was wished for."),
             "inherited": several(record("A page."), "Pages of working memory that the run above passed on."),
             "forked_from": record(

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,7 @@ from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
 from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
-from policy.delegation import authority
+from policy.delegation import authority, narrowed
 from policy.evaluate import bind, evaluate, grantable, in_scope
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts
@@ -84,6 +84,7 @@ class Gate:
     delegated: DelegatedPermissions | None
     live: policy_cache.LiveBoundary
     policy: policy_cache.CompiledPolicy
+    roles_above: tuple[str, ...] = ()
     trace: Trace | None = None  # where the values of its run's calls came from
 
     @classmethod
@@ -95,19 +96,20 @@ class Gate:
         user_id: int,
         delegated: dict[str, Any] | None,
         live: policy_cache.LiveBoundary | None = None,
+        roles_above: Sequence[str] | None = None,
     ) -> "Gate":
-        """What decisions rest on. One query, unless the caller has just read the boundary; and the rules
+        """What decisions rest on: what was passed on as it was then, without what the roles above are denied
+        today. One query, unless the caller has just read the boundary; and the rules
         again when they have changed.
         """
         live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
-        return cls(
-            organization_id,
-            project_id,
-            group_id,
-            None if delegated is None else DelegatedPermissions.from_json(delegated),
-            live,
-            policy_cache.compiled(organization_id, live.version),
-        )
+        policy = policy_cache.compiled(organization_id, live.version)
+        given = None if delegated is None else DelegatedPermissions.from_json(delegated)
+        roles = tuple(roles_above or ())
+        if given is not None:
+            denied = tuple(tool for role in roles for tool in policy.role(role).denied_tools)
+            given = narrowed(given, DelegatedPermissions(denied_tools=denied))
+        return cls(organization_id, project_id, group_id, given, live, policy, roles)
 
     @property
     def tools(self) -> Mapping[str, Tool]:

@@ -15,7 +15,7 @@ from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.gate.admission import gate_of
 from runs.gate.provenance import of_run
-from runs.models import Run, RunEvent
+from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, at_the_pages, cancel, fork
 from tests.admin_world import client_of, url
 from tests.factories import MembershipFactory, permit
@@ -113,6 +113,26 @@ def worked(ask, world):
 
 def seat(world):
     return GroupMember.objects.get(group=world.group, role__name="researcher")
+
+
+def test_what_a_role_above_comes_to_be_denied_an_approval_below_does_not_let_pass(ask, world, rule):
+    parent = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+            researcher=[MAIL, say("not sent"), say("x")],
+            analyst=[say("y")] * 2,
+            lead=[say("DECISION: z")] * 2,
+        )
+    )
+    approval = Approval.objects.get()
+    Role.objects.filter(pk=parent.role_id).update(denied_tools=["send_email"])
+    approve(approval.pk, decider(world))
+    executor.run(approval.run_id)
+    assert mail.outbox == []
+    call_of = approval.tool_call
+    call_of.refresh_from_db()
+    assert call_of.status == "denied"
+    assert f"run {parent.pk}" in call_of.error["message"]
 
 
 def test_a_seat_whose_role_was_changed_has_todays_when_its_run_is_made_again(worked, world):
