@@ -1,12 +1,11 @@
 """Which of a run's ancestors denied a tool, for the words of a denial (ruling 46)."""
 
-from typing import Any
-
 from groups.models import Role
 from policy.terms import DelegatedPermissions
 from runs.models import Run
 
 DEEPEST = 50  # levels looked at
+READ = ("parent_run_id", "delegated_permissions", "roles_above")
 
 
 def denier(run_id: str, tool: str) -> str:
@@ -16,19 +15,20 @@ def denier(run_id: str, tool: str) -> str:
     """
     found = ""
     for _ in range(DEEPEST):
-        rows = Run.objects.filter(pk=run_id)
-        run = rows.values_list("parent_run_id", "delegated_permissions", "roles_above").first()
-        if run is None or run[0] is None or run[1] is None or not refuses(tool, *run[1:]):
+        run = Run.objects.only(*READ).filter(pk=run_id).first()
+        if run is None or run.parent_run_id is None or not refuses(run, tool):
             return found
-        run_id = run[0]
+        run_id = run.parent_run_id
         found = _named(run_id)
     return found
 
 
-def refuses(tool: str, delegated: dict[str, Any], roles: list[str] | None) -> bool:
-    given = DelegatedPermissions.from_json(delegated)
+def refuses(run: Run, tool: str) -> bool:
+    if run.delegated_permissions is None:
+        return False
+    given = DelegatedPermissions.from_json(run.delegated_permissions)
     listed = given.allowed_tools is not None and tool not in given.allowed_tools
-    denying = Role.objects.filter(pk__in=roles or [], denied_tools__contains=[tool])
+    denying = Role.objects.filter(pk__in=run.roles_above or [], denied_tools__contains=[tool])
     return listed or tool in given.denied_tools or denying.exists()
 
 
