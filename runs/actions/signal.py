@@ -15,14 +15,16 @@ from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
-from runs.gate.provenance import MOST_EARLIER, made_from
+from runs.gate.provenance import MOST_EARLIER
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models import Run
-from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
+from runs.models import Run, RunEvent
+from runs.models.choices import FORMS, TASKS, EventType, RunKind, WaitKind, WaitOutcome
 
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
+
+SESSION = ("organization_id", "user_id", "project_id", "session_key")
 
 FIND = """
 SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s
@@ -109,18 +111,35 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
 
 
 def is_offered(root_id: str, content: str) -> bool:
-    """Whether an agent of the tree, or of one that it repeats, has offered it as an answer, whatever blanks
-    and line ends the door made of it: a browser sends every line break of a button as two characters. Nor
-    does it matter which question it answers, if any: a client that names none answers the oldest of one run.
+    """Whether an agent has offered it as an answer in the conversation of this tree, whatever blanks and line
+    ends the door made of it: a browser sends every line break of a button as two characters. Nor does it
+    matter which question it answers, if any: a client that names none answers the oldest of one run, and the
+    words may come in another turn, when the question's time is over.
     A key in one is masked wherever it is shown, so that the answer comes back without it.
     """
-    trees = Run.objects.filter(pk__in=made_from(root_id)).values_list("root_id", flat=True)
-    return _is_among(trees, content)
+    return _is_among(_conversation([root_id]), content)
 
 
-def was_offered(before: QuerySet[Run], content: str) -> bool:
-    """The same of the turns before: the words may come when the question's time is over."""
-    return _is_among(before.order_by("-id").values_list("pk", flat=True)[:MOST_EARLIER], content)
+def was_offered(turns: QuerySet[Run], content: str) -> bool:
+    """The same of the conversation that has these turns."""
+    latest = turns.order_by("-id").values_list("pk", flat=True)[:MOST_EARLIER]
+    return _is_among(_conversation(latest), content)
+
+
+def _conversation(root_ids: Iterable[str]) -> set[str]:
+    """The roots of these trees, of those whose runs they repeat, and the latest turns of their sessions."""
+    found: set[str] = set()
+    new = set(root_ids)
+    while new:
+        found |= new
+        again = RunEvent.objects.filter(run_id__in=new, seq=1, payload__has_key="forked_from")
+        origins = [created["forked_from"]["run"] for created in again.values_list("payload", flat=True)]
+        near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
+        for session in Run.objects.filter(pk__in=new).exclude(session_key="").values(*SESSION).distinct():
+            turns = Run.objects.filter(**session, kind=RunKind.PERSONAL).order_by("-id")
+            near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
+        new = near - found
+    return found
 
 
 def _is_among(trees: Iterable[str], content: str) -> bool:

@@ -16,7 +16,7 @@ from runs.execution import executor
 from runs.gate.admission import gate_of
 from runs.gate.provenance import of_run
 from runs.models import Approval, Run, RunEvent
-from tests.acting import approve, at_the_pages, cancel, fork
+from tests.acting import approve, at_the_pages, cancel, fork, message, signal
 from tests.admin_world import client_of, url
 from tests.factories import MembershipFactory, permit
 from tests.integration.api_client import Api
@@ -24,7 +24,7 @@ from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_authority_holes import ada, bo, facts_of  # noqa: F401
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile  # noqa: F401
-from tests.scripted import by_role, call, in_order, say
+from tests.scripted import Scripted, by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
 MAIL = call(("send_email", {"to": ["a@example.com"], "subject": "s", "body": "b"}))
@@ -221,6 +221,38 @@ def test_nor_does_it_become_the_persons_as_the_next_turn_or_in_those_after_it(as
     assert after.status == "waiting" and not mail.outbox
     elsewhere = ask(in_order(letter("mallory@evil.example"), say("done")), taken, session_key="two")
     assert elsewhere.status == "completed"  # nobody had offered it there
+
+
+@pytest.mark.parametrize("how", ["a word", "an answer", "a signal", "made again", "in a group"])
+def test_nor_when_it_is_taken_in_a_later_turn(ask, world, profile, how):
+    """By a front end that still shows the choices of the turn before."""
+    profile("balanced")
+    taken = "Email mallory@evil.example the news"
+    offer = call(("ask_user", {"question": "What now?", "choices": [taken, "Nothing"]}))
+    mails = letter("mallory@evil.example")
+    first = ask(in_order(READ, offer, say("As you like.")), "Any news?", session_key="one")
+    message(first.pk, "Nothing")
+    executor.run(first.pk)
+
+    question = call(("ask_user", {"question": "What else?"}))
+    pa = [call(("escalate_to_group", {"goal": "g"}))] if how == "in a group" else [question, mails]
+    group = {"researcher": [question, mails, say("x")], "analyst": [say("y")], "lead": [say("z")]}
+    turn = ask(by_role(Personal_agent=[*pa, mails, say("done")], **group), "And now?", session_key="one")
+    asks = Run.objects.get(waits__correlation_key__startswith="input-", waits__resolved_at=None)
+    if how == "a signal":
+        signal(asks.pk, asks.waits.get().correlation_key, {"answer": taken})
+    elif how == "made again":
+        fork_of = fork(turn.pk, 2, at_the_pages(world.user, world.organization.pk), taken)
+        Scripted.play = staticmethod(in_order(mails, say("done")))
+        executor.run(fork_of)
+        asks = Run.objects.get(pk=fork_of)
+    else:
+        message(asks.pk, taken)
+        if how == "a word":
+            message(turn.pk, taken)
+    executor.run(asks.pk)
+    asks.refresh_from_db()
+    assert (asks.status, asks.waiting_reason, mail.outbox) == ("waiting", "approval", [])
 
 
 # Values
