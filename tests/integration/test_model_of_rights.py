@@ -98,7 +98,7 @@ class Rights(RuleBasedStateMachine):
         self.project = ProjectFactory()
         self.organization = self.project.organization
         make = {"organization": self.organization}
-        self.mia = MembershipFactory(**make).user
+        self.mia = MembershipFactory(**make, role="decider").user
         self.people = [self.mia, *(MembershipFactory(**make, role="decider").user for _ in range(3))]
         self.robot = MembershipFactory(**make, role="decider", kind="service").user
         self.tokens = {

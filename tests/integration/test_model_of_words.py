@@ -37,7 +37,7 @@ from runs.log.log import RunGone
 from runs.models import Approval, Run, Schedule, ToolCall, Wait
 from runs.models.choices import ACTIVE
 from runs.workers import schedules as due
-from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, start
+from tests.acting import approve, at_the_pages, by_token, cancel, fork, message, reject, request_call, start
 from tests.factories import GroupFactory, MemberFactory, MembershipFactory, ProjectFactory
 from tests.integration.api_client import Api
 from tests.integration.test_provenance_runs import inbox  # noqa: F401
@@ -64,6 +64,7 @@ WHAT = (
     *["a_program_asks", "a_program_says_something", "a_program_remembers"] * 2,
     *("a_program_edits_knowledge", "a_curator_arranges_knowledge", "a_program_makes_a_page"),
     *("a_program_signals", "a_program_schedules", "a_run_is_rated", "a_run_is_cancelled"),
+    "an_outside_agent_mails",
 )
 
 
@@ -324,6 +325,15 @@ class Words(RuleBasedStateMachine):
         said = {"operation": "createDetailPage", "arguments": page}
         made = self.program.post(f"runs/{run.pk}/context/", said)
         self.seen["page"] += made.status_code < 300
+
+    def an_outside_agent_mails(self) -> None:
+        """Of whom nobody knows what it has read; the person has started it in their own words."""
+        by = at_the_pages(self.mia, self.organization.pk)
+        goal = f"Email {ZED} the news"
+        run = start(project=self.project, goal=goal, actor=by, driver="external")
+        for to in (MALLORY, ZED):
+            request_call(run, f"c{next(self.names)}", "send_email", {"to": [to], "subject": "s", "body": "b"})
+        self.look()
 
     def a_program_schedules(self) -> None:
         said = {"project": self.project, "goal": OFFER, "cron": "0 7 * * *", "title": ""}
