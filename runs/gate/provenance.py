@@ -19,7 +19,7 @@ from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall
-from runs.models.choices import EventType, RunKind, WaitOutcome
+from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
 Declare = Callable[[str], Declaration]
@@ -67,8 +67,8 @@ class Gathered:
                 if entry.approved > self._latest_outside():
                     self.material.approve(declared, arguments, entry.approved)
                 result = self._result(entry)
-                if isinstance(result, dict) and result.get("chosen") is True and self._steered():
-                    declared = replace(declared, output_trust="outside")
+                if _told(entry) or (_chosen(result) and self._steered()):
+                    declared = replace(declared, output_trust="outside", fields={}, keeps=False)
                 self.material.read(str(seq), declared, arguments, result, entry.tool)
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
@@ -250,6 +250,16 @@ def events_of_results(run_id: str) -> dict[str, int]:
 def _says_something(call: Call) -> bool:
     """Whether a failed call brought others' words: it was made, or somebody rejected it with a reason."""
     return bool(call.idempotency_key) or call.outcome == WaitOutcome.REJECTED
+
+
+def _chosen(result: Any) -> bool:
+    """Whether it is an answer that an agent had offered."""
+    return isinstance(result, dict) and result.get("chosen") is True
+
+
+def _told(call: Call) -> bool:
+    """Whether its result is what somebody said of it after it was interrupted, and not the tool's own."""
+    return call.wait_kind == WaitKind.REVIEW and call.payload.get("outcome") == "succeeded"
 
 
 def effective(call: Call) -> dict[str, Any]:

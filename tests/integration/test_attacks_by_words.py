@@ -2,19 +2,23 @@
 """Others' words that reach an agent in less used ways are read material before a call is weighed."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.utils import timezone
 
 from memory import curate
 from memory.exchange import JSONL, KnowledgeResource
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import Capability, CapabilityRule
+from policy.provenance.infer import Declaration
 from runs.execution import executor
-from runs.models import Run
+from runs.models import Run, ToolCall
 from runs.tools.base import ToolError
-from tests.acting import approve, at_the_pages, by_token, fork, message, reject, signal
+from runs.workers.sweep import sweep
+from tests.acting import approve, at_the_pages, by_token, fork, message, reject, resolve, signal
 from tests.integration.api_client import Api, permit
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
@@ -187,6 +191,37 @@ def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, wo
 
 def curator(world):
     return at_the_pages(permit(world.user, "curate_memory"), world.organization.pk)
+
+
+@pytest.mark.parametrize("outcome", ["succeeded", "failed"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_what_somebody_says_of_an_interrupted_call_is_not_its_tools_word(
+    ask, world, profile, add_tool, monkeypatch, outcome, declared
+):
+    """Whoever may say what became of it names no address in the organization's name: a mail left unasked."""
+    profile("balanced")
+    about = (
+        {"declared": Declaration(output_trust="organization", deeds=frozenset({"send"}))} if declared else {}
+    )
+
+    @add_tool(name="send_news", mutating=True, **about)
+    def send_news(run, *, to: str):
+        raise KeyboardInterrupt
+
+    goal = f"Send {ZED} the news, and email it to the address in the answer"
+    play = in_order(call(("send_news", {"to": ZED})), letter("mallory@evil.example"), say("done"))
+    with pytest.raises(KeyboardInterrupt):
+        ask(play, goal)
+    run = Run.objects.get()
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    sweep()
+    executor.run(run.pk)
+    asked = ToolCall.objects.get(run=run).call_id
+    said = {"id": "n-1", "email": "mallory@evil.example"}
+    resolve(run.pk, asked, outcome, by_token(decider(world), run.organization_id), said, str(said))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and mail.outbox == []
 
 
 @pytest.mark.parametrize("asked", ["beside another question", "before"])
