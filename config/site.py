@@ -17,7 +17,7 @@ from unfold.apps import DefaultAppConfig
 from unfold.sites import UnfoldAdminSite
 
 
-class Site(UnfoldAdminSite):  # type: ignore[misc]
+class Site(UnfoldAdminSite):
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         """Django's list of all applications, made where somebody looks at it: the sidebar is our own."""
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
@@ -42,7 +42,7 @@ def own_address(request: HttpRequest) -> str:
     return wanted if own else ""
 
 
-class Unfold(DefaultAppConfig):  # type: ignore[misc]
+class Unfold(DefaultAppConfig):
     """unfold, with this site."""
 
     default = False

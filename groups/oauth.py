@@ -29,7 +29,7 @@ DOCUMENT_SECONDS = 3600  # that a client's document is kept
 DOCUMENT_BYTES = 16_384
 
 
-class Scopes(BaseScopes):  # type: ignore[misc]
+class Scopes(BaseScopes):
     """Those of Deputy's own tokens."""
 
     def get_all_scopes(self) -> dict[str, str]:
@@ -42,7 +42,7 @@ class Scopes(BaseScopes):  # type: ignore[misc]
         return ["runs:read"]
 
 
-class Validator(OAuth2Validator):  # type: ignore[misc]
+class Validator(OAuth2Validator):
     def validate_grant_type(self, client_id: Any, grant_type: str, *args: Any, **kwargs: Any) -> bool:
         return grant_type in GRANTS and bool(
             super().validate_grant_type(client_id, grant_type, *args, **kwargs)

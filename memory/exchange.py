@@ -25,7 +25,7 @@ MOST_ROWS = 2000  # of a file: each is written, twice, while a web process waits
 COLUMNS = ("id", "organization", "project", "content", "metadata", "importance", "expires_at", "status")
 
 
-class JSONL(Format):  # type: ignore[misc]
+class JSONL(Format):
     """JSON Lines for django-import-export."""
 
     def __init__(self, encoding: str | None = None) -> None:
@@ -78,7 +78,7 @@ OTHERS_WORDS = frozenset({"source_run_id", BY_PROGRAM})  # lineage of what nobod
 ActorAt = Callable[[str], Actor]  # whoever imports, as a member of an organization
 
 
-class KnowledgeResource(resources.ModelResource):  # type: ignore[misc]
+class KnowledgeResource(resources.ModelResource):
     """A line with an id of known knowledge edits it, any other adds. `status` and the lineage are shown
     when exported and never taken from a file."""
 

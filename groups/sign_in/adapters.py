@@ -22,7 +22,7 @@ from groups.sign_in import pace, sessions
 from groups.sign_in.providers import ways
 
 
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Administrators make accounts, or a provider of identities does."""
         return False
@@ -82,7 +82,7 @@ def _public(url: str) -> str:
     return settings.PUBLIC_URL.rstrip("/") + path
 
 
-class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+class FactorAdapter(DefaultMFAAdapter):
     """The secrets of second factors are encrypted in the database."""
 
     def encrypt(self, text: str) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from groups.sign_in import pace
 
 
-class Addresses(EmailView):  # type: ignore[misc]
+class Addresses(EmailView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Deputy's mails to somebody hold words of their runs as well, so they go to an address that is shown
         to be theirs. allauth takes any as long as none is.

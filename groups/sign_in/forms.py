@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from groups.sign_in import pace
 
 
-class SignInForm(account.LoginForm):  # type: ignore[misc]
+class SignInForm(account.LoginForm):
     """Name and password. The adapter paces it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -20,13 +20,13 @@ class SignInForm(account.LoginForm):  # type: ignore[misc]
         self.fields["password"].label = gettext_lazy("Password")
 
 
-class RequestCodeForm(account.RequestLoginCodeForm):  # type: ignore[misc]
+class RequestCodeForm(account.RequestLoginCodeForm):
     def clean_email(self) -> str:
         pace.paced_mail(context.request, self.cleaned_data["email"])
         return str(super().clean_email())
 
 
-class ResetForm(account.ResetPasswordForm):  # type: ignore[misc]
+class ResetForm(account.ResetPasswordForm):
     def clean_email(self) -> str:
         pace.paced_mail(context.request, self.cleaned_data["email"])
         return str(super().clean_email())
@@ -44,9 +44,9 @@ class Paced:
         return code
 
 
-class FactorForm(Paced, factors.AuthenticateForm):  # type: ignore[misc]
+class FactorForm(Paced, factors.AuthenticateForm):
     """The second step of signing in."""
 
 
-class ConfirmFactorForm(Paced, factors.ReauthenticateForm):  # type: ignore[misc]
+class ConfirmFactorForm(Paced, factors.ReauthenticateForm):
     """To confirm that whoever is signed in is there."""

@@ -35,7 +35,7 @@ from memory.exchange import JSONL, KnowledgeResource
 from memory.models import DepositedKnowledge, Memory, MemoryRevision
 
 
-class OfProject(DropdownFilter):  # type: ignore[misc]
+class OfProject(DropdownFilter):
     title, parameter_name = gettext_lazy("project"), "project"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -51,7 +51,7 @@ class OfProject(DropdownFilter):  # type: ignore[misc]
         return queryset.filter(project_id=None if self.value() == "-" else self.value())
 
 
-class OfGroup(DropdownFilter):  # type: ignore[misc]
+class OfGroup(DropdownFilter):
     """Knowledge has no group of its own: its lineage says which group's run left it."""
 
     title, parameter_name = gettext_lazy("group"), "group"
@@ -71,7 +71,7 @@ class OfGroup(DropdownFilter):  # type: ignore[misc]
 LOOKED_AT = "deputy_import"  # the session's key: the form that confirms what was looked at
 
 
-class Revisions(TabularInline):  # type: ignore[misc]
+class Revisions(TabularInline):
     model = MemoryRevision
     fields = readonly_fields = ("created_at", "action", "by", "was")
     extra = 0
@@ -92,7 +92,7 @@ class Revisions(TabularInline):  # type: ignore[misc]
         return False
 
 
-class KnowledgeForm(ModelForm):  # type: ignore[type-arg]
+class KnowledgeForm(ModelForm):
     def clean_content(self) -> str:
         """As it comes back where it was shown, or anew; what is hidden in it is kept in its place alone."""
         written: str = self.cleaned_data["content"]
@@ -106,7 +106,7 @@ class KnowledgeForm(ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Addressed, ModelAdmin):  # type: ignore[misc]
+class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Addressed, ModelAdmin):
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
     form = KnowledgeForm

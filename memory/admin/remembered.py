@@ -25,7 +25,7 @@ PREFERENCE = {"pa_preference": True}
 MARKED = Q(metadata__contains=PREFERENCE)
 
 
-class Kind(DropdownFilter):  # type: ignore[misc]
+class Kind(DropdownFilter):
     title, parameter_name = gettext_lazy("kind"), "kind"
     conditions = {
         "preference": MARKED,
@@ -49,7 +49,7 @@ class Kind(DropdownFilter):  # type: ignore[misc]
 
 
 @admin.register(Remembered)
-class RememberedAdmin(Acting, Moments, Addressed, ModelAdmin):  # type: ignore[misc]
+class RememberedAdmin(Acting, Moments, Addressed, ModelAdmin):
     """Everybody finds what is remembered of themselves, and deletes it for good. What agents share is for
     those who may look at memories; curators retract it. Another person's own is for that person alone."""
 

@@ -26,7 +26,7 @@ def quoted(term: str) -> str:
     return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-class TermVectorField(SearchVectorField):  # type: ignore[type-arg]
+class TermVectorField(SearchVectorField):
     """The terms of `content`. PostgreSQL's own parser knows no Chinese, so they come from common.text."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
@@ -36,7 +36,7 @@ class TermVectorField(SearchVectorField):  # type: ignore[type-arg]
         return "%s::tsvector"
 
 
-class LengthField(models.PositiveIntegerField):  # type: ignore[type-arg]
+class LengthField(models.PositiveIntegerField):
     """How many terms `content` has; BM25 holds a long text's matches for less."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> int:

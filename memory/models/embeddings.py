@@ -12,7 +12,7 @@ from django.db.models import Q
 from memory.models.memories import Memory
 
 
-class VectorField(models.Field):  # type: ignore[type-arg]
+class VectorField(models.Field):
     """Numbers of single precision."""
 
     def db_type(self, connection: Any) -> str:
