@@ -1,23 +1,28 @@
-"""What two groups found out alike is known once, with two sources."""
+"""Merge deposits that say what their project knows already, and keep both sources."""
 
-from collections import Counter
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
+from math import hypot
 
 from django.db import transaction
 
-from common.function_words import is_function_word
-from common.text import terms
 from memory import curate, statistics
+from memory.embeddings import client
+from memory.embeddings.client import EmbeddingFailed, Vector
+from memory.embeddings.models import BadModel, configured
 from memory.errors import MemoryRefused
+from memory.likeness import alike, contradict, may_be_alike
 from memory.models import Memory, MemoryStatus, MemoryType
-from memory.search import memory_search
+from memory.search import Hit, memory_search
 from memory.substance import OUTPUT_PREFIX
 
-# Chosen by measurement, docs/memory.md.
-ALIKE = 0.85
-NEGATIONS = frozenset(terms("not no never none cannot without don't won't isn't 不 没 未 无 非 勿 别"))
+logger = logging.getLogger(__name__)
+
 CONTRADICTS = "contradicts"  # metadata.review_reason of what denies something known
 LOOKED_AT = 20  # as many may be deposited alike before the first of them joins
+TIMEOUT = 10.0  # seconds for the vectors of one deposit and of what it may repeat
+
+Vectors = Mapping[str, Vector]
 
 
 def join_duplicates(memory_ids: Iterable[str]) -> list[tuple[str, str]]:
@@ -28,58 +33,47 @@ def join_duplicates(memory_ids: Iterable[str]) -> list[tuple[str, str]]:
     """
     joined = []
     for memory_id in memory_ids:
+        vectors = _vectors(memory_id)  # a model is asked outside the transaction
         with transaction.atomic():
-            kept = _join(memory_id)
+            kept = _join(memory_id, vectors)
         if kept is not None:
             joined.append((memory_id, kept))
     return joined
 
 
-def alike(one: str, other: str) -> bool:
-    """Do two texts say the same?
-
-    One may have a few words more, in any order, but never another number, name or negation in a word's
-    place: "Ann leads" and "Bob leads" share nearly all their words and are two facts. Function words may
-    be others, as long as each text has something else to say.
-    """
-    first, second = _words(one), _words(other)
-    if not first or not second or _facts(first) != _facts(second):
-        return False
-    return _nearly(first, second) or _nearly(_telling(first), _telling(second))
-
-
-def contradict(one: str, other: str) -> bool:
-    """Does one text deny what the other says: the same words, but for a negation?"""
-    first, second = _words(one), _words(other)
-    if _numbers(first) != _numbers(second) or _facts(first) == _facts(second):
-        return False
-    return _nearly(_telling(first, negations=False), _telling(second, negations=False))
+def _vectors(memory_id: str) -> Vectors:
+    """Of a deposit and of what it may repeat, where a model could decide it; none if no model answers."""
+    memory = _deposit(memory_id)
+    if memory is None:
+        return {}
+    try:
+        model = configured()
+        if model is None:
+            return {}
+        text = _said(memory.content)
+        texts = [known for known in map(_text, _known(memory)) if may_be_alike(text, known)]
+        asked = [text, *texts] if texts else []
+        return dict(zip(asked, client.embed(model, asked, TIMEOUT), strict=True)) if asked else {}
+    except (BadModel, EmbeddingFailed) as error:
+        logger.warning("%s is compared by its words alone: %s", memory_id, error)
+        return {}
 
 
-def _nearly(first: Counter[str], second: Counter[str]) -> bool:
-    if not first or not second or (first - second and second - first):
-        return False  # each has a word that the other lacks: replaced, not added
-    return (first & second).total() / (first | second).total() >= ALIKE
-
-
-def _join(memory_id: str) -> str | None:
-    memory = Memory.objects.filter(id=memory_id).first()
-    if memory is None or memory.type != MemoryType.ARCHIVAL:
+def _join(memory_id: str, vectors: Vectors) -> str | None:
+    memory = _deposit(memory_id)
+    if memory is None:
         return None
     statistics.lock(f"memory.join.{memory.scope_key}")
     memory.refresh_from_db()
     if memory.status != MemoryStatus.ACTIVE:
         return None
-    text = memory.content.removeprefix(OUTPUT_PREFIX)
-    for hit in memory_search(text, memory.scope, type=MemoryType.ARCHIVAL, limit=LOOKED_AT):
-        same_run = hit.source_run_id is not None and hit.source_run_id == memory.source_run_id
-        if hit.id >= memory.id or same_run:
-            continue
-        known = hit.content.removeprefix(OUTPUT_PREFIX)
+    text = _said(memory.content)
+    for hit in _known(memory):
+        known = _text(hit)
         if contradict(text, known):
             _doubt(memory, hit.id)
             return None
-        if alike(text, known):
+        if alike(text, known, near(vectors, text, known)):
             try:
                 curate.merge(hit.id, [memory.id], by=None)
             except MemoryRefused:  # somebody retracted one of them meanwhile
@@ -88,37 +82,36 @@ def _join(memory_id: str) -> str | None:
     return None
 
 
+def _deposit(memory_id: str) -> Memory | None:
+    return Memory.objects.filter(id=memory_id, type=MemoryType.ARCHIVAL).first()
+
+
+def _known(memory: Memory) -> list[Hit]:
+    """What its project knew before it, of other runs, the likest first."""
+    hits = memory_search(_said(memory.content), memory.scope, type=MemoryType.ARCHIVAL, limit=LOOKED_AT)
+    same_run = memory.source_run_id
+    return [hit for hit in hits if hit.id < memory.id and (same_run is None or hit.source_run_id != same_run)]
+
+
+def _text(hit: Hit) -> str:
+    return _said(hit.content)
+
+
+def _said(content: str) -> str:
+    return content.removeprefix(OUTPUT_PREFIX)
+
+
+def near(vectors: Vectors, one: str, other: str) -> float | None:
+    """The cosine of two texts' vectors; None where one of them has none."""
+    first, second = vectors.get(one), vectors.get(other)
+    if first is None or second is None:
+        return None
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    return product / (hypot(*first) * hypot(*second))
+
+
 def _doubt(memory: Memory, known: str) -> None:
     """Put a deposit that denies what is known to a curator: it is found again once they approve it."""
     memory.metadata |= {"review_reason": CONTRADICTS, "contradicts": [known]}
     memory.status = MemoryStatus.PENDING_REVIEW
     memory.save(update_fields=["metadata", "status"])
-
-
-def _telling(words: Counter[str], *, negations: bool = True) -> Counter[str]:
-    return Counter(
-        {
-            word: count
-            for word, count in words.items()
-            if (negations if word in NEGATIONS else not is_function_word(word))
-        }
-    )
-
-
-def _numbers(words: Counter[str]) -> Counter[str]:
-    return Counter({word: count for word, count in _facts(words).items() if word not in NEGATIONS})
-
-
-def _words(text: str) -> Counter[str]:
-    """English stems and single Chinese characters: pairs change with every neighbour."""
-    return Counter(term for term in terms(text) if not (len(term) == 2 and term[0] > "\u2e7f"))
-
-
-def _facts(words: Counter[str]) -> Counter[str]:
-    return Counter(
-        {
-            word: count
-            for word, count in words.items()
-            if word in NEGATIONS or any(character.isdigit() for character in word)
-        }
-    )

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memory import curate
 from memory.deposit import GroupResult, deposit
-from memory.duplicates import alike, join_duplicates
+from memory.duplicates import join_duplicates
 from memory.errors import MemoryRefused
 from memory.models import Memory, PendingMemory, ScopeSize, TermCount
 from memory.search import memory_search_pa
@@ -15,9 +15,11 @@ from memory.statistics import merge_all_deltas
 from memory.upkeep import upkeep
 from memory.write import memory_write
 from tests.acting import at_the_pages
+from tests.embedding_server import embedding
 from tests.factories import MembershipFactory
 from tests.integration.api_client import permit
 from tests.memory_world import Place, place
+from tests.model_server import Answer
 
 pytestmark = pytest.mark.django_db
 
@@ -189,19 +191,39 @@ def test_upkeep_removes_what_expired_over_a_week_ago(here):
     assert Memory.objects.get() == late
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("怎样更换绑定手机号？", "如何更换绑定的手机号", True),
-        ("怎么申请退款", "退款如何申请呢", True),
-        ("The launch is in May", "The launch will be in May", True),
-        ("安妮领导团队", "鲍勃领导团队", False),
-        ("我要退款", "我要付款", False),
-        ("可以上线", "不可以上线", False),
-    ],
-)
-def test_other_function_words_make_no_other_fact(one, other, same):
-    assert alike(one, other) is same
+def test_the_same_words_in_another_order_are_another_fact(here):
+    deposited(here, "run_1", "The Argeș is a tributary of the Danube in Romania")
+    (swapped,) = deposited(here, "run_2", "The Danube is a tributary of the Argeș in Romania")
+    assert join_duplicates([swapped.id]) == []
+
+
+def test_a_model_decides_where_words_leave_it_open(here, settings, monkeypatch):
+    (kept,) = deposited(here, "run_1", "Each car is washed weekly")
+    (added,) = deposited(here, "run_2", "Each company car is washed weekly")
+    assert join_duplicates([added.id]) == []
+    with embedding(settings, monkeypatch) as server:
+        assert join_duplicates([added.id]) == [(added.id, kept.id)]
+        assert server.received
+
+
+@pytest.mark.parametrize("other", ["Each car and its price are washed weekly", "Each bus is washed weekly"])
+def test_nor_does_a_model_join_what_it_finds_apart_or_what_replaces_a_word(
+    here, settings, monkeypatch, other
+):
+    deposited(here, "run_1", "Each car is washed weekly")
+    (late,) = deposited(here, "run_2", other)
+    with embedding(settings, monkeypatch):
+        assert join_duplicates([late.id]) == []
+
+
+def test_without_an_answer_of_the_model_words_decide(here, settings, monkeypatch):
+    (kept,) = deposited(here, "run_1", "Each car is washed weekly")
+    (added,) = deposited(here, "run_2", "Each company car is washed weekly")
+    (again,) = deposited(here, "run_3", "Each car is washed weekly.")
+    with embedding(settings, monkeypatch) as server:
+        server.script.extend([Answer({"error": "overloaded"}, status=503)] * 9)
+        server.script.popleft()
+        assert join_duplicates([added.id, again.id]) == [(again.id, kept.id)]
 
 
 def test_a_deposit_that_denies_what_is_known_goes_to_a_curator(here):
