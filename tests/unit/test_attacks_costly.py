@@ -1,9 +1,12 @@
 """Ways to keep Deputy busy, so that others wait."""
 
 import contextlib
+import time
 
 import pytest
 
+from common.api import parsers
+from common.api.errors import Problem
 from common.canonical import canonical
 from policy import apart
 from policy.conditions import ConditionError, check, holds
@@ -47,6 +50,22 @@ def test_texts_of_a_few_words_ten_thousand_times_are_not_compared_word_by_word()
     assert (line.text, line.mark, line.pieces) == (now, "", ())
     (short,) = words.marked([words.Line("body", "one two three four")], [words.Line("body", "one two three")])
     assert ("same", "one two ") in short.pieces
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + "".join(f'"{number:x}":1,' for number in range(90_000)) + '"15f8f":1}',
+        '{"' + "k" * 500_000 + '":[' + "1," * 240_000 + "1]}",
+    ],
+    ids=["a key that comes twice", "a key as long as half of the body"],
+)
+def test_a_body_of_a_megabyte_is_read_or_refused_at_once(body):
+    """Each held its process for ten seconds to some minutes."""
+    began = time.process_time()
+    with contextlib.suppress(Problem):
+        parsers.read(body.encode())
+    assert time.process_time() - began < 2
 
 
 TWICE = "[[1]]" + ".map(a, [a, a])" * 24 + ".all(a, a == a)"
