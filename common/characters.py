@@ -1,5 +1,5 @@
-"""Text that no database keeps, in what a browser sends: refused before a page asks the database for it. And
-JSON in a form that is nested deeper than it can be read.
+"""Text that no database keeps, or that Python reads for minutes, in what a browser sends: refused before a
+page asks for it. And JSON in a form that is nested deeper than it can be read.
 
 The API says for itself what is wrong with a query (common/api/views.py) or a body (common/api/parsers.py).
 """
@@ -12,12 +12,15 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import QueryDict
 
 from common.api import errors
+from common.normal_forms import is_endless
 
 DEEPEST = 200  # brackets; what is readable never comes here
 
 
 class Characters:
-    """Middleware: 400 for a NUL or a lone surrogate in the address, a parameter, a form or a cookie."""
+    """Middleware: 400 for a NUL, a lone surrogate or marks without end in the address, a parameter, a form or
+    a cookie.
+    """
 
     sync_capable = async_capable = True
 
@@ -30,9 +33,9 @@ class Characters:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        if request.path_info.startswith("/api/") or all(map(possible, said(request))):
+        if request.path_info.startswith("/api/") or all(map(_acceptable, said(request))):
             return None
-        return errors.handler400(request, ValueError("a character that cannot be kept"))
+        return errors.handler400(request, ValueError("characters that cannot be kept or read"))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, RecursionError) and any(map(_is_deep, said(request))):
@@ -56,6 +59,10 @@ def _texts(parameters: QueryDict) -> Iterator[str]:
     for name, values in parameters.lists():
         yield name
         yield from (value for value in values if isinstance(value, str))
+
+
+def _acceptable(text: str) -> bool:
+    return possible(text) and not is_endless(text)
 
 
 def possible(text: str) -> bool:

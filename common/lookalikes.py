@@ -12,6 +12,8 @@ import idna
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from common.normal_forms import normalized
+
 SHOWN = 3  # examples of each kind
 
 BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -53,7 +55,7 @@ PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l
 
 def as_seen(text: str) -> str:
     """The text in the Latin letters that people take it for: full-width, and alike in other scripts."""
-    return unicodedata.normalize("NFKC", text).translate(LATIN)
+    return normalized("NFKC", text).translate(LATIN)
 
 
 def visible(text: str) -> str:
@@ -149,7 +151,7 @@ def _hosts(text: str) -> Iterable[str]:
     if text.isascii():
         return
     for host in list(dict.fromkeys(one[1] for one in HOST.finditer(text) if not one[1].isascii()))[:SHOWN]:
-        plain = unicodedata.normalize("NFKC", host)
+        plain = normalized("NFKC", host)
         if plain.lower() != host.lower():
             yield _("“{host}” is written with other forms of letters; it leads to {plain}.").format(
                 host=host, plain=visible(plain)
@@ -181,7 +183,7 @@ def _decoded(label: str) -> str:
 def skeleton(host: str) -> str:
     """What a reader sees at a glance: hosts with the same skeleton are easily taken for each other."""
     labels = (_decoded(label) if label.startswith("xn--") else label for label in host.lower().split("."))
-    plain = unicodedata.normalize("NFKC", ".".join(labels))
+    plain = normalized("NFKC", ".".join(labels))
     seen = "".join(LOOKS.get(letter, letter) for letter in plain).lower()
     for one, other in PAIRS:
         seen = seen.replace(one, other)

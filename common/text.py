@@ -6,11 +6,12 @@ alike; it need not be linguistically right.
 
 import re
 import threading
-import unicodedata
 from functools import cache, lru_cache
 from typing import Any
 
 import opencc
+
+from common.normal_forms import normalized
 
 MAX_TERM = 64  # characters of a term; longer ones (encoded blobs) are cut, not lost
 
@@ -62,7 +63,7 @@ _ANY_WORD = re.compile(_WORD)
 
 def is_chinese(text: str) -> bool:
     """Is `text` mostly Chinese: more Chinese characters than words of other scripts, and little kana."""
-    text = unicodedata.normalize("NFKC", text)
+    text = normalized("NFKC", text)
     han = len(_HAN_CHARACTER.findall(text))
     return han > len(_ANY_WORD.findall(text)) and han > 3 * len(_KANA.findall(text))
 
@@ -103,12 +104,12 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
 
 def _folded(text: str) -> str:
     """`text` with one form for each letter: width, apostrophes, camelCase as words, case, accents, script."""
-    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    text = normalized("NFKC", text).translate(_APOSTROPHES)
     text = _CAMEL.sub(_HUMP, _THOUSANDS.sub("", text)).casefold()
     if text.isascii():
         return text
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
-    return unicodedata.normalize("NFC", plain).translate(_SIMPLIFIED)
+    plain = _ACCENTS.sub("", normalized("NFD", text))
+    return normalized("NFC", plain).translate(_SIMPLIFIED)
 
 
 def _simplified() -> dict[int, str]:

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
+from common.canonical import NotJson, normalise
 from common.outbound import OutboundError, fetch
 from common.sealed import Unreadable
 from groups.sign_in import kept
@@ -160,7 +161,7 @@ def _asked(address: str, **how: Any) -> dict[str, Any]:
             allow_private=frozenset(settings.IDENTITY_ALLOW),
             **how,
         )
-        found = json.loads(answer.text)
+        found = normalise(json.loads(answer.text))
     except OutboundError as error:
         raise Refused(f"the provider cannot be asked: {error.code}") from None
     except (ValueError, RecursionError):
@@ -194,7 +195,7 @@ def _redeem(provider: Provider, described: dict[str, Any], code: str, verifier: 
 def secret_in_body(described: dict[str, Any]) -> bool:
     """Whether the provider wants the client secret among the form's fields."""
     methods = described.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-    return "client_secret_basic" not in methods
+    return isinstance(methods, list) and "client_secret_basic" not in methods
 
 
 def id_claims(provider: Provider, described: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
@@ -220,7 +221,7 @@ def signed(
     Refused.
     """
     try:
-        found: dict[str, Any] = jwt.decode(
+        found = jwt.decode(
             token,
             _key(described["jwks_uri"], token),
             algorithms=ALGORITHMS,
@@ -237,9 +238,12 @@ def signed(
         raise Refused("token for somebody else") from None
     except jwt.ImmatureSignatureError:
         raise Refused("token of the future") from None
-    except (jwt.PyJWTError, ValueError, TypeError):
+    except (jwt.PyJWTError, ValueError, TypeError, OverflowError):
         raise Refused("forged or broken token") from None
-    return found
+    try:
+        return dict(normalise(found))
+    except NotJson:
+        raise Refused("a token that cannot be kept") from None
 
 
 def _key(address: str, token: str) -> Any:
@@ -278,8 +282,11 @@ def _with_userinfo(
 def logout_claims(provider: Provider, token: str) -> dict[str, Any]:
     """Of a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6). Raises Refused."""
     claims = verified(provider, metadata(provider), token)
-    if BACKCHANNEL not in (claims.get("events") or {}) or "nonce" in claims:
+    events = claims.get("events")
+    if not isinstance(events, dict) or BACKCHANNEL not in events or "nonce" in claims:
         raise Refused("no logout token")
-    if abs(time.time() - claims["iat"]) > STATE_SECONDS or not (claims.get("sub") or claims.get("sid")):
+    if abs(time.time() - float(claims["iat"])) > STATE_SECONDS or not (
+        claims.get("sub") or claims.get("sid")
+    ):
         raise Refused("no logout token of now")
     return claims

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from threading import BoundedSemaphore
 from typing import TypeVar
-from unicodedata import normalize
 
 from django.conf import settings
 from django.core import signing
@@ -24,6 +23,7 @@ from django.utils.translation import gettext as _
 from rest_framework.throttling import BaseThrottle
 
 from common.api import throttles
+from common.normal_forms import normalized
 
 AT_ONCE = 4  # attempts that one process lets in; those beyond it are told to come back
 HASHES = max(1, (os.cpu_count() or 1) // 2)  # passwords it looks at side by side: each keeps a core busy
@@ -54,7 +54,7 @@ class Bucket:
 
 def account(name: str) -> str:
     """What stands for an account's name: nothing that was typed is kept, nor how it was typed."""
-    typed = normalize("NFKC", name).casefold().strip()
+    typed = normalized("NFKC", name).casefold().strip()
     return sha256(f"{settings.SECRET_KEY} {typed}".encode()).hexdigest()[:32]
 
 

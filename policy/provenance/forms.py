@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import idna
 
+from common.normal_forms import normalized, split_url
 from policy.provenance.words import INVISIBLE
 
 LONGEST = 100_000  # characters of a text that are searched; values that lead somewhere are looked up in them
@@ -92,6 +93,7 @@ ENTITY = re.compile(r"&(?:#x?[0-9a-fA-F]{2,6}|commat|period|colon|sol|num|lowbar
 FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 TWO_DIGITS = re.compile(r"\d\d")
 COUNTRY = re.compile(r"[A-Z]{2}\d{2}")
+LONGEST_HOST = 253  # characters
 HIDDEN = re.compile(r"[\[({] ?(?:[.@]|dot|at|punkt|点)|\bdot\b|hxxp", re.IGNORECASE)
 DIGITS = re.compile(r"\d[\d() ./-]{4,}\d")
 _DOTS = re.compile(
@@ -107,7 +109,7 @@ def clean(text: str) -> str:
     if "&" in text:
         text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", INVISIBLE.sub("", _DOTS.sub(".", text)))
+        text = normalized("NFKC", INVISIBLE.sub("", _DOTS.sub(".", text)))
         text = FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     if MAY_HIDE.search(text) and HIDDEN.search(text):
         dotted = _DOTS.sub(".", text)
@@ -229,7 +231,7 @@ def _suffix(host: str) -> str:
 def _link(url: str) -> str:
     """Host and path: without scheme, `www.`, a user's name before the host, and how a letter is written."""
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return f"link:{url.casefold()}"
@@ -249,6 +251,8 @@ def _host(host: str) -> str:
     host = host.rstrip(".")
     if address := _address(host):
         return address
+    if len(host) > LONGEST_HOST:
+        return host.casefold()  # no host, and IDNA would take minutes to find that out
     if host.isascii() and "xn--" not in host.lower():
         return host.lower()
     try:

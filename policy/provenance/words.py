@@ -3,10 +3,11 @@
 import base64
 import binascii
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from urllib.parse import unquote
+
+from common.normal_forms import normalized
 
 # Characters nobody sees: they may not make two values equal that look alike, nor hide one.
 INVISIBLE = re.compile(
@@ -114,7 +115,7 @@ def normalise(text: str) -> str:
     """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).casefold()
+    return normalized("NFKC", INVISIBLE.sub("", text)).casefold()
 
 
 def offsets(text: str) -> list[int]:
@@ -161,7 +162,7 @@ def atomic(value: str) -> bool:
 def is_plain(value: str) -> bool:
     """Whether a value is written as it looks: only then may it be equal to a trusted one."""
     return not INVISIBLE.search(value) and (
-        value.isascii() or not atomic(value) or unicodedata.normalize("NFKC", value) == value
+        value.isascii() or not atomic(value) or normalized("NFKC", value) == value
     )
 
 

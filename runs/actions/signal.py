@@ -1,6 +1,5 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from django.db.models import QuerySet
 from common import ids, redact
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row, rows
+from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.terms import APPROVAL_PREFIX
@@ -148,7 +148,7 @@ def _is_among(trees: Iterable[str], content: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
+    return " ".join(normalized("NFC", text).split()).casefold()
 
 
 def _again(correlation_key: str, payload: Any, before: Any) -> Delivered:

@@ -14,7 +14,6 @@ from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.html import format_html
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
@@ -23,6 +22,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from common import redact, times
 from common.api.errors import Problem
 from common.canonical import same
+from common.tags import truncatechars
 from groups.actors import Actor, actors_of
 from groups.admin.searching import SearchesWhatIsShown
 from groups.admin.tenancy import History, Related, TenantAdmin
@@ -103,7 +103,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
         return format_html(
             '<span class="dp-strong">{}</span> <span class="dp-help">{}</span>'
             '<span class="dp-block">{}</span>',
-            *(run.user, where, Truncator(redact.shown(run.goal)).chars(90)),
+            *(run.user, where, truncatechars(redact.shown(run.goal), 90)),
         )
 
     @admin.display(description=gettext_lazy("Why"))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KeyTransform
@@ -14,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.lookalikes import skeleton, told_apart, visible
+from common.normal_forms import split_url
 from policy.provenance import lexicon
 from policy.provenance.verbs import split
 from runs.models import Approval
@@ -186,7 +186,7 @@ def host_of(target: str) -> str:
     """The host of a mail or web address; empty for anything else."""
     if "://" in target:
         try:
-            return urlsplit(target.strip()).hostname or ""
+            return split_url(target.strip()).hostname or ""
         except ValueError:
             return ""
     name, at, host = target.strip().rpartition("@")

@@ -8,7 +8,6 @@ organization may have its messages say less still (`thin_notices`).
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.core import signing
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from django.utils.translation import gettext_noop
 
 from common.links import link
 from common.lookalikes import visible
+from common.normal_forms import split_url
 from common.redact import shown
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
@@ -177,7 +177,7 @@ def _target(text: str) -> str:
         return visible(f"{address[1][:1]}…@{address[2]}"[:80])
     if "://" in text:
         try:
-            found = urlsplit(text).hostname or ""
+            found = split_url(text).hostname or ""
         except ValueError:
             return ""
         return found[:80] if PLACE.fullmatch(found) else ""

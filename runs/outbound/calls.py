@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from common import notifications
 from common.db import execute, row, rows
+from common.normal_forms import split_url
 from runs.context.prompts import Prompt
 from runs.log.claimed import ClaimedRun
 from runs.log.clocks import stood_still
@@ -122,7 +122,7 @@ def tool_host(tool: str, arguments: dict[str, Any]) -> str:
     url = arguments.get("url")
     if isinstance(url, str):
         try:
-            return urlsplit(url).netloc.rpartition("@")[2].lower() or tool
+            return split_url(url).netloc.rpartition("@")[2].lower() or tool
         except ValueError:
             return tool
     return tool.partition(".")[0]

@@ -1,5 +1,7 @@
 """Signing in by a provider of identities: what is accepted, whom it means, and what it opens."""
 
+import ast
+import base64
 import time
 from datetime import timedelta
 from html import unescape
@@ -492,3 +494,51 @@ def test_a_secret_is_never_sent_to_another_issuer_than_it_was_entered_for(provid
 def test_jwt_library_refuses_the_algorithm_confusion_it_is_relied_on_for():
     with pytest.raises(jwt.PyJWTError):
         jwt.decode(jwt.encode({}, None, "none"), OTHER_KEY.public_key(), algorithms=openid.ALGORITHMS)
+
+
+# What nobody can read
+
+
+ODD = {
+    "a token from beyond all time": {"token": {"iat": float("inf")}},
+    "a token that ends beyond all time": {"token": {"exp": float("inf")}},
+    "keys that are none": {"_keys": lambda how: (200, {"keys": ["none", 5]})},
+    "no list of keys": {"_keys": lambda how: (200, {"keys": 5})},
+    "a name that no database keeps": {"claims": {"sub": "s-1", "given_name": "A\x00"}},
+    "half a surrogate": {"claims": {"sub": "s-1", "preferred_username": "a", "family_name": "\ud800"}},
+    "a subject that no database keeps": {"claims": {"sub": "s\x00"}},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_a_provider_says_that_nobody_can_read_is_refused_in_words(provider, server, odd, caplog):
+    client = Client()
+    address = begun(provider, client)
+    openid._kept.clear()
+    for name, value in ODD[odd].items():
+        setattr(server, name, value)
+    answer = back(provider, client, server.authorize(address))
+    assert answer.status_code == 403 and who(client) is None
+
+
+def test_ways_to_tell_the_secret_that_are_none_are_the_usual_one(provider, server):
+    server.metadata = {"token_endpoint_auth_methods_supported": 5}
+    assert sign_in(provider, server).status_code == 302
+
+
+@pytest.mark.parametrize("at", [float("inf"), float("nan")])
+def test_nobody_signs_in_who_proved_themselves_at_no_time(provider, server, at, caplog):
+    server.token = {"auth_time": at}
+    assert refused(sign_in(provider, server), "a token that cannot be kept", caplog)
+
+
+BRACKETS = base64.urlsafe_b64encode(b"[" * 100_000).decode()
+
+
+@pytest.mark.parametrize("token", [f"{BRACKETS}.e30.e30", "a.b.c", "\x00", "{'events': 5}", "{'iat': 'now'}"])
+def test_a_logout_that_nobody_can_read_is_refused(provider, server, token):
+    """Also of strangers, who need no account to send one."""
+    if token.startswith("{"):
+        token = server.logout_token(sub="s-1", **ast.literal_eval(token))
+    told = Client().post(reverse("oidc_logout", args=[provider.pk]), {"logout_token": token})
+    assert told.status_code == 400

@@ -1,18 +1,33 @@
 """Ways to keep Deputy busy, so that others wait."""
 
 import contextlib
+import re
+import time
+import unicodedata
+from pathlib import Path
 
 import pytest
+from django.template import Context, Template
 
+from common import lookalikes, text
+from common.api import parsers
+from common.api.errors import Problem
 from common.canonical import canonical
+from common.normal_forms import normalized
+from groups.sign_in import pace
 from policy import apart
 from policy.conditions import ConditionError, check, holds
-from runs.deciding import words
+from policy.provenance import forms
+from policy.provenance import words as provenance_words
+from runs.deciding import compare, words
+from runs.outbound import calls
 from runs.tools import registry
 from runs.tools.base import Tool
 from runs.tools.call import check_arguments
 from runs.tools.mcp.definitions import checker
 
+ROOT = Path(__file__).resolve().parents[2]
+NORMALIZES = re.compile(r"unicodedata\.normalize|import normalize\b")
 CHOICES = {"type": "array", "items": {"anyOf": [{"const": number} for number in range(3000)]}}
 DIFFERENT = {"type": "array", "uniqueItems": True}
 
@@ -47,6 +62,62 @@ def test_texts_of_a_few_words_ten_thousand_times_are_not_compared_word_by_word()
     assert (line.text, line.mark, line.pieces) == (now, "", ())
     (short,) = words.marked([words.Line("body", "one two three four")], [words.Line("body", "one two three")])
     assert ("same", "one two ") in short.pieces
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + "".join(f'"{number:x}":1,' for number in range(90_000)) + '"15f8f":1}',
+        '{"' + "k" * 500_000 + '":[' + "1," * 240_000 + "1]}",
+    ],
+    ids=["a key that comes twice", "a key as long as half of the body"],
+)
+def test_a_body_of_a_megabyte_is_read_or_refused_at_once(body):
+    """Each held its process for ten seconds to some minutes."""
+    began = time.process_time()
+    with contextlib.suppress(Problem):
+        parsers.read(body.encode())
+    assert time.process_time() - began < 2
+
+
+MARKS = "a" + "\u0315" * 30_000 + "\u0300" * 30_000
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        text.terms,
+        text.is_chinese,
+        lookalikes.as_seen,
+        lookalikes.skeleton,
+        forms.clean,
+        lambda marks: list(forms.leads(f"https://{marks}/")),
+        provenance_words.normalise,
+        provenance_words.is_plain,
+        pace.account,
+        lambda marks: compare.host_of(f"https://{marks}/"),
+        lambda marks: calls.tool_host("http_get", {"url": f"https://{marks}/"}),
+        lambda marks: Template("{{ marks|truncatechars:90 }}").render(Context({"marks": marks})),
+    ],
+)
+def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
+    """Each held its whole process for some seven seconds: the time grew with the square of the marks."""
+    began = time.process_time()
+    read(MARKS)
+    assert time.process_time() - began < 1
+
+
+def test_only_one_module_asks_for_normal_forms():
+    folders = ("common", "config", "groups", "memory", "policy", "runs")
+    modules = [module for folder in folders for module in (ROOT / folder).rglob("*.py")]
+    asking = {str(module.relative_to(ROOT)) for module in modules if NORMALIZES.search(module.read_text())}
+    assert asking == {"common/normal_forms.py"}
+
+
+def test_what_people_write_has_the_forms_that_unicode_gives_it():
+    for each in ("e\u0301", "\ufb01ne", "\u1e9b\u0323", "Z" + "\u0323\u0300" * 15, "\u0f73\u0f71"):
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            assert normalized(form, each) == unicodedata.normalize(form, each)
 
 
 TWICE = "[[1]]" + ".map(a, [a, a])" * 24 + ".all(a, a == a)"
