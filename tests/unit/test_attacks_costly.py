@@ -28,6 +28,7 @@ from runs.tools.mcp.definitions import checker
 
 ROOT = Path(__file__).resolve().parents[2]
 NORMALIZES = re.compile(r"unicodedata\.normalize|import normalize\b")
+MUCH_LESS = 15  # seconds of a processor, where a time that grows with the square takes minutes
 CHOICES = {"type": "array", "items": {"anyOf": [{"const": number} for number in range(3000)]}}
 DIFFERENT = {"type": "array", "uniqueItems": True}
 
@@ -68,19 +69,19 @@ def test_texts_of_a_few_words_ten_thousand_times_are_not_compared_word_by_word()
     "body",
     [
         "{" + "".join(f'"{number:x}":1,' for number in range(90_000)) + '"15f8f":1}',
-        '{"' + "k" * 500_000 + '":[' + "1," * 240_000 + "1]}",
+        '{"' + "k" * 1_000_000 + '":[' + "1," * 480_000 + "1]}",
     ],
     ids=["a key that comes twice", "a key as long as half of the body"],
 )
 def test_a_body_of_a_megabyte_is_read_or_refused_at_once(body):
-    """Each held its process for ten seconds to some minutes."""
+    """Each held its process for half a minute to some minutes."""
     began = time.process_time()
     with contextlib.suppress(Problem):
         parsers.read(body.encode())
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < MUCH_LESS
 
 
-MARKS = "a" + "\u0315" * 30_000 + "\u0300" * 30_000
+MARKS = "a" + "\u0315" * 120_000 + "\u0300" * 120_000
 
 
 @pytest.mark.parametrize(
@@ -101,10 +102,10 @@ MARKS = "a" + "\u0315" * 30_000 + "\u0300" * 30_000
     ],
 )
 def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
-    """Each held its whole process for some seven seconds: the time grew with the square of the marks."""
+    """Each held its whole process for minutes: the time grew with the square of the marks."""
     began = time.process_time()
     read(MARKS)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < MUCH_LESS
 
 
 def test_only_one_module_asks_for_normal_forms():
