@@ -26,6 +26,7 @@ MARKED = 20  # words at each end by which a passage is found again
 ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
+RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
@@ -395,10 +396,11 @@ class Material:
         found = self._best(value, want, list(self._whole(value, want.key)))
         if found:
             return found
-        for how, said in words.decodings(value):
+        for how, said in words.decoded(value):
             inner = self._best(said, want, list(self._whole(words.normalise(said), want.key)))
             if inner:
-                return replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
+                inner = replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
+                return _renamed(inner) if how in RENAMES else inner
         return self._composed(value, want)
 
     def _best(self, value: str, want: Want, found: list[tuple[Text, int, int, str]]) -> Traced | None:
@@ -529,7 +531,7 @@ class Material:
 
     def _dated(self, norm: str) -> Iterator[tuple[Text, int, int, str]]:
         own = list(words.dates(norm)) if len(norm) <= LONGEST_DATE else []
-        if len(own) != 1:
+        if len(own) != 1 or not words.is_moment(norm, *own[0][1:]):
             return
         (year, day), *_ = own[0]
         for word in (
@@ -597,6 +599,13 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _renamed(inner: Traced) -> Traced:
+    """Of a value that nobody undoes the encoding of: it is a name of its own, which others may have taken."""
+    if inner.trust not in TRUSTED:
+        return inner
+    return replace(inner, trust="unknown", why="it is written in another way than anybody has said it")
 
 
 def _is_amount(key: str) -> bool:

@@ -71,6 +71,10 @@ DATE = re.compile(
 TIME = re.compile(
     r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?<!\w)\d{1,2}\s?(?:am|pm|点)(?!\w)", re.IGNORECASE
 )
+# What may stand beside a date and its time in a value: 2024-05-13T10:00Z, Monday, May 13, at noon.
+BESIDE_DATE = re.compile(
+    r"(?:[\s,+-]|\b(?:t|z|at|on|from|by|until|the|utc|gmt|noon|midnight|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b)*"
+)
 NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:[,' ’]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?![\w]|[.,]\d)")
 _SPELLED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -106,6 +110,7 @@ LONGEST_NUMBER = 40  # characters; longer ones are compared as text
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
 HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}){6,}(?!\w)")
+OF_A_PART = {"base64": ENCODED, "hexadecimal": HEX, "without spaces": ACCOUNT}  # may stand inside a value
 PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 ENTITY = re.compile(r"&#?\w{2,8};")
 
@@ -180,6 +185,11 @@ def dates(text: str) -> Iterator[tuple[tuple[str, str], int, int]]:
                 yield (year, f"{int(month):02}-{int(day):02}"), *found.span()
 
 
+def is_moment(text: str, start: int, end: int) -> bool:
+    """Whether a text is a date with its time and weekday, and nothing else."""
+    return bool(BESIDE_DATE.fullmatch(TIME.sub(" ", f"{text[:start]} {text[end:]}")))
+
+
 def numbers(text: str) -> Iterator[tuple[Decimal, int, int]]:
     """Numbers that are no part of a date or a time, with their span."""
     masked = TIME.sub(blank, DATE.sub(blank, text))
@@ -234,6 +244,15 @@ def decodings(text: str) -> Iterator[tuple[str, str]]:
         said = _printable(bytes.fromhex(found[0]))
         if said:
             yield "hexadecimal", said
+
+
+def decoded(value: str) -> Iterator[tuple[str, str]]:
+    """What the whole of a value says in other words; beside an encoded part the rest says something else."""
+    plain = value.strip()
+    for how, said in decodings(plain):
+        form = OF_A_PART.get(how)
+        if form is None or form.fullmatch(plain.upper() if form is ACCOUNT else plain):
+            yield how, said
 
 
 def _decoded(text: str) -> str:
