@@ -81,6 +81,7 @@ _FILES = re.compile(
     r"eml|ics|sh|rs",
     re.IGNORECASE,
 )
+WWW = re.compile(r"^www\.(?=[^.]+\.)")  # www.news is a name of its own
 # Domains that are words with which a sentence may go on after a point without a blank.
 _WORDS = re.compile(
     r"in|is|it|at|be|so|to|no|my|me|us|am|by|as|do|de|la|co|info|he|we|if|an|or|on|go|now|the"
@@ -170,7 +171,7 @@ def _mails(text: str) -> Iterator[tuple[int, int, str]]:
     for found in MAIL.finditer(text):
         host = _host(found["host"])
         if host and "." in host:
-            yield found.start(), found.end(), f"mail:{found['local'].casefold().lstrip('.')}@{host}"
+            yield found.start(), found.end(), f"mail:{found['local'].lower().lstrip('.')}@{host}"
 
 
 def _links(text: str) -> Iterator[tuple[int, int, str]]:
@@ -240,7 +241,7 @@ def _link(url: str) -> str:
     tail = "".join(mark + unquote(part) for mark, part in (("?", parts.query), ("#", parts.fragment)) if part)
     user = f"{parts.username}@" if parts.username else ""
     usual = port in (None, 80, 443)
-    return f"link:{user}{name.removeprefix('www.')}{'' if usual else f':{port}'}{path}{tail}"
+    return f"link:{user}{WWW.sub('', name)}{'' if usual else f':{port}'}{path}{tail}"
 
 
 @lru_cache(maxsize=4096)
@@ -254,7 +255,7 @@ def _host(host: str) -> str:
     try:
         return idna.encode(host, uts46=True).decode().lower()
     except (idna.IDNAError, UnicodeError):
-        return host.casefold()
+        return host.lower()
 
 
 def _address(host: str) -> str:

@@ -26,6 +26,7 @@ MARKED = 20  # words at each end by which a passage is found again
 ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
+MAILBOX = re.compile(r"\S@\S")
 RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
@@ -573,7 +574,7 @@ class Material:
             said = ", ".join(missing[:3]) or "written in letters that only look alike"
             return Traced("", value, "unknown", True, sources, f"nothing read so far says: {said}")
         trust = least(*(match.trust for match in found if match))
-        if trust in TRUSTED and words.leads_somewhere(norm) and ("@" in norm or not _known_host(parts)):
+        if trust in TRUSTED and _leads(norm, parts):
             return Traced("", value, "unknown", True, sources, "an address nobody wrote, of words they did")
         return Traced("", value, trust, True, sources, "put together of several parts")
 
@@ -723,6 +724,11 @@ def _parts(norm: str) -> list[str]:
         host, *rest = re.split(r"[/?&=#]+", norm)
         return [host, *(part for part in rest if part)]
     return words.tokens(norm)
+
+
+def _leads(norm: str, parts: list[str]) -> bool:
+    """Whether it is an address, in any script, or a link to a host that was not found as a whole."""
+    return bool(MAILBOX.search(norm)) or (words.leads_somewhere(norm) and not _known_host(parts))
 
 
 def _known_host(parts: list[str]) -> bool:

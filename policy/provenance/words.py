@@ -50,7 +50,8 @@ KIND_NAMES = {
 SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 PLACE = re.compile(r"\S+[./]\S+")
 
-SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.)?", re.IGNORECASE)
+# The www of www.news is a part of the name.
+SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.(?=[^./]+\.))?", re.IGNORECASE)
 JOINS = re.compile(r"[\w@%+~-]")
 QUOTES = "\"'`“”‘’«»「」『』<>()[]{}，。；,; \t\r\n"
 
@@ -116,10 +117,12 @@ ENTITY = re.compile(r"&#?\w{2,8};")
 
 
 def normalise(text: str) -> str:
-    """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart."""
+    """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart, and
+    so do those that `casefold` makes equal: straße.de and strasse.de are two domains.
+    """
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).casefold()
+    return unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).lower()
 
 
 def offsets(text: str) -> list[int]:

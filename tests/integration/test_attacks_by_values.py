@@ -1,5 +1,5 @@
 # ruff: noqa: F811
-"""A value that the person did not give passes for theirs in no disguise; what they forbid is not asked for."""
+"""A value that the person did not give passes for theirs in no disguise, and what they forbid is not done."""
 
 import base64
 
@@ -49,3 +49,49 @@ def test_nor_is_a_name_that_only_encodes_theirs(ask, profile, add_tool):
     post = call(("post_message", {"channel": encoded("newsletter"), "body": "Hello"}))
     run = ask(in_order(READ, post, say("done")), "Post a hello to the channel newsletter")
     assert waits(run) and not posted
+
+
+@pytest.mark.parametrize(
+    ("said", "used"),
+    [
+        ("www.grossbank.example", "https://www.großbank.example"),
+        ("www.großbank.example", "https://www.grossbank.example"),
+        ("www.αγορας.example", "https://www.αγορασ.example"),
+        ("the news on www.example.com", "https://www.news/"),
+        ("the news for Ann on www.example.com", "https://www.news/ann"),
+    ],
+)
+def test_another_domain_than_the_person_named_is_asked_about(ask, profile, add_tool, said, used):
+    """However alike: ß is no ss in a domain, and a word behind `www.` is one of its own."""
+    fetched = []
+
+    @add_tool(name="get_webpage", risk_level="high")
+    def get_webpage(run, *, url: str):
+        fetched.append(url)
+        return {"text": "Hello"}
+
+    profile("balanced")
+    run = ask(in_order(READ, call(("get_webpage", {"url": used})), say("done")), f"Read {said}")
+    assert waits(run) and not fetched
+
+
+@pytest.mark.parametrize(
+    ("said", "used"),
+    [
+        ("ANN@BIGCORP.CO.UK", "ann@bigcorp.co"),
+        ("o'brien@example.com", "brien@example.com"),
+        ("王伟, who is at example.com,", "王伟@example.com"),
+    ],
+)
+def test_so_is_another_mailbox(ask, profile, add_tool, said, used):
+    sent = []
+
+    @add_tool(name="send_message", mutating=True, risk_level="high")
+    def send_message(run, *, to: str, body: str):
+        sent.append(to)
+        return {"sent": True}
+
+    profile("balanced")
+    send = call(("send_message", {"to": used, "body": "Hello"}))
+    run = ask(in_order(READ, send, say("done")), f"Send {said} a hello")
+    assert waits(run) and not sent
