@@ -94,11 +94,40 @@ NAMED = re.compile(
     r"pull request|pr|zip|year|code|pin|extension|contract|transaction|number|no|nr)\b\.?|#)"
     r"(?:\s*(?:no|nr|number|id)\b\.?)?\s*[:#]?\s*$"
 )
+# How people say no. An apostrophe is written in many ways, or left out; "can't you …?" asks for it.
+_N_T = "n(?: ?[\u0301\u00b4\u2018\u2019'`])?t"
+NOT = (
+    r"(?<!why )\b(?:(?:(?:do|does|must|should|shall|will|can|could|would|need|may|might|is|are)\s+)?not"
+    rf"|never|cannot|without|(?:do|does|must|should|sha|wo|ca|could|would|need|may|might|is|are){_N_T})"
+    r"\b(?!\s+(?:only|just|merely|simply)\b)"
+)
+# The same in Chinese; 能不能 asks for it, 别人 and 特别 are other words.
+NOT_CHINESE = (
+    "(?:(?<!要)不要(?!忘)|(?<![特分级个区性类辨])别(?![忘人的处名])|请勿|切勿|勿|无需|不得(?!不)|(?<!能)不能(?!不)"
+    "|(?<!可)不可(?!不)|禁止|严禁|不许|不准|不必|不用)"
+)
+_MODAL = (
+    rf"(?:(?:must|should|shall|may|can)\s+not|cannot|(?:must|should|sha|ca){_N_T}"
+    r"|(?:is|are)\s+not\s+to|never)"
+)
+_GETS = (
+    r"(?:be\s+|ever\s+)*(?:send|sent|e?-?mail(?:ed)?|forward(?:ed)?|shared?|tell|told|inform(?:ed)?|notify"
+    r"|notified|write|written|reply|answer(?:ed)?|get|go|receive|contact(?:ed)?|pay|paid|transfer|invited?"
+    r"|copy|copied|cc|included?|used?|see|know)\b"
+)
+_MAILBOX = r"[^\s@]{1,64}@[^\s@]{1,253}\b"
+_ABBREVIATED = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bSt)(?<!\be\.g)(?<!\bi\.e)"
+_CLAUSE = (
+    r"(?:(?<=:)[ \t]*(?:(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)+|\n)"  # a list of whom
+    r"|(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]"
+    rf"|{_ABBREVIATED}\.(?:\s|$)).){{1,300}}"
+)
 # What the person forbids, up to where the clause ends; and what they quote.
 FORBIDDEN = re.compile(
-    r"(?:\b(?:never|do not|don't|don’t|without \w+ing|not to|avoid|except)\b(?! (?:forget|hesitate|fail)\b)"
-    r"(?:(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]|\.(?:\s|$)).){1,300}"
-    r"|\b(?:instead of|rather than|other than)\s+\S+|(?:不要|别|请勿)[^，。；,;\n]{1,100})",
+    rf"(?:\b(?:never|do\s+not|do{_N_T}|{_MODAL}\s+(?={_GETS})|without\s+\w+ing|not\s+to|avoid|except"
+    rf"|excluding|exclude|but\s+not|leave\s+out|not\s+(?={_MAILBOX}))\b(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
+    r"|\b(?:instead of|rather than|other than|apart from|(?:every\w+|all|any\w+) but)\s+\S+"
+    rf"|(?<![^\s<(]){_MAILBOX}[>)]?\s+{_MODAL}\s+{_GETS}|{NOT_CHINESE}[^，。；,;\n]{{1,100}})",
     re.IGNORECASE,
 )
 QUOTED = re.compile(
