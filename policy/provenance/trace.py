@@ -93,7 +93,14 @@ class Material:
         """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
         piece = self._piece(name)
         piece.outside = trust not in TRUSTED
+        if trust != "user":
+            self.know(Declaration(), text)
         self._add(Text(piece, "", "", text, 0, trust))
+
+    def know(self, declared: Declaration, result: Any) -> None:
+        """What other runs of the tree or earlier turns have read: its secrets come without their names."""
+        for found in fields(result):
+            self._keep_secrets(confidential.in_field(found.key, found.text, declared))
 
     def read(
         self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
