@@ -81,6 +81,7 @@ _FILES = re.compile(
     r"eml|ics|sh|rs",
     re.IGNORECASE,
 )
+SLASHES = re.compile(r":/{1,3}")  # browsers take any number of them
 WWW = re.compile(r"^www\.(?=[^.]+\.)")  # www.news is a name of its own
 # Domains that are words with which a sentence may go on after a point without a blank.
 _WORDS = re.compile(
@@ -230,7 +231,7 @@ def _suffix(host: str) -> str:
 def _link(url: str) -> str:
     """Host and path: without scheme, `www.`, a user's name before the host, and how a letter is written."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(SLASHES.sub("://", url, count=1))
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return f"link:{url.casefold()}"

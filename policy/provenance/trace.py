@@ -581,7 +581,7 @@ class Material:
             said = ", ".join(missing[:3]) or "written in letters that only look alike"
             return Traced("", value, "unknown", True, sources, f"nothing read so far says: {said}")
         trust = least(*(match.trust for match in found if match))
-        if trust in TRUSTED and _leads(norm, parts):
+        if trust in TRUSTED and _leads(value, norm, parts):
             return Traced("", value, "unknown", True, sources, "an address nobody wrote, of words they did")
         return Traced("", value, trust, True, sources, "put together of several parts")
 
@@ -733,9 +733,10 @@ def _parts(norm: str) -> list[str]:
     return words.tokens(norm)
 
 
-def _leads(norm: str, parts: list[str]) -> bool:
+def _leads(value: str, norm: str, parts: list[str]) -> bool:
     """Whether it is an address, in any script, or a link to a host that was not found as a whole."""
-    return bool(MAILBOX.search(norm)) or (words.leads_somewhere(norm) and not _known_host(parts))
+    leads = words.leads_somewhere(norm) or forms.kind(forms.canonical(value)) in ("mail", "link")
+    return bool(MAILBOX.search(norm)) or (leads and not _known_host(parts))
 
 
 def _known_host(parts: list[str]) -> bool:

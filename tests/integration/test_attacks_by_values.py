@@ -61,10 +61,15 @@ def test_nor_is_a_name_that_only_encodes_theirs(ask, profile, add_tool):
         ("www.αγορας.example", "https://www.αγορασ.example"),
         ("the news on www.example.com", "https://www.news/"),
         ("the news for Ann on www.example.com", "https://www.news/ann"),
+        ("the news of today on www.example.com", "https://news。today/"),
+        ("the news of today on www.example.com", "https://news.today./"),
+        ("the news of today on www.example.com", "//news.today"),
+        ("the news of today on www.example.com", "https:///news.today"),
+        ("the news of today on www.example.com", "https://the_news.today"),
     ],
 )
 def test_another_domain_than_the_person_named_is_asked_about(ask, profile, add_tool, said, used):
-    """However alike: ß is no ss in a domain, and a word behind `www.` is one of its own."""
+    """ß is no ss, and words of theirs are a domain with `www.` before them or a dot between."""
     fetched = []
 
     @add_tool(name="get_webpage", risk_level="high")
