@@ -82,6 +82,8 @@ _FILES = re.compile(
     r"eml|ics|sh|rs",
     re.IGNORECASE,
 )
+SLASHES = re.compile(r":/{1,3}")  # browsers take any number of them
+WWW = re.compile(r"^www\.(?=[^.]+\.)")  # www.news is a name of its own
 # Domains that are words with which a sentence may go on after a point without a blank.
 _WORDS = re.compile(
     r"in|is|it|at|be|so|to|no|my|me|us|am|by|as|do|de|la|co|info|he|we|if|an|or|on|go|now|the"
@@ -172,7 +174,7 @@ def _mails(text: str) -> Iterator[tuple[int, int, str]]:
     for found in MAIL.finditer(text):
         host = _host(found["host"])
         if host and "." in host:
-            yield found.start(), found.end(), f"mail:{found['local'].casefold().lstrip('.')}@{host}"
+            yield found.start(), found.end(), f"mail:{found['local'].lower().lstrip('.')}@{host}"
 
 
 def _links(text: str) -> Iterator[tuple[int, int, str]]:
@@ -231,7 +233,7 @@ def _suffix(host: str) -> str:
 def _link(url: str) -> str:
     """Host and path: without scheme, `www.`, a user's name before the host, and how a letter is written."""
     try:
-        parts = split_url(url)
+        parts = split_url(SLASHES.sub("://", url, count=1))
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return f"link:{url.casefold()}"
@@ -242,7 +244,7 @@ def _link(url: str) -> str:
     tail = "".join(mark + unquote(part) for mark, part in (("?", parts.query), ("#", parts.fragment)) if part)
     user = f"{parts.username}@" if parts.username else ""
     usual = port in (None, 80, 443)
-    return f"link:{user}{name.removeprefix('www.')}{'' if usual else f':{port}'}{path}{tail}"
+    return f"link:{user}{WWW.sub('', name)}{'' if usual else f':{port}'}{path}{tail}"
 
 
 @lru_cache(maxsize=4096)
@@ -258,7 +260,7 @@ def _host(host: str) -> str:
     try:
         return idna.encode(host, uts46=True).decode().lower()
     except (idna.IDNAError, UnicodeError):
-        return host.casefold()
+        return host.lower()
 
 
 def _address(host: str) -> str:

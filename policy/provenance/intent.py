@@ -11,14 +11,29 @@ from functools import lru_cache
 
 from policy.provenance import lexicon
 from policy.provenance.infer import Declaration
-from policy.provenance.words import ACCOUNT, LEADS, QUOTED, UNSPACED, normalise
+from policy.provenance.words import ACCOUNT, LEADS, NOT, NOT_CHINESE, QUOTED, UNSPACED, normalise
 
 WORDS = re.compile(r"[^\W\d_]+|[$€£¥]|[.,;:!?]")
-NEVER = re.compile(
-    r"\b(?:do not|don't|don’t|never|without)\s+(?:\w+ing\b|\w+)|(?:不要|别|请勿|无需)[^，。；,.;]{0,12}",
-    re.IGNORECASE,
+BLANKS = re.compile(r"\s+")
+# What may stand between a no and its verb: "do not ever", "I don't want you to", "you are not allowed to".
+_BETWEEN = (
+    r"(?:\s?,?\s(?:ever|under any circumstances?|in any (?:case|way)|by any means|at all)\b\s?,?"
+    r"|\s(?:even|yet|actually|really|automatically|also|either|allowed|permitted|supposed|authori[sz]ed|meant|going|to"
+    r"|(?:want|wish|like|need|expect|allow|permit|let|have|dare|try|go ahead and)"
+    r"(?:\s(?:you|him|her|them|it|me|us|any\w+))?)\b)*"
 )
-REMINDERS = re.compile(r"\b(?:do not|don't|don’t|never) (?:forget|hesitate|fail) to\b", re.IGNORECASE)
+# "Do not return it or cancel it": the no holds for the other verbs, too.
+_OR = r"(?:(?:(?: ?, ?\w+)+|(?: \w+){0,5}?) ?,? n?or\b(?: to\b)? \w+)*"
+_NOBODY = (
+    r"\b(?:nobody|no one|no \w+)\s(?:may|must|should|can|shall|(?:is|are)(?: allowed)? to)\b"
+    r"|\b(?:no (?:need|reason|permission|right)|forbidden|prohibited)\sto\b"
+    r"|\bnor\s(?:may|must|should|can|shall|do)\syou\b"
+)
+NEVER = re.compile(
+    rf"(?:{NOT}{_BETWEEN}|{_NOBODY})\s(?:\w+ing\b|\w+){_OR}"
+    rf"|{NOT_CHINESE}(?:(?!但|而是|就|则)[^，。；！？,.;!?\n]){{0,60}}"
+)
+REMINDERS = re.compile(rf"{NOT}\s+(?:forget|hesitate|fail)\s+to\b")
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,12 @@ def commands(text: str) -> str:
     unquoted = QUOTED.sub(" _ ", text)
     for form in LEADS:  # an address has points, and no verbs
         unquoted = form.sub(" _ ", unquoted)
-    return NEVER.sub(" ", REMINDERS.sub(" ", normalise(unquoted).replace("e-mail", "email")))
+    said = BLANKS.sub(_one, normalise(unquoted).replace("e-mail", "email"))
+    return NEVER.sub(" ", REMINDERS.sub(" ", said))
+
+
+def _one(blanks: "re.Match[str]") -> str:
+    return "\n" if "\n" in blanks[0] else " "
 
 
 def _verbs(words: list[str]) -> Iterable[str]:

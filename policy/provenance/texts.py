@@ -155,7 +155,7 @@ def standing_alone(text: Text, value: str) -> int:
         if place < 0:
             break
         end = place + len(value)
-        if _ends_before(norm[max(0, place - 8) : place]) and _begins_after(raw[end : end + 2]):
+        if _ends_before(norm[max(0, place - 8) : place]) and _begins_after(raw[end : end + 3]):
             return place
         place = norm.find(value, place + 1)
     return -1
@@ -164,15 +164,15 @@ def standing_alone(text: Text, value: str) -> int:
 def _ends_before(before: str) -> bool:
     if not before or before.endswith(("//", "mailto:")) or WWW.search(before):
         return True
-    if before[-1] == ".":
+    if before[-1] in ".'":  # o'brien@… is nobody called brien
         return len(before) < 2 or not before[-2].isalnum()
     return not words.joins(before[-1])
 
 
 def _begins_after(after: str) -> bool:
-    """A point goes on with a small letter or a digit; before a capital it ends a sentence."""
+    """A point goes on with a small letter, a digit or capitals; before one capital it ends a sentence."""
     if not after:
         return True
     if after[0] == ".":
-        return len(after) < 2 or not after[1].isalnum() or after[1].isupper()
+        return len(after) < 2 or not after[1].isalnum() or (after[1].isupper() and not after[2:].isupper())
     return not words.joins(after[0])

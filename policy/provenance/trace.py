@@ -26,6 +26,8 @@ MARKED = 20  # words at each end by which a passage is found again
 ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
+MAILBOX = re.compile(r"\S@\S")
+RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
@@ -91,7 +93,14 @@ class Material:
         """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
         piece = self._piece(name)
         piece.outside = trust not in TRUSTED
+        if trust != "user":
+            self.know(Declaration(), text)
         self._add(Text(piece, "", "", text, 0, trust))
+
+    def know(self, declared: Declaration, result: Any) -> None:
+        """What other runs of the tree or earlier turns have read: its secrets come without their names."""
+        for found in fields(result):
+            self._keep_secrets(confidential.in_field(found.key, found.text, declared))
 
     def read(
         self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
@@ -395,10 +404,11 @@ class Material:
         found = self._best(value, want, list(self._whole(value, want.key)))
         if found:
             return found
-        for how, said in words.decodings(value):
+        for how, said in words.decoded(value):
             inner = self._best(said, want, list(self._whole(words.normalise(said), want.key)))
             if inner:
-                return replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
+                inner = replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
+                return _renamed(inner) if how in RENAMES else inner
         return self._composed(value, want)
 
     def _best(self, value: str, want: Want, found: list[tuple[Text, int, int, str]]) -> Traced | None:
@@ -529,7 +539,7 @@ class Material:
 
     def _dated(self, norm: str) -> Iterator[tuple[Text, int, int, str]]:
         own = list(words.dates(norm)) if len(norm) <= LONGEST_DATE else []
-        if len(own) != 1:
+        if len(own) != 1 or not words.is_moment(norm, *own[0][1:]):
             return
         (year, day), *_ = own[0]
         for word in (
@@ -571,7 +581,7 @@ class Material:
             said = ", ".join(missing[:3]) or "written in letters that only look alike"
             return Traced("", value, "unknown", True, sources, f"nothing read so far says: {said}")
         trust = least(*(match.trust for match in found if match))
-        if trust in TRUSTED and words.leads_somewhere(norm) and ("@" in norm or not _known_host(parts)):
+        if trust in TRUSTED and _leads(value, norm, parts):
             return Traced("", value, "unknown", True, sources, "an address nobody wrote, of words they did")
         return Traced("", value, trust, True, sources, "put together of several parts")
 
@@ -597,6 +607,13 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _renamed(inner: Traced) -> Traced:
+    """Of a value that nobody undoes the encoding of: it is a name of its own, which others may have taken."""
+    if inner.trust not in TRUSTED:
+        return inner
+    return replace(inner, trust="unknown", why="it is written in another way than anybody has said it")
 
 
 def _is_amount(key: str) -> bool:
@@ -714,6 +731,12 @@ def _parts(norm: str) -> list[str]:
         host, *rest = re.split(r"[/?&=#]+", norm)
         return [host, *(part for part in rest if part)]
     return words.tokens(norm)
+
+
+def _leads(value: str, norm: str, parts: list[str]) -> bool:
+    """Whether it is an address, in any script, or a link to a host that was not found as a whole."""
+    leads = words.leads_somewhere(norm) or forms.kind(forms.canonical(value)) in ("mail", "link")
+    return bool(MAILBOX.search(norm)) or (leads and not _known_host(parts))
 
 
 def _known_host(parts: list[str]) -> bool:

@@ -51,7 +51,8 @@ KIND_NAMES = {
 SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 PLACE = re.compile(r"\S+[./]\S+")
 
-SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.)?", re.IGNORECASE)
+# The www of www.news is a part of the name.
+SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.(?=[^./]+\.))?", re.IGNORECASE)
 JOINS = re.compile(r"[\w@%+~-]")
 QUOTES = "\"'`“”‘’«»「」『』<>()[]{}，。；,; \t\r\n"
 
@@ -72,6 +73,10 @@ DATE = re.compile(
 TIME = re.compile(
     r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?<!\w)\d{1,2}\s?(?:am|pm|点)(?!\w)", re.IGNORECASE
 )
+# What may stand beside a date and its time in a value: 2024-05-13T10:00Z, Monday, May 13, at noon.
+BESIDE_DATE = re.compile(
+    r"(?:[\s,+-]|\b(?:t|z|at|on|from|by|until|the|utc|gmt|noon|midnight|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b)*"
+)
 NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:[,' ’]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?![\w]|[.,]\d)")
 _SPELLED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -90,15 +95,46 @@ NAMED = re.compile(
     r"pull request|pr|zip|year|code|pin|extension|contract|transaction|number|no|nr)\b\.?|#)"
     r"(?:\s*(?:no|nr|number|id)\b\.?)?\s*[:#]?\s*$"
 )
+# How people say no. An apostrophe is written in many ways, or left out; "can't you …?" asks for it.
+_N_T = "n(?: ?[\u0301\u00b4\u2018\u2019'`])?t"
+NOT = (
+    r"(?<!why )\b(?:(?:(?:do|does|must|should|shall|will|can|could|would|need|may|might|is|are)\s+)?not"
+    rf"|never|cannot|without|(?:do|does|must|should|sha|wo|ca|could|would|need|may|might|is|are){_N_T})"
+    r"\b(?!\s+(?:only|just|merely|simply)\b)"
+)
+# The same in Chinese; 能不能 asks for it, 别人 and 特别 are other words.
+NOT_CHINESE = (
+    "(?:(?<!要)不要(?!忘)|(?<![特分级个区性类辨])别(?![忘人的处名])|请勿|切勿|勿|无需|不得(?!不)|(?<!能)不能(?!不)"
+    "|(?<!可)不可(?!不)|禁止|严禁|不许|不准|不必|不用)"
+)
+_MODAL = (
+    rf"(?:(?:must|should|shall|may|can)\s+not|cannot|(?:must|should|sha|ca){_N_T}"
+    r"|(?:is|are)\s+not\s+to|never)"
+)
+_GETS = (
+    r"(?:be\s+|ever\s+)*(?:send|sent|e?-?mail(?:ed)?|forward(?:ed)?|shared?|tell|told|inform(?:ed)?|notify"
+    r"|notified|write|written|reply|answer(?:ed)?|get|go|receive|contact(?:ed)?|pay|paid|transfer|invited?"
+    r"|copy|copied|cc|included?|used?|see|know)\b"
+)
+_MAILBOX = r"[^\s@]{1,64}@[^\s@]{1,253}\b"
+_ABBREVIATED = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bSt)(?<!\be\.g)(?<!\bi\.e)"
+_CLAUSE = (
+    r"(?:(?<=:)[ \t]*(?:(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)+|\n)"  # a list of whom
+    r"|(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]"
+    rf"|{_ABBREVIATED}\.(?:\s|$)).){{1,300}}"
+)
 # What the person forbids, up to where the clause ends; and what they quote.
 FORBIDDEN = re.compile(
-    r"(?:\b(?:never|do not|don't|don’t|without \w+ing|not to|avoid|except)\b(?! (?:forget|hesitate|fail)\b)"
-    r"(?:(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]|\.(?:\s|$)).){1,300}"
-    r"|\b(?:instead of|rather than|other than)\s+\S+|(?:不要|别|请勿)[^，。；,;\n]{1,100})",
+    rf"(?:\b(?:never|do\s+not|do{_N_T}|{_MODAL}\s+(?={_GETS})|without\s+\w+ing|not\s+to|avoid|except"
+    rf"|excluding|exclude|but\s+not|leave\s+out|not\s+(?={_MAILBOX}))\b(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
+    r"|\b(?:instead of|rather than|other than|apart from|(?:every\w+|all|any\w+) but)\s+\S+"
+    rf"|(?<![^\s<(]){_MAILBOX}[>)]?\s+{_MODAL}\s+{_GETS}|{NOT_CHINESE}[^，。；,;\n]{{1,100}})",
     re.IGNORECASE,
 )
 QUOTED = re.compile(
-    r"(?<!\w)'[^'\n]{2,}'(?!\w)|\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|`[^`\n]*`|^>[^\n]*",
+    r"```(?:(?!```)[^\0]){1,10000}```|(?<!\w)'[^'\n]{2,}'(?!\w)"
+    r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,10000}(?<=\S)\"(?!\w)"
+    r"|[“„][^“”„]*[“”]|‘[^’\n]*’|«[^«»]*»|»[^«»]*«|「[^「」]*」|《[^》\n]*》|`[^`\n]*`|^>[^\n]*",
     re.MULTILINE,
 )
 MANY = 1000  # of a thing, nobody orders more without a word on it
@@ -107,15 +143,18 @@ LONGEST_NUMBER = 40  # characters; longer ones are compared as text
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
 HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}){6,}(?!\w)")
+OF_A_PART = {"base64": ENCODED, "hexadecimal": HEX, "without spaces": ACCOUNT}  # may stand inside a value
 PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 ENTITY = re.compile(r"&#?\w{2,8};")
 
 
 def normalise(text: str) -> str:
-    """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart."""
+    """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart, and
+    so do those that `casefold` makes equal: straße.de and strasse.de are two domains.
+    """
     if text.isascii():
         return text.lower()
-    return normalized("NFKC", INVISIBLE.sub("", text)).casefold()
+    return normalized("NFKC", INVISIBLE.sub("", text)).lower()
 
 
 def offsets(text: str) -> list[int]:
@@ -181,6 +220,11 @@ def dates(text: str) -> Iterator[tuple[tuple[str, str], int, int]]:
                 yield (year, f"{int(month):02}-{int(day):02}"), *found.span()
 
 
+def is_moment(text: str, start: int, end: int) -> bool:
+    """Whether a text is a date with its time and weekday, and nothing else."""
+    return bool(BESIDE_DATE.fullmatch(TIME.sub(" ", f"{text[:start]} {text[end:]}")))
+
+
 def numbers(text: str) -> Iterator[tuple[Decimal, int, int]]:
     """Numbers that are no part of a date or a time, with their span."""
     masked = TIME.sub(blank, DATE.sub(blank, text))
@@ -235,6 +279,15 @@ def decodings(text: str) -> Iterator[tuple[str, str]]:
         said = _printable(bytes.fromhex(found[0]))
         if said:
             yield "hexadecimal", said
+
+
+def decoded(value: str) -> Iterator[tuple[str, str]]:
+    """What the whole of a value says in other words; beside an encoded part the rest says something else."""
+    plain = value.strip()
+    for how, said in decodings(plain):
+        form = OF_A_PART.get(how)
+        if form is None or form.fullmatch(plain.upper() if form is ACCOUNT else plain):
+            yield how, said
 
 
 def _decoded(text: str) -> str:

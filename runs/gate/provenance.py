@@ -40,6 +40,7 @@ class Gathered:
         self.run_id, self.root_id, self.state, self.declare = run_id, root_id, state, declare
         self.material = Material()
         self.recalled: set[tuple[str, str, Trust]] = set()
+        self.known: set[str] = set()  # calls of other runs of the tree whose secrets are known
         self.seq = 0
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
@@ -76,8 +77,20 @@ class Gathered:
             self._begin()
         if self._replied():
             self._recall()
+        if self.run_id != self.root_id or self.state.children:
+            self._know_the_tree()
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
+
+    def _know_the_tree(self) -> None:
+        """The secrets that other runs of the tree have read: goals and results hand them on without the name
+        of the field they stood in.
+        """
+        others = ToolCall.objects.filter(run__root_id=self.root_id, result__isnull=False)
+        found = others.exclude(run_id=self.run_id).exclude(pk__in=self.known)
+        for pk, tool, result in found.values_list("pk", "tool", "result"):
+            self.known.add(pk)
+            self.material.know(self.declare(tool), result)
 
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
