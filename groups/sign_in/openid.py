@@ -29,12 +29,14 @@ MOST = 5  # flows begun side by side in one browser
 STATE_SECONDS = 600
 LEEWAY = 60  # seconds that two clocks may differ
 KEPT_SECONDS = 300  # a provider's configuration and keys
+ANSWER_BYTES = 500_000  # of what a provider says of a person
+DOCUMENT_BYTES = 100_000  # of its configuration or its keys, which are kept
 ANEW_SECONDS = 10  # within which even an unknown key does not make Deputy ask again
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 WELL_KNOWN = "/.well-known/openid-configuration"
 BACKCHANNEL = "http://schemas.openid.net/event/backchannel-logout"
 
-_kept: dict[str, tuple[float, dict[str, Any]]] = {}
+_kept: dict[str, tuple[float, str]] = {}  # as text: what was read of it takes twenty times the memory
 
 
 class Refused(Exception):
@@ -143,21 +145,21 @@ def metadata(provider: Provider) -> dict[str, Any]:
 def _document(address: str, anew: bool = False) -> dict[str, Any]:
     kept = _kept.get(address)
     if kept and time.monotonic() - kept[0] < (ANEW_SECONDS if anew else KEPT_SECONDS):
-        return kept[1]
-    found = _asked(address)
+        return dict(json.loads(kept[1]))
+    found = _asked(address, DOCUMENT_BYTES)
     if len(_kept) > 500:
         _kept.clear()
-    _kept[address] = (time.monotonic(), found)
+    _kept[address] = (time.monotonic(), json.dumps(found))
     return found
 
 
-def _asked(address: str, **how: Any) -> dict[str, Any]:
+def _asked(address: str, most: int = ANSWER_BYTES, **how: Any) -> dict[str, Any]:
     """A JSON object from the provider, by the guard of everything that leaves Deputy."""
     try:
         answer = fetch(
             address,
             max_redirects=0,
-            max_bytes=500_000,
+            max_bytes=most,
             allow_private=frozenset(settings.IDENTITY_ALLOW),
             **how,
         )

@@ -542,3 +542,14 @@ def test_a_logout_that_nobody_can_read_is_refused(provider, server, token):
         token = server.logout_token(sub="s-1", **ast.literal_eval(token))
     told = Client().post(reverse("oidc_logout", args=[provider.pk]), {"logout_token": token})
     assert told.status_code == 400
+
+
+def test_of_what_a_provider_says_little_is_kept_and_as_text(provider, server, monkeypatch):
+    """What was parsed of five hundred large documents filled the memory of a web process."""
+    most = {}
+    monkeypatch.setattr(
+        openid, "fetch", lambda address, **how: most.setdefault(address, how) and server.fetch(address, **how)
+    )
+    assert sign_in(provider, server).status_code == 302
+    assert all(most[address]["max_bytes"] == openid.DOCUMENT_BYTES for address in openid._kept)
+    assert {type(text) for _, text in openid._kept.values()} == {str}
