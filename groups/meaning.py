@@ -25,6 +25,8 @@ SAMPLE = 300  # examples the threshold is found from
 PARTS = 4  # of the sample, each asked in a space that was made without it
 # Of past goals at most so many lie below the threshold: trying a wrong group costs less than refusing.
 REFUSED = 0.04
+# Where there are no past goals: of what groups have in common with each other, which say more than goals do.
+COMMON = 0.25
 STEEP = 1.5  # how quickly a score leaves 0.5 on both sides of the threshold
 # Past goals from which on the words' vectors count, and at least one a group: what groups only say of
 # themselves is told apart better by words alone.
@@ -221,7 +223,7 @@ class FusedRouter:
         joined = [(i, self._joined(words, near)) for i, words, near in seen]
         strange = [float(np.delete(values, i).max()) for i, values in joined]
         if not self._past:  # nobody has said yet what belongs where: what is nearer than groups to each other
-            self._threshold = float(np.mean(strange) - 1.5 * np.std(strange))
+            self._threshold = COMMON * float(np.mean(strange))
             return
         if self.embedded is None:  # a language of which the words' vectors know little
             alone = sum(int(np.argmax(words)) == i for i, words, _ in seen)

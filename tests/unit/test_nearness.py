@@ -240,6 +240,17 @@ def test_where_nobody_has_said_what_belongs_where_groups_are_not_told_apart(monk
     assert router.score(profile(made[2]))[0].id == "g2"
 
 
+def test_where_nobody_has_said_so_a_goal_may_have_less_in_common_with_a_group_than_groups_with_each_other():
+    own = [axis((0, 1.0), (9, 0.8)), axis((1, 1.0), (9, 0.8)), axis((2, 1.0), (9, 0.8))]
+    made = [Candidate(f"g{n}", f"name{n}") for n in range(3)]
+    goals = {"near": axis((1, 0.3), (9, 0.3), (12, 1.0)), "strange": axis((12, 1.0))}
+    vectors = dict(zip(map(profile, made), own, strict=True)) | goals
+    router = FusedRouter(Router(made), made, Basis(vectors, vectors.get))
+    best = router.score("near")[0]
+    assert (best.id, best.fits) == ("g1", True)
+    assert not router.score("strange")[0].fits
+
+
 def test_words_count_less_where_a_model_has_past_goals():
     made, vectors = candidates()
     assert FusedRouter(Router(made), made, Basis(vectors, vectors.get))._share == meaning.LEARNT_WORDS
