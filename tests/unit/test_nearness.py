@@ -243,7 +243,7 @@ def test_where_nobody_has_said_what_belongs_where_groups_are_not_told_apart(monk
 def test_where_nobody_has_said_so_a_goal_may_have_less_in_common_with_a_group_than_groups_with_each_other():
     own = [axis((0, 1.0), (9, 0.8)), axis((1, 1.0), (9, 0.8)), axis((2, 1.0), (9, 0.8))]
     made = [Candidate(f"g{n}", f"name{n}") for n in range(3)]
-    goals = {"near": axis((1, 0.3), (9, 0.3), (12, 1.0)), "strange": axis((12, 1.0))}
+    goals = {"near": axis((1, 0.15), (9, 0.15), (12, 1.0)), "strange": axis((12, 1.0))}
     vectors = dict(zip(map(profile, made), own, strict=True)) | goals
     router = FusedRouter(Router(made), made, Basis(vectors, vectors.get))
     best = router.score("near")[0]
