@@ -16,12 +16,17 @@ Vectors = Mapping[str, Sequence[float]]
 # Chosen on one half of the public sets, reported on the other (docs/routing.md), but for PARTS and REFUSED,
 # which were chosen on the sets that are reported.
 WORDS = 0.5  # what words count beside meaning, each in units of its own usual spread over the groups
+LEARNT_WORDS = 0.35  # the same where past goals say what belongs where
 BARE = 1.4  # the same beside the sum of the words' vectors
+CLOSE = 3  # groups, from the best, that are told apart by what their own past goals say
+TOLD = 2.0  # what that counts for each certainty, in the same units
 STRANGE = 0.5  # what a goal wrongly taken counts beside one wrongly refused, for the threshold
 SAMPLE = 300  # examples the threshold is found from
 PARTS = 4  # of the sample, each asked in a space that was made without it
 # Of past goals at most so many lie below the threshold: trying a wrong group costs less than refusing.
 REFUSED = 0.04
+# Where there are no past goals: of what groups have in common with each other, which say more than goals do.
+COMMON = 0.25
 STEEP = 1.5  # how quickly a score leaves 0.5 on both sides of the threshold
 # Past goals from which on the words' vectors count, and at least one a group: what groups only say of
 # themselves is told apart better by words alone.
@@ -77,14 +82,13 @@ class _Made:
 
 @dataclass(frozen=True)
 class Basis:
-    """What is known of meaning: vectors of the groups' texts, who knows a goal's, what words count beside it.
+    """What is known of meaning: vectors of the groups' texts, and who knows a goal's.
 
-    `by_model`: whether a model made the vectors.
+    `by_model`: whether a model made the vectors; else they are the words' own.
     """
 
     vectors: Vectors
     of_goal: Callable[[str], Sequence[float] | None]
-    words: float = WORDS
     by_model: bool = True
 
 
@@ -129,7 +133,7 @@ def _by_words(candidates: Sequence[Candidate]) -> Basis | None:
     # Names are often no words: what a group says of itself needs only one that is known.
     made |= {said: vector(said, least=0.0) for said in map(profile, candidates)}
     vectors = {text: each for text, each in made.items() if each is not None}
-    return Basis(vectors, vector, BARE, by_model=False) if _tells(candidates, vectors) else None
+    return Basis(vectors, vector, by_model=False) if _tells(candidates, vectors) else None
 
 
 def _tells(candidates: Sequence[Candidate], vectors: Vectors) -> bool:
@@ -160,7 +164,7 @@ class FusedRouter:
         self._np: Any = numpy
         self._make: Any = Space
         self._words, self._ids = words, [candidate.id for candidate in candidates]
-        self._of_goal, self._share, vectors = basis.of_goal, basis.words, basis.vectors
+        self._of_goal, vectors = basis.of_goal, basis.vectors
         self.candidates = tuple(candidates)
         # The texts of which a model's vector is known; None where the vectors are the words'.
         self.embedded = frozenset(vectors) if basis.by_model else None
@@ -171,6 +175,7 @@ class FusedRouter:
             for text in candidate.examples
             if text in vectors
         ]
+        self._share = (LEARNT_WORDS if self._past else WORDS) if basis.by_model else BARE
         own = [vectors[text] for text in self._said]
         self._rows: Any = Rows(own, [vectors[text] for _, text in self._past], [i for i, _ in self._past])
         self._space: Any = Space(self._rows, self._rows.whitening())
@@ -184,8 +189,8 @@ class FusedRouter:
         if not self._helps or vector is None or len(vector) != len(self._rows.mean):
             return self._words.score(goal)
         said = self._words.weighed(goal)
-        near = self._space.near(self._space.place(self._rows.centred(vector)))
-        joined = self._joined(said.raw, near)
+        asked = self._space.place(self._rows.centred(vector))
+        joined = self._told_apart(asked, self._joined(said.raw, self._space.near(asked)))
         likely = self._np.asarray(said.kept) / (1 + self._np.exp(-STEEP * (joined - self._threshold)))
         values = likely.tolist()
         order = sorted(range(len(values)), key=lambda i: -values[i])
@@ -193,6 +198,18 @@ class FusedRouter:
 
     def _joined(self, words: Sequence[float], near: Any) -> Any:
         return self._share * self._np.asarray(words) / self._spreads[0] + near / self._spreads[1]
+
+    def _told_apart(self, asked: Any, joined: Any) -> Any:
+        """The values, those of the few best handed out anew in the order in which these are told apart.
+
+        So whether the best fits is decided as before. Words' vectors tell nothing more this way (measured).
+        """
+        best = self._np.argsort(-joined, kind="stable")[:CLOSE]
+        if self.embedded is None or not self._past or len(best) < 2:
+            return joined
+        order = self._np.argsort(-joined[best] - TOLD * self._space.apart(asked, best), kind="stable")
+        joined[best[order]] = joined[best]
+        return joined
 
     def _calibrate(self) -> None:
         """The usual spreads, and the value that best parts goals of a group from goals of none."""
@@ -206,7 +223,7 @@ class FusedRouter:
         joined = [(i, self._joined(words, near)) for i, words, near in seen]
         strange = [float(np.delete(values, i).max()) for i, values in joined]
         if not self._past:  # nobody has said yet what belongs where: what is nearer than groups to each other
-            self._threshold = float(np.mean(strange) - 1.5 * np.std(strange))
+            self._threshold = COMMON * float(np.mean(strange))
             return
         if self.embedded is None:  # a language of which the words' vectors know little
             alone = sum(int(np.argmax(words)) == i for i, words, _ in seen)

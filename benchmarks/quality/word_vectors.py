@@ -69,7 +69,7 @@ def write(stems: list[str], rows: Any) -> None:
 def embed(texts: Sequence[str]) -> Any:
     """The model's vectors of these texts: (texts, 512)."""
     batches = (texts[at : at + BATCH] for at in range(0, len(texts), BATCH))
-    return numpy.asarray([vector for batch in batches for vector in embedded.vectors(batch)])
+    return numpy.asarray([vector for batch in batches for vector in embedded.vectors("multilingual", batch)])
 
 
 def fewer(rows: Any, numbers: int) -> Any:

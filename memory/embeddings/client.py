@@ -11,6 +11,7 @@ from typing import Any
 
 from common.outbound import Fetched, OutboundError, fetch
 from memory.embeddings import embedded
+from memory.embeddings.english import Unusable
 from memory.embeddings.models import EmbeddingModel
 
 MOST_CHARACTERS = 4_000  # of a text; models read a few hundred to a few thousand words
@@ -35,7 +36,7 @@ def embed(model: EmbeddingModel, texts: Sequence[str], timeout: float) -> list[V
     Slow: never to be called inside a transaction. Raises EmbeddingFailed, with no key in it.
     """
     if model.embedded:
-        return _embedded(texts)
+        return _embedded(model.asked, texts)
     asked = {"model": model.asked, "input": [text[:MOST_CHARACTERS] for text in texts]}
     headers = {"content-type": "application/json"}
     if model.api_key:
@@ -60,8 +61,11 @@ def embed(model: EmbeddingModel, texts: Sequence[str], timeout: float) -> list[V
     return _vectors(answer.text, len(texts))
 
 
-def _embedded(texts: Sequence[str]) -> list[Vector]:
-    made = embedded.vectors([text[:MOST_CHARACTERS] for text in texts])
+def _embedded(name: str, texts: Sequence[str]) -> list[Vector]:
+    try:
+        made = embedded.vectors(name, [text[:MOST_CHARACTERS] for text in texts])
+    except Unusable as error:
+        raise EmbeddingFailed(str(error), retryable=True) from None
     if not all(map(_usable, made)):
         raise EmbeddingFailed("The embedded model makes nothing of one of these texts.", retryable=False)
     return made

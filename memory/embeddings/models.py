@@ -5,7 +5,7 @@
 | `openai:NAME` | OpenAI, or any compatible server | OPENAI_BASE_URL, OPENAI_API_KEY |
 | `ollama:NAME` | Ollama on this machine | OLLAMA_BASE_URL, OLLAMA_API_KEY |
 | `compatible:NAME` | any OpenAI-compatible server | EMBEDDING_BASE_URL, EMBEDDING_API_KEY |
-| `embedded:multilingual` | nobody: it runs in the process (memory.embeddings.embedded) | |
+| `embedded:multilingual`, `embedded:english` | nobody: in the process (memory.embeddings.embedded) | |
 """
 
 import os
@@ -64,17 +64,19 @@ def configured() -> EmbeddingModel | None:
     if prefix == EMBEDDED:
         return _embedded(name, asked.strip())
     if prefix not in VARIABLES or not asked.strip() or len(name) > LONGEST:
-        known = ", ".join([*(f"{each}:NAME" for each in VARIABLES), f"{EMBEDDED}:{embedded.NAMES[0]}"])
+        own = (f"{EMBEDDED}:{each}" for each in embedded.MODELS)
+        known = ", ".join([*(f"{each}:NAME" for each in VARIABLES), *own])
         raise BadModel(f"EMBEDDING_MODEL is none of {known}.")
     base, key = VARIABLES[prefix]
     return EmbeddingModel(name, asked.strip(), _base_url(base, DEFAULTS[prefix]), _key(prefix, base, key))
 
 
 def _embedded(name: str, asked: str) -> EmbeddingModel:
-    if asked not in embedded.NAMES:
-        raise BadModel(f"EMBEDDING_MODEL names no embedded model: there is {', '.join(embedded.NAMES)}.")
-    if not embedded.installed():
-        raise BadModel(f"The embedded model is not installed. {embedded.INSTALL}")
+    model = embedded.MODELS.get(asked)
+    if model is None:
+        raise BadModel(f"EMBEDDING_MODEL names no embedded model: there is {', '.join(embedded.MODELS)}.")
+    if not model.installed():
+        raise BadModel(f"The embedded model {asked} is not installed. {model.how}")
     return EmbeddingModel(name, asked, base_url="")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from groups import meaning
 from groups.meaning import Basis, FusedRouter, profile
-from groups.nearness import NEAREST, Rows, Space, slots
+from groups.nearness import ALIKE, NEAREST, Rows, Space, slots
 from groups.routing_report import report
 from groups.scoring import Candidate, Router
 
@@ -91,6 +91,38 @@ def test_only_the_nearest_past_goals_count_one_by_one():
 def test_each_groups_past_goals_are_found_however_many_others_have():
     assert slots([1, 0, 1, 1], 3).tolist() == [[1, 4, 4], [0, 2, 3], [4, 4, 4]]
     assert slots([], 2).shape == (2, 0)
+
+
+def test_a_few_groups_are_told_apart_by_what_is_unlike_among_them():
+    """Two groups share all but a little, and of that the goal has some of the second's."""
+    first, second = axis((0, 1.0), (1, 0.3)), axis((0, 1.0), (2, 0.3))
+    rows = Rows([first, second, axis((5, 1.0))], [first, second], [0, 1])
+    space = Space(rows, numpy.eye(SIZE))
+    asked = space.place(rows.centred(axis((0, 1.0), (2, 0.2))))
+    one, other = space.apart(asked, [0, 1])
+    assert other > one
+    assert one + other == pytest.approx(1)
+    assert other - one > space.near(asked)[1] - space.near(asked)[0]
+    assert space.apart(asked, [1, 0]) == pytest.approx([other, one])
+
+
+def test_a_group_is_not_likelier_for_having_more_past_goals():
+    one, other = axis((0, 1.0)), axis((1, 1.0))
+    few = Rows([one, other], [one, other], [0, 1])
+    many = Rows([one, other], [one] * 10 + [other], [0] * 10 + [1])
+    for rows in (few, many):
+        space = Space(rows, numpy.eye(SIZE))
+        between = space.own[0] + space.own[1]
+        assert space.apart(between, [0, 1]) == pytest.approx([0.5, 0.5], abs=0.05)
+
+
+def test_groups_are_told_apart_by_their_past_goals_most_like_this_one():
+    past = [axis((3, 1.0))] * 40 + [axis((1, 1.0))] * ALIKE
+    rows = Rows([axis((0, 1.0)), axis((2, 1.0))], past, [0] * len(past))
+    space = Space(rows, numpy.eye(SIZE))
+    told, whose = space._texts(space.past[-1], [1, 0])
+    assert whose.tolist() == [0, 1] + [1] * ALIKE
+    assert numpy.allclose(told[2:] @ space.past[-1], 1)
 
 
 # Through the router
@@ -180,3 +212,47 @@ def test_goals_are_routed_by_vectors_alone_where_they_share_no_word(monkeypatch)
     assert found["by_meaning"]
     assert found["accuracy_at_1"] == 1
     assert found["joint_accuracy"] == 1
+
+
+def test_the_few_best_hand_their_values_out_anew(monkeypatch):
+    """So whether the best fits does not depend on how they are told apart."""
+    made, vectors = candidates()
+    router = FusedRouter(Router(made), made, Basis(vectors, vectors.get))
+    values = numpy.array([0.1, 0.9, 0.3, 0.8, 0.7, 0.2])
+    monkeypatch.setattr(Space, "apart", lambda *_: numpy.array([0.0, 0.2, 0.8]))
+    assert router._told_apart(None, values.copy()).tolist() == [0.1, 0.7, 0.3, 0.8, 0.9, 0.2]
+    monkeypatch.setattr(Space, "apart", lambda *_: numpy.array([0.34, 0.33, 0.33]))
+    assert router._told_apart(None, values.copy()).tolist() == values.tolist()
+
+
+def test_words_vectors_tell_no_groups_apart(monkeypatch):
+    made, vectors = candidates()
+    monkeypatch.setattr(Space, "apart", lambda *_: pytest.fail("only a model's vectors do"))
+    router = FusedRouter(Router(made), made, Basis(vectors, vectors.get, by_model=False))
+    assert router.score(made[2].examples[0])[0].id == "g2"
+
+
+def test_where_nobody_has_said_what_belongs_where_groups_are_not_told_apart(monkeypatch):
+    made, vectors = candidates(goals=0)
+    monkeypatch.setattr(Space, "apart", lambda *_: pytest.fail("there is nothing to learn from"))
+    router = FusedRouter(Router(made), made, Basis(vectors, vectors.get))
+    assert router._share == meaning.WORDS
+    assert router.score(profile(made[2]))[0].id == "g2"
+
+
+def test_where_nobody_has_said_so_a_goal_may_have_less_in_common_with_a_group_than_groups_with_each_other():
+    own = [axis((0, 1.0), (9, 0.8)), axis((1, 1.0), (9, 0.8)), axis((2, 1.0), (9, 0.8))]
+    made = [Candidate(f"g{n}", f"name{n}") for n in range(3)]
+    goals = {"near": axis((1, 0.15), (9, 0.15), (12, 1.0)), "strange": axis((12, 1.0))}
+    vectors = dict(zip(map(profile, made), own, strict=True)) | goals
+    router = FusedRouter(Router(made), made, Basis(vectors, vectors.get))
+    best = router.score("near")[0]
+    assert (best.id, best.fits) == ("g1", True)
+    assert not router.score("strange")[0].fits
+
+
+def test_words_count_less_where_a_model_has_past_goals():
+    made, vectors = candidates()
+    assert FusedRouter(Router(made), made, Basis(vectors, vectors.get))._share == meaning.LEARNT_WORDS
+    by_words = Basis(vectors, vectors.get, by_model=False)
+    assert FusedRouter(Router(made), made, by_words)._share == meaning.BARE
