@@ -14,12 +14,12 @@ from django.utils.translation import gettext_noop
 from groups import changes, member_permissions
 from groups.models import CustomRole, ProposalState, ProposedChange, Role
 from groups.sign_in.providers import rules_of
-from policy.authority import OWNER, RUN_USER
+from policy.authority import OWNER
 from policy.evaluate import fits
 from policy.loosening import loosened, taken_over
 from policy.models import CapabilityRule, Grant
 from policy.models.capabilities import bindings_of
-from policy.terms import STRICTNESS
+from policy.terms import RUN_USER, STRICTNESS
 
 Row = Mapping[str, Any] | None
 UNASKED = "allow"

@@ -1,0 +1,67 @@
+"""Rules that give people more than those beside them ask: who decides, and about what."""
+
+import pytest
+from django.core import mail
+
+from groups.models import Project
+from policy.models import CapabilityRule
+from runs.actions.decide import DecisionRefused
+from runs.models import Approval
+from tests.acting import approve
+from tests.integration.api_client import Api
+from tests.integration.test_attacks_by_members import limited  # noqa: F401
+from tests.integration.test_decisions import decider, resumed
+from tests.scripted import call, in_order, say
+
+pytestmark = pytest.mark.django_db
+MAIL = call(("send_email", {"to": ["a@example.com"], "subject": "s", "body": "b"}))
+
+
+@pytest.fixture
+def own(world, limited):  # noqa: F811
+    """A member of one project has people approve their own mail there."""
+    api = Api(limited("policy.add_capabilityrule", "policy.view_capabilityrule"), world.organization)
+    body = {"tool": "send_email", "effect": "require_approval", "deciders": ["run.user"]}
+    assert api.post("policy/rules/", body | {"project": world.project.pk}).status_code == 201
+
+
+@pytest.mark.parametrize("effect", ["require_approval", "require_human"])
+def test_where_the_organization_asks_as_well_nobody_approves_their_own_mail_by_a_projects_rule(
+    ask, world, own, effect
+):
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect=effect)
+    run = ask(in_order(MAIL, say("done")))
+    approval = Approval.objects.get(run=run)
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, world.user)
+    assert (refused.value.code, mail.outbox) == ("NOT_ENTITLED", [])
+    approve(approval.pk, decider(world))
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("kept", ["careful", "balanced"])
+def test_nor_where_the_projects_profile_asks(ask, world, own, kept):
+    Project.objects.filter(pk=world.project.pk).update(approval_profile=kept)
+    run = ask(in_order(MAIL, say("done")))
+    with pytest.raises(DecisionRefused) as refused:
+        approve(Approval.objects.get(run=run).pk, world.user)
+    assert refused.value.code == "NOT_ENTITLED"
+    assert not mail.outbox
+
+
+def test_where_nobody_else_asks_they_do(ask, world, own):
+    run = ask(in_order(MAIL, say("done")))
+    approve(Approval.objects.get(run=run).pk, world.user)
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
+def test_where_the_organizations_rule_names_them_they_do(ask, world, own):
+    CapabilityRule.objects.create(
+        organization=world.organization,
+        tool="send_email",
+        effect="require_human",
+        deciders=["run.user", "role:administrator"],
+    )
+    run = ask(in_order(MAIL, say("done")))
+    approve(Approval.objects.get(run=run).pk, world.user)
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
