@@ -25,6 +25,7 @@ Row = Mapping[str, Any] | None
 UNASKED = "allow"
 NAMED = gettext_noop("somebody else is whom rules name as deciders")
 SIGNS_IN = gettext_noop("who signs in, and as what")
+OWN_RUNS = gettext_noop("people decide about their own runs")
 ANOTHER_ROLE = gettext_noop("an agent gets another role")
 NO_LISTS: Mapping[str, Any] = {"allowed_tools": None, "delegable_tools": None, "denied_tools": []}
 EXCHANGE = ("exchange_at", "url", "audience", "resource", "scopes", "with_actor")
@@ -50,7 +51,7 @@ def _rule(before: Row, after: Row) -> str:
         return weakened
     if was["effect"] == UNASKED:
         if will is None or not _differs(SCOPE, was, will):
-            return ""
+            return _own_runs(will)
         if will["effect"] == UNASKED:
             return gettext_noop("a rule allows something else unasked")
         return _new_rule(will)  # of something else
@@ -72,7 +73,17 @@ def _new_rule(will: Row) -> str:
     if will["effect"] == UNASKED:
         return gettext_noop("a rule that allows what was asked for")
     rule = CapabilityRule(**will)
-    return gettext_noop("a rule asks for less than another") if loosened(rule) or taken_over(rule) else ""
+    if loosened(rule) or taken_over(rule):
+        return gettext_noop("a rule asks for less than another")
+    return _own_runs(will)
+
+
+def _own_runs(rule: Row) -> str:
+    """A profile asks, and so does a tool's risk, for the decision of somebody who may decide approvals. Where
+    a rule that asks as well names the run's user, it is theirs.
+    """
+    asks = rule is not None and rule["effect"] not in (UNASKED, "deny")
+    return OWN_RUNS if rule is not None and asks and RUN_USER in rule["deciders"] else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -250,7 +261,7 @@ def _project(before: Row, after: Row) -> str:
     if after["approval_profile"] != was["approval_profile"] and after["approval_profile"] != "careful":
         return gettext_noop("when a project's calls ask")
     if after["allow_self_approval"] and not was["allow_self_approval"]:
-        return gettext_noop("people decide about their own runs")
+        return OWN_RUNS
     moved = before is not None and after["owner_id"] != was["owner_id"]
     if moved and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")

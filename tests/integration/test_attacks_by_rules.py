@@ -3,11 +3,12 @@
 import pytest
 from django.core import mail
 
-from groups.models import Project
+from groups.models import Organization, Project
 from policy.models import CapabilityRule
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
 from tests.acting import approve
+from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_decisions import decider, resumed
@@ -65,3 +66,29 @@ def test_where_the_organizations_rule_names_them_they_do(ask, world, own):
     run = ask(in_order(MAIL, say("done")))
     approve(Approval.objects.get(run=run).pk, world.user)
     assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
+# A second person
+
+
+@pytest.mark.parametrize("before", ["none", "off", "allowed"])
+def test_where_a_profile_asks_a_rule_by_which_people_approve_their_own_mail_waits(world, before):
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="careful")
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    api = Api(boss, world.organization)
+    body = {"tool": "send_email", "effect": "require_approval", "deciders": ["run.user"]}
+    if before == "none":
+        assert api.post("policy/rules/", body).status_code == 202
+        return
+    effect = "allow" if before == "allowed" else "require_human"
+    rule = CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect=effect, active=before != "off"
+    )
+    said = api.client.patch(
+        f"/api/policy/rules/{rule.pk}/",
+        {**body, "active": True},
+        content_type="application/json",
+        headers=api.headers,
+    )
+    assert said.status_code == 202
