@@ -236,14 +236,22 @@ def _in_place_of(was: Row, will: Row) -> str:
 
 
 def _seat(before: Row, after: Row) -> str:
+    """Of a group. A new one has its rights from above, but for what a rule allows to its role."""
+    if before is None and after is not None:
+        free = CapabilityRule.objects.filter(role=after["role_id"], effect=UNASKED, active=True, shadow=False)
+        return ANOTHER_ROLE if free.exists() else ""
+    return _role_changed(before, after)
+
+
+def _role_changed(before: Row, after: Row) -> str:
     changed = before is not None and after is not None and _differs(("role_id",), before, after)
     return ANOTHER_ROLE if changed else ""
 
 
 def _agent(before: Row, after: Row) -> str:
     """Whoever has no agent of their own gets one in the role of that name, once they ask for something."""
-    if seated := _seat(before, after):
-        return seated
+    if changed := _role_changed(before, after):
+        return changed
     whose = [row["user_id"] if row is not None else None for row in (before, after)]
     if whose[0] == whose[1]:
         return ""

@@ -2,8 +2,10 @@
 
 import pytest
 from django.core import mail
+from django.db import transaction
 
-from groups.models import Organization, Project
+from groups import changes
+from groups.models import GroupMember, Organization, Project, Role
 from policy.models import CapabilityRule
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
@@ -12,7 +14,7 @@ from tests.factories import MembershipFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_decisions import decider, resumed
-from tests.scripted import call, in_order, say
+from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
 MAIL = call(("send_email", {"to": ["a@example.com"], "subject": "s", "body": "b"}))
@@ -92,3 +94,27 @@ def test_where_a_profile_asks_a_rule_by_which_people_approve_their_own_mail_wait
         headers=api.headers,
     )
     assert said.status_code == 202
+
+
+def test_a_seat_in_a_role_that_a_rule_lets_write_unasked_is_filled_by_two(ask, world):
+    """As it waits that a seat gets such a role, so it does that one is removed and made again in it."""
+    mailer = Role.objects.create(organization=world.organization, name="Mailer")
+    mine = {"organization": world.organization, "tool": "send_email"}
+    CapabilityRule.objects.create(**mine, effect="require_human")
+    CapabilityRule.objects.create(**mine, effect="allow", role=mailer)
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    seat = GroupMember.objects.get(group=world.group, role__name="researcher")
+    agent, ordinal = seat.agent_instance, seat.ordinal
+    again = {"organization": world.organization, "group": world.group, "agent_instance": agent}
+
+    with changes.acting(boss, "admin"):
+        seat.delete()
+        with pytest.raises(changes.TakesSecond), transaction.atomic():
+            GroupMember.objects.create(**again, role=mailer, ordinal=ordinal)
+        GroupMember.objects.create(**again, role=seat.role, ordinal=ordinal)
+
+    asks = [call(("escalate_to_group", {"goal": "g"})), say("done")]
+    speak = {"researcher": [MAIL, say("x")], "analyst": [say("y")] * 3, "lead": [say("DECISION: z")] * 3}
+    ask(by_role(Personal_agent=asks, **speak))
+    assert Approval.objects.get().effect == "require_human" and not mail.outbox
