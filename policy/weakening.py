@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
-from groups.models import CustomRole, ProposalState, ProposedChange, Role
+from groups.models import Change, ChangeAction, CustomRole, ProposalState, ProposedChange, Role
 from groups.sign_in.providers import rules_of
 from policy.authority import OWNER
 from policy.evaluate import fits
@@ -155,10 +155,11 @@ def _membership(before: Row, after: Row) -> str:
     called = _called(after)
     if (there is None or _called(there) != called) and _is_named(after, f"role:{called}"):
         return NAMED
+    was_one = _was_removed(after) if before is None else not before["active"]
+    if was_one:
+        return gettext_noop("a member is one again")
     if before is None:
         return ""
-    if not before["active"]:
-        return gettext_noop("a member is one again")
     if _wider(before["projects"], after["projects"]) or _wider(
         before["allowed_tools"], after["allowed_tools"]
     ):
@@ -168,6 +169,13 @@ def _membership(before: Row, after: Row) -> str:
         if {*before["denied_tools"]} - {*after["denied_tools"]}
         else ""
     )
+
+
+def _was_removed(membership: Mapping[str, Any]) -> bool:
+    """Whether the account was a member before, perhaps with limits."""
+    gone = Change.objects.filter(model="groups.membership", action=ChangeAction.REMOVED)
+    here = gone.filter(organization=membership.get("organization_id"))
+    return here.filter(before__user_id=membership.get("user_id")).exists()
 
 
 def _carried(membership: Mapping[str, Any]) -> frozenset[str]:

@@ -5,12 +5,12 @@ from django.core import mail
 from django.db import transaction
 
 from groups import changes
-from groups.models import GroupMember, Organization, Project, Role
+from groups.models import GroupMember, Membership, Organization, Project, Role
 from policy.models import CapabilityRule
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
 from tests.acting import approve
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, UserFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_decisions import decider, resumed
@@ -118,3 +118,18 @@ def test_a_seat_in_a_role_that_a_rule_lets_write_unasked_is_filled_by_two(ask, w
     speak = {"researcher": [MAIL, say("x")], "analyst": [say("y")] * 3, "lead": [say("DECISION: z")] * 3}
     ask(by_role(Personal_agent=asks, **speak))
     assert Approval.objects.get().effect == "require_human" and not mail.outbox
+
+
+def test_who_is_removed_and_added_without_their_limits_is_a_member_again(world):
+    """What a member may not use, or see, is not lifted by making the membership anew."""
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    limits = {"projects": [world.project.pk], "denied_tools": ["send_email"]}
+    kept = MembershipFactory(organization=world.organization, role="member", **limits)
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    made = {"organization": world.organization, "role": "member"}
+
+    with changes.acting(boss, "admin"):
+        kept.delete()
+        with pytest.raises(changes.TakesSecond), transaction.atomic():
+            Membership.objects.create(**made, user=kept.user)
+        Membership.objects.create(**made, user=UserFactory())
