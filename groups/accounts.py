@@ -1,6 +1,8 @@
 """What others have done to somebody's account.
 
-The record is Django's own history of changes, which the admin's pages and the API write.
+Three records say so: Django's own history of changes, which the admin's pages and the API write; the record
+of changes, which outlives whoever made them and goes along to another cell; and what second persons have
+confirmed.
 """
 
 from datetime import timedelta
@@ -13,6 +15,7 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from common.db import row
+from groups import changes
 
 SESSION_USER = "_auth_user_id"  # Django's key in a session
 VOID_FOR = timedelta(hours=1)  # so long an account somebody else has changed decides nothing as a person
@@ -21,21 +24,30 @@ VOID_FOR = timedelta(hours=1)  # so long an account somebody else has changed de
 # Whether others changed the account lately: its password or rights, a membership, a token; or the entry of
 # the provider that says who it is, which may by now be somebody's own. Asked at every decision of a person,
 # where the ORM takes longer to write it than the server to answer.
-CHANGED = f"""EXISTS (
-    SELECT FROM django_admin_log l JOIN django_content_type t ON t.id = l.content_type_id
-    WHERE l.action_time > clock_timestamp() - interval '{VOID_FOR.total_seconds():.0f} s' AND l.user_id <> %s
-      AND (t.app_label, t.model, l.object_id) IN (
-        SELECT %s, %s, %s
-        UNION ALL SELECT 'groups', 'membership', m.id FROM groups_membership m WHERE m.user_id = %s
-        UNION ALL SELECT 'groups', 'token', k.id FROM groups_token k WHERE k.user_id = %s
-        UNION ALL SELECT 'groups', 'identityprovider', s.provider FROM socialaccount_socialaccount s
-        WHERE s.user_id = %s))"""  # noqa: S608
+SINCE = f"clock_timestamp() - interval '{VOID_FOR.total_seconds():.0f} s'"
+CHANGED = f"""(
+    WITH whose (model, id) AS (
+        SELECT %s, %s
+        UNION ALL SELECT 'groups.membership', m.id FROM groups_membership m WHERE m.user_id = %s
+        UNION ALL SELECT 'groups.token', k.id FROM groups_token k WHERE k.user_id = %s
+        UNION ALL SELECT 'groups.identityprovider', s.provider FROM socialaccount_socialaccount s
+        WHERE s.user_id = %s)
+    SELECT EXISTS (
+        SELECT FROM django_admin_log l JOIN django_content_type t ON t.id = l.content_type_id
+        WHERE l.action_time > {SINCE} AND l.user_id <> %s
+          AND (t.app_label || '.' || t.model, l.object_id) IN (SELECT model, id FROM whose))
+    OR EXISTS (
+        SELECT FROM groups_change c JOIN whose ON c.model = whose.model AND c.object_id = whose.id
+        WHERE c.created_at > {SINCE} AND c.by <> '' AND c.user_id IS DISTINCT FROM %s)
+    OR EXISTS (
+        SELECT FROM groups_proposedchange p JOIN whose ON p.model = whose.model AND p.object_id = whose.id
+        WHERE p.decided_at > {SINCE} AND p.state = 'confirmed' AND p.user_id IS DISTINCT FROM %s))"""  # noqa: S608
 
 
 def _of(user: Any) -> list[Any]:
     """The parameters of CHANGED."""
-    meta = get_user_model()._meta
-    return [user.pk, meta.app_label, meta.model_name, str(user.pk), user.pk, user.pk, user.pk]
+    label = get_user_model()._meta.label_lower
+    return [label, str(user.pk), *[user.pk] * 6]
 
 
 def is_changed_by_another(user: Any) -> RawSQL:
@@ -55,6 +67,7 @@ def remove_factors(user: Any) -> int:
     found = list(Authenticator.objects.filter(user=user))
     for each in found:
         each.delete()  # one by one: each is recorded
+    changes.note(user, {"second_factors": len(found)}, {"second_factors": 0})
     end_sessions(user)
     return len(found)
 

@@ -255,6 +255,11 @@ def _note_difference(instance: Model, before: Values | None, after: Values | Non
         _note(instance, ChangeAction.CHANGED, was, now)
 
 
+def note(instance: Model, before: Values, after: Values) -> None:
+    """Record a change of the thing that shows in none of its columns."""
+    _note(instance, ChangeAction.CHANGED, before, after)
+
+
 def _note(instance: Model, action: ChangeAction, before: Values, after: Values) -> None:
     source = _by.get()
     by = source() if source else By()

@@ -17,7 +17,7 @@ from groups import accounts, member_permissions
 from groups.actors import Actor, Via
 from groups.models import Membership, Project
 from groups.models.organizations import MembershipKind
-from policy.terms import Effect
+from policy.terms import RUN_USER, Effect, names_user
 
 M = TypeVar("M", bound=Model)
 
@@ -382,7 +382,7 @@ class Demand:
 
     @property
     def names_user(self) -> bool:
-        return bool(self.deciders) and all(RUN_USER in names for names in self.deciders)
+        return names_user(self.deciders)
 
     @property
     def grantable(self) -> bool:
@@ -390,7 +390,6 @@ class Demand:
         return self.effect == "require_approval" and self.deciders_needed == 1 and not self.deciders
 
 
-RUN_USER = "run.user"
 OWNER = "project.owner"
 
 

@@ -15,6 +15,7 @@ from policy.provenance import profiles
 from policy.provenance.terms import Facts
 from policy.ruleset import Rank, Rule, RuleSet
 from policy.terms import (
+    RUN_USER,
     STRICTNESS,
     AgentContext,
     Binding,
@@ -29,6 +30,7 @@ from policy.terms import (
     Risk,
     Shadowed,
     ToolInfo,
+    names_user,
 )
 
 __all__ = [
@@ -145,9 +147,9 @@ def profile_says(context: Context, tool: ToolInfo, arguments: Arguments) -> Deci
 def risk_default(tool: ToolInfo) -> Decision:
     """Low and medium → allow; high, or a risk nobody has heard of → require_approval."""
     if tool.risk_level in ("low", "medium"):
-        return Decision("allow", "risk_default", "nothing restricts it", (f"risk.{tool.risk_level}",))
+        return Decision("allow", BY_RISK, "nothing restricts it", (f"risk.{tool.risk_level}",))
     message = f"Tool '{tool.name}' requires approval: its risk is high"
-    return Decision("require_approval", "risk_default", message, ("risk.high",))
+    return Decision("require_approval", BY_RISK, message, ("risk.high",))
 
 
 # 5. each capability
@@ -229,6 +231,7 @@ def by_rule(rule: Rule, capability: str | None, tool: ToolInfo, error: str | Non
         rule.on_expiry,
         rule.deciders_needed,
         (rule.deciders,) if rule.deciders else (),
+        limited=rule.limited,
     )
 
 
@@ -295,6 +298,7 @@ def facts(context: Context, tool: ToolInfo, arguments: Arguments) -> Callable[[]
 
 
 ALLOWED_BY_RULE = "rule_allow"
+BY_RISK = "risk_default"
 NO_RULE = Decision("allow", "no_rule", "no rule speaks of it", ())
 
 WORDS: dict[Effect, str] = {
@@ -333,8 +337,20 @@ def demanding_both(wins: Decision, yields: Decision) -> Decision:
         timeout=min(timeouts, default=None),
         on_expiry="cancel_run" if "cancel_run" in (wins.on_expiry, yields.on_expiry) else "fail_call",
         deciders_needed=max(wins.deciders_needed, yields.deciders_needed),
-        deciders=tuple(dict.fromkeys((*wins.deciders, *yields.deciders))),
+        deciders=tuple(dict.fromkeys((*named(wins, yields), *named(yields, wins)))),
+        limited=wins.limited and yields.limited,
     )
+
+
+def named(one: Decision, beside: Decision) -> tuple[tuple[str, ...], ...]:
+    """The lists of names of one of two that ask. Where the organization asks, by a rule or a profile, members
+    of some projects do not have the run's user decide it: that name lets people decide who else may not.
+    """
+    organization_asks = one.limited and not beside.limited and beside.reason_code != BY_RISK
+    if not organization_asks or names_user(beside.deciders):
+        return one.deciders
+    others = (tuple(name for name in names if name != RUN_USER) for names in one.deciders)
+    return tuple(names for names in others if names)
 
 
 def in_scope(wanted: Iterable[str | None], actual: Iterable[str | None]) -> bool:

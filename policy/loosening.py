@@ -7,13 +7,12 @@ for more: what holds for the whole organization is not theirs to loosen.
 from collections.abc import Iterator
 
 from policy import checks, tools
-from policy.authority import RUN_USER
 from policy.cache import as_rule
 from policy.models import CapabilityRule
 from policy.models.capabilities import bindings_of
 from policy.models.rules import Effect
 from policy.ruleset import specificity
-from policy.terms import STRICTNESS
+from policy.terms import RUN_USER, STRICTNESS
 
 SCOPES = ("project_id", "group_id", "role_id")
 

@@ -17,6 +17,14 @@ APPROVAL_PREFIX = "cap-approval-"  # of the correlation keys under which approva
 
 STRICTNESS: dict[Effect, int] = {"allow": 0, "require_approval": 1, "require_human": 2, "deny": 3}
 
+RUN_USER = "run.user"  # among a rule's deciders: whom the run works for, with the permission or without
+
+
+def names_user(deciders: Collection[Collection[str]]) -> bool:
+    """Whether the run's user may decide by that name alone: each rule that names deciders has it."""
+    return bool(deciders) and all(RUN_USER in names for names in deciders)
+
+
 # Where the values of a call come from; asked only where a rule or a profile wants to know.
 Trace = Callable[[str, Mapping[str, Any]], Facts]  # tool, arguments → facts
 
@@ -185,6 +193,7 @@ class Decision:
 
     `unlockable`: whether an approval could turn it into allow; never so for a deny.
     `timeout` is in seconds, None for the setting's default. `considered` is filled by `explain` only.
+    `limited`: nobody but members of some projects has asked.
     """
 
     effect: Effect
@@ -200,6 +209,7 @@ class Decision:
     deciders: tuple[tuple[str, ...], ...] = ()  # lists of names, each of which every decider must be on
     shadowed: tuple[Shadowed, ...] = ()
     considered: tuple[Considered, ...] = field(default=(), compare=False)
+    limited: bool = field(default=False, compare=False)
 
     @property
     def allowed(self) -> bool:

@@ -12,19 +12,20 @@ from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
-from groups.models import CustomRole, ProposalState, ProposedChange, Role
+from groups.models import Change, ChangeAction, CustomRole, ProposalState, ProposedChange, Role
 from groups.sign_in.providers import rules_of
-from policy.authority import OWNER, RUN_USER
+from policy.authority import OWNER
 from policy.evaluate import fits
 from policy.loosening import loosened, taken_over
 from policy.models import CapabilityRule, Grant
 from policy.models.capabilities import bindings_of
-from policy.terms import STRICTNESS
+from policy.terms import RUN_USER, STRICTNESS
 
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
 NAMED = gettext_noop("somebody else is whom rules name as deciders")
 SIGNS_IN = gettext_noop("who signs in, and as what")
+OWN_RUNS = gettext_noop("people decide about their own runs")
 ANOTHER_ROLE = gettext_noop("an agent gets another role")
 NO_LISTS: Mapping[str, Any] = {"allowed_tools": None, "delegable_tools": None, "denied_tools": []}
 EXCHANGE = ("exchange_at", "url", "audience", "resource", "scopes", "with_actor")
@@ -50,7 +51,7 @@ def _rule(before: Row, after: Row) -> str:
         return weakened
     if was["effect"] == UNASKED:
         if will is None or not _differs(SCOPE, was, will):
-            return ""
+            return _own_runs(will)
         if will["effect"] == UNASKED:
             return gettext_noop("a rule allows something else unasked")
         return _new_rule(will)  # of something else
@@ -72,7 +73,17 @@ def _new_rule(will: Row) -> str:
     if will["effect"] == UNASKED:
         return gettext_noop("a rule that allows what was asked for")
     rule = CapabilityRule(**will)
-    return gettext_noop("a rule asks for less than another") if loosened(rule) or taken_over(rule) else ""
+    if loosened(rule) or taken_over(rule):
+        return gettext_noop("a rule asks for less than another")
+    return _own_runs(will)
+
+
+def _own_runs(rule: Row) -> str:
+    """A profile asks, and so does a tool's risk, for the decision of somebody who may decide approvals. Where
+    a rule that asks as well names the run's user, it is theirs.
+    """
+    asks = rule is not None and rule["effect"] not in (UNASKED, "deny")
+    return OWN_RUNS if rule is not None and asks and RUN_USER in rule["deciders"] else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -144,10 +155,11 @@ def _membership(before: Row, after: Row) -> str:
     called = _called(after)
     if (there is None or _called(there) != called) and _is_named(after, f"role:{called}"):
         return NAMED
+    was_one = _was_removed(after) if before is None else not before["active"]
+    if was_one:
+        return gettext_noop("a member is one again")
     if before is None:
         return ""
-    if not before["active"]:
-        return gettext_noop("a member is one again")
     if _wider(before["projects"], after["projects"]) or _wider(
         before["allowed_tools"], after["allowed_tools"]
     ):
@@ -157,6 +169,13 @@ def _membership(before: Row, after: Row) -> str:
         if {*before["denied_tools"]} - {*after["denied_tools"]}
         else ""
     )
+
+
+def _was_removed(membership: Mapping[str, Any]) -> bool:
+    """Whether the account was a member before, perhaps with limits."""
+    gone = Change.objects.filter(model="groups.membership", action=ChangeAction.REMOVED)
+    here = gone.filter(organization=membership.get("organization_id"))
+    return here.filter(before__user_id=membership.get("user_id")).exists()
 
 
 def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
@@ -225,14 +244,22 @@ def _in_place_of(was: Row, will: Row) -> str:
 
 
 def _seat(before: Row, after: Row) -> str:
+    """Of a group. A new one has its rights from above, but for what a rule allows to its role."""
+    if before is None and after is not None:
+        free = CapabilityRule.objects.filter(role=after["role_id"], effect=UNASKED, active=True, shadow=False)
+        return ANOTHER_ROLE if free.exists() else ""
+    return _role_changed(before, after)
+
+
+def _role_changed(before: Row, after: Row) -> str:
     changed = before is not None and after is not None and _differs(("role_id",), before, after)
     return ANOTHER_ROLE if changed else ""
 
 
 def _agent(before: Row, after: Row) -> str:
     """Whoever has no agent of their own gets one in the role of that name, once they ask for something."""
-    if seated := _seat(before, after):
-        return seated
+    if changed := _role_changed(before, after):
+        return changed
     whose = [row["user_id"] if row is not None else None for row in (before, after)]
     if whose[0] == whose[1]:
         return ""
@@ -250,7 +277,7 @@ def _project(before: Row, after: Row) -> str:
     if after["approval_profile"] != was["approval_profile"] and after["approval_profile"] != "careful":
         return gettext_noop("when a project's calls ask")
     if after["allow_self_approval"] and not was["allow_self_approval"]:
-        return gettext_noop("people decide about their own runs")
+        return OWN_RUNS
     moved = before is not None and after["owner_id"] != was["owner_id"]
     if moved and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")

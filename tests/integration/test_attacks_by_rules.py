@@ -1,0 +1,135 @@
+"""Rules that give people more than those beside them ask: who decides, and about what."""
+
+import pytest
+from django.core import mail
+from django.db import transaction
+
+from groups import changes
+from groups.models import GroupMember, Membership, Organization, Project, Role
+from policy.models import CapabilityRule
+from runs.actions.decide import DecisionRefused
+from runs.models import Approval
+from tests.acting import approve
+from tests.factories import MembershipFactory, UserFactory
+from tests.integration.api_client import Api
+from tests.integration.test_attacks_by_members import limited  # noqa: F401
+from tests.integration.test_decisions import decider, resumed
+from tests.scripted import by_role, call, in_order, say
+
+pytestmark = pytest.mark.django_db
+MAIL = call(("send_email", {"to": ["a@example.com"], "subject": "s", "body": "b"}))
+
+
+@pytest.fixture
+def own(world, limited):  # noqa: F811
+    """A member of one project has people approve their own mail there."""
+    api = Api(limited("policy.add_capabilityrule", "policy.view_capabilityrule"), world.organization)
+    body = {"tool": "send_email", "effect": "require_approval", "deciders": ["run.user"]}
+    assert api.post("policy/rules/", body | {"project": world.project.pk}).status_code == 201
+
+
+@pytest.mark.parametrize("effect", ["require_approval", "require_human"])
+def test_where_the_organization_asks_as_well_nobody_approves_their_own_mail_by_a_projects_rule(
+    ask, world, own, effect
+):
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect=effect)
+    run = ask(in_order(MAIL, say("done")))
+    approval = Approval.objects.get(run=run)
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, world.user)
+    assert (refused.value.code, mail.outbox) == ("NOT_ENTITLED", [])
+    approve(approval.pk, decider(world))
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("kept", ["careful", "balanced"])
+def test_nor_where_the_projects_profile_asks(ask, world, own, kept):
+    Project.objects.filter(pk=world.project.pk).update(approval_profile=kept)
+    run = ask(in_order(MAIL, say("done")))
+    with pytest.raises(DecisionRefused) as refused:
+        approve(Approval.objects.get(run=run).pk, world.user)
+    assert refused.value.code == "NOT_ENTITLED"
+    assert not mail.outbox
+
+
+def test_where_nobody_else_asks_they_do(ask, world, own):
+    run = ask(in_order(MAIL, say("done")))
+    approve(Approval.objects.get(run=run).pk, world.user)
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
+def test_where_the_organizations_rule_names_them_they_do(ask, world, own):
+    CapabilityRule.objects.create(
+        organization=world.organization,
+        tool="send_email",
+        effect="require_human",
+        deciders=["run.user", "role:administrator"],
+    )
+    run = ask(in_order(MAIL, say("done")))
+    approve(Approval.objects.get(run=run).pk, world.user)
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
+# A second person
+
+
+@pytest.mark.parametrize("before", ["none", "off", "allowed"])
+def test_where_a_profile_asks_a_rule_by_which_people_approve_their_own_mail_waits(world, before):
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="careful")
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    api = Api(boss, world.organization)
+    body = {"tool": "send_email", "effect": "require_approval", "deciders": ["run.user"]}
+    if before == "none":
+        assert api.post("policy/rules/", body).status_code == 202
+        return
+    effect = "allow" if before == "allowed" else "require_human"
+    rule = CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect=effect, active=before != "off"
+    )
+    said = api.client.patch(
+        f"/api/policy/rules/{rule.pk}/",
+        {**body, "active": True},
+        content_type="application/json",
+        headers=api.headers,
+    )
+    assert said.status_code == 202
+
+
+def test_a_seat_in_a_role_that_a_rule_lets_write_unasked_is_filled_by_two(ask, world):
+    """As it waits that a seat gets such a role, so it does that one is removed and made again in it."""
+    mailer = Role.objects.create(organization=world.organization, name="Mailer")
+    mine = {"organization": world.organization, "tool": "send_email"}
+    CapabilityRule.objects.create(**mine, effect="require_human")
+    CapabilityRule.objects.create(**mine, effect="allow", role=mailer)
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    seat = GroupMember.objects.get(group=world.group, role__name="researcher")
+    agent, ordinal = seat.agent_instance, seat.ordinal
+    again = {"organization": world.organization, "group": world.group, "agent_instance": agent}
+
+    with changes.acting(boss, "admin"):
+        seat.delete()
+        with pytest.raises(changes.TakesSecond), transaction.atomic():
+            GroupMember.objects.create(**again, role=mailer, ordinal=ordinal)
+        GroupMember.objects.create(**again, role=seat.role, ordinal=ordinal)
+
+    asks = [call(("escalate_to_group", {"goal": "g"})), say("done")]
+    speak = {"researcher": [MAIL, say("x")], "analyst": [say("y")] * 3, "lead": [say("DECISION: z")] * 3}
+    ask(by_role(Personal_agent=asks, **speak))
+    assert Approval.objects.get().effect == "require_human" and not mail.outbox
+
+
+def test_who_is_removed_and_added_without_their_limits_is_a_member_again(world):
+    """What a member may not use, or see, is not lifted by making the membership anew."""
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    limits = {"projects": [world.project.pk], "denied_tools": ["send_email"]}
+    kept = MembershipFactory(organization=world.organization, role="member", **limits)
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    made = {"organization": world.organization, "role": "member"}
+
+    with changes.acting(boss, "admin"):
+        kept.delete()
+        with pytest.raises(changes.TakesSecond), transaction.atomic():
+            Membership.objects.create(**made, user=kept.user)
+        Membership.objects.create(**made, user=UserFactory())

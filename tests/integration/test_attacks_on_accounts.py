@@ -1,0 +1,91 @@
+# ruff: noqa: F811
+"""Colleagues' votes, cast by whoever has changed their accounts or the provider that says who they are."""
+
+import pytest
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.admin.models import CHANGE, LogEntry
+
+from groups import accounts, changes
+from groups.models import IdentityProvider, Organization
+from tests.factories import MembershipFactory, UserFactory
+from tests.integration.test_cells import empty_cell, here, moved, there  # noqa: F401 - fixtures
+from tests.integration.test_second_person import administrator, confirmed
+
+ELSEWHERE = "https://id.elsewhere.example"
+
+
+@pytest.fixture
+def home(world):
+    """A colleague signs in by the organization's provider."""
+    colleague = MembershipFactory(organization=world.organization, role="decider").user
+    provider = IdentityProvider.objects.create(
+        organization=world.organization, name="Company", issuer="https://id.example.org", client_id="deputy"
+    )
+    SocialAccount.objects.create(provider=provider.pk, uid="s-1", user=colleague)
+    provider.colleague = colleague
+    return provider
+
+
+def given_a_password(user, by):
+    """At the admin's pages."""
+    user.set_password("another")
+    with changes.acting(by, "admin"):
+        user.save()
+    LogEntry.objects.log_actions(by.pk, [user], CHANGE, "Changed password.", single_object=True)
+
+
+@pytest.mark.django_db
+def test_who_has_changed_an_account_does_not_undo_it_by_removing_their_own(world, home):
+    root = UserFactory(username="root", is_superuser=True, is_staff=True)
+    given_a_password(home.colleague, root)
+    assert accounts.changed_by_another(home.colleague)
+    root.delete()
+    assert accounts.changed_by_another(home.colleague)
+
+
+@pytest.mark.django_db
+def test_nor_that_they_have_removed_its_second_factor(home):
+    root = UserFactory(username="root", is_superuser=True, is_staff=True)
+    with changes.acting(root, "admin"):
+        accounts.remove_factors(home.colleague)
+    root.delete()
+    assert accounts.changed_by_another(home.colleague)
+
+
+@pytest.mark.django_db
+def test_what_people_change_of_their_own_account_takes_nothing_away(home):
+    given_a_password(home.colleague, home.colleague)
+    assert not accounts.changed_by_another(home.colleague)
+
+
+@pytest.mark.django_db
+def test_a_provider_that_two_have_changed_casts_nobodys_vote_for_an_hour(world, home):
+    """Nor that of the second person, who has confirmed it in good faith."""
+    ada, bo = (administrator(world, name) for name in ("ada", "bo"))
+    SocialAccount.objects.create(provider=home.pk, uid="s-2", user=bo)
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    home.issuer = ELSEWHERE
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        home.save()
+    held.value.proposed.save()
+    assert not accounts.changed_by_another(home.colleague)
+
+    with changes.acting(bo, "admin"):
+        confirmed(bo, held.value.proposed)
+
+    assert IdentityProvider.objects.get(pk=home.pk).issuer == ELSEWHERE
+    assert accounts.changed_by_another(home.colleague)
+    assert accounts.changed_by_another(bo)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_move_to_another_cell_gives_no_account_its_votes_back(world, there):
+    ada = administrator(world, "ada")
+    colleague = MembershipFactory(organization=world.organization, role="decider").user
+    given_a_password(colleague, ada)
+    assert accounts.changed_by_another(colleague)
+
+    moved(world.organization, there)
+
+    asked = there.execute(f"SELECT {accounts.CHANGED}", accounts._of(colleague))
+    assert asked.fetchone()[0]
