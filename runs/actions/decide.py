@@ -277,8 +277,12 @@ def _ask_anew(asked: Asked) -> None:
 
 
 def _today(said: Said, asked: Asked) -> Said:
-    """By the actor as they are now that the run is locked: a membership that has ended meanwhile is none."""
-    return replace(said, actor=replace(said.actor, membership=asked.membership))
+    """By the actor as they are now that the run is locked: a membership that has ended meanwhile is none, nor
+    is one in another organization than the door was of.
+    """
+    then, now = said.actor.membership, asked.membership
+    theirs = now if then is not None and now is not None and then.pk == now.pk else None
+    return replace(said, actor=replace(said.actor, membership=theirs))
 
 
 def _say(asked: Asked, said: Said, demand: Demand) -> Approval:

@@ -11,12 +11,13 @@ from memory.curate import edit
 from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
+from runs.actions.decide import DecisionRefused
 from runs.gate.admission import gate_of
 from runs.gate.deciders import decidable
 from runs.gate.provenance import of_run
 from runs.models import Approval, Run
 from tests.acting import approve, at_the_pages
-from tests.factories import permit
+from tests.factories import MembershipFactory, ProjectFactory, permit
 from tests.integration.api_client import Api
 from tests.integration.test_authority_holes import ada, bo, change, driven, pending, waiting  # noqa: F401
 from tests.scripted import call, in_order, say
@@ -47,6 +48,17 @@ def test_what_a_token_decided_that_is_revoked_before_the_call_runs_is_asked_for_
     assert "ada: the token it was taken with was revoked" in again.explanation
     approve(again.pk, bo)
     assert (driven(run).status, len(mail.outbox)) == ("completed", 1)
+
+
+def test_nobody_decides_here_by_the_door_of_another_organization(waiting, ada):
+    """Doors list what is their own. The action asks as well, in case one forgets to."""
+    _run, approval = waiting()
+    elsewhere = ProjectFactory().organization
+    MembershipFactory(organization=elsewhere, user=ada)
+    with pytest.raises(DecisionRefused) as refused:
+        approve(approval.pk, at_the_pages(ada, elsewhere.pk))
+    assert refused.value.code == "NOT_ENTITLED"
+    assert approve(approval.pk, ada).status == "approved"
 
 
 def test_nor_does_its_vote_count_with_a_second_one(waiting, world, ada, bo):
