@@ -39,7 +39,7 @@ TOGETHER = 60  # memories that two terms together, or the common ones, may bring
 CANDIDATES = 150  # of a tier, whatever the counts said
 # By meaning, where a model is set (memory.embeddings).
 NEAR = 50  # memories of a tier that count by words, and as many by meaning
-SMOOTH = 60  # of reciprocal rank fusion: the higher, the less the first places count
+WORDS = 0.75  # what words count of a memory's score; meaning counts the rest
 EXACT = 5_000  # memories of a scope up to which all distances are computed
 SHARE = 50  # so is that of a scope with less than one in fifty of all memories
 
@@ -162,7 +162,7 @@ def _found(query: str, scope: Scope, tiers: list[Tier], limit: int) -> list[Hit]
     }
     if asked:
         parameters["vector"] = asked.vector
-        statement = sql.search(sql.Meaning(asked.model, asked.dimensions, NEAR, SMOOTH, EXACT, SHARE))
+        statement = sql.search(sql.Meaning(asked.model, asked.dimensions, NEAR, WORDS, EXACT, SHARE))
     else:
         statement = sql.search()
     found = rows(statement, parameters)[:limit]

@@ -67,8 +67,9 @@ _BY_WORDS = """memory_find(
         %(together)s::int, %(most)s::int
     )"""
 
-# Besides, for those memories that have a vector: nearness in meaning. A memory's place in the answer comes
-# from its two ranks, by words and by meaning (reciprocal rank fusion). The index over vectors knows no
+# Besides, for those memories that have a vector: nearness in meaning. A memory's score is the weighted sum of
+# two that run from 0 to 1 in its tier: by words, as a share of the best one; by meaning, from the farthest of
+# those found to the nearest. The index over vectors knows no
 # scopes: what it finds is filtered, so it is asked only for scopes that hold a good share of all memories.
 # Where that is not so, or it found too little, a scope's distances are computed one by one.
 # One more parameter: vector. In braces: the model's name and the numbers of Meaning.
@@ -76,10 +77,12 @@ _BY_WORDS = """memory_find(
 #   size_of     whether a scope is large; a setting makes the index go on where the filter took all it found
 #   by_index    the nearest of each large scope (the cast keeps the planner from the index over scopes)
 #   near        these, and the nearest of every other scope
-#   fused       both ranks in one score
+#   nearest     so many of a tier, and how near each is
+#   fused       both in one score
 _MEANING = """
 WITH ranked AS (
     SELECT tier, id, importance,
+        {words} * coalesce(score / nullif(max(score) OVER (PARTITION BY tier), 0), 1) AS part,
         row_number() OVER (PARTITION BY tier ORDER BY score DESC, importance DESC, id DESC) AS rank
     FROM {by_words} AS found
 ), place AS MATERIALIZED (
@@ -115,15 +118,24 @@ WITH ranked AS (
     WHERE NOT is_large OR (SELECT count(*) FROM by_index WHERE by_index.key = place.key) < {near}
 ), nearest AS (
     SELECT tier, quota, id, importance,
-        row_number() OVER (PARTITION BY tier ORDER BY min(distance), importance DESC, id DESC) AS rank
-    FROM near GROUP BY tier, quota, id, importance
-), fused AS (
-    SELECT tier, quota, id, importance, sum(1.0 / ({smooth} + rank))::float AS score
+        (1 - {words}) * coalesce(
+            (max(distance) OVER of_tier - distance)
+            / nullif(max(distance) OVER of_tier - min(distance) OVER of_tier, 0), 1
+        ) AS part
     FROM (
-        SELECT tier, quota, id, importance, rank FROM ranked
+        SELECT tier, quota, id, importance, min(distance) AS distance,
+            row_number() OVER (PARTITION BY tier ORDER BY min(distance), importance DESC, id DESC) AS rank
+        FROM near GROUP BY tier, quota, id, importance
+    ) AS each_once
+    WHERE rank <= {near}
+    WINDOW of_tier AS (PARTITION BY tier)
+), fused AS (
+    SELECT tier, quota, id, importance, sum(part)::float AS score
+    FROM (
+        SELECT tier, quota, id, importance, part FROM ranked
         CROSS JOIN LATERAL (SELECT quota FROM place WHERE place.tier = ranked.tier LIMIT 1) AS allowed
         WHERE rank <= {near}
-        UNION ALL SELECT * FROM nearest WHERE rank <= {near}
+        UNION ALL SELECT * FROM nearest
     ) AS both_ways
     GROUP BY tier, quota, id, importance
 ), best AS (
@@ -159,7 +171,7 @@ class Meaning(NamedTuple):
     model: str
     dimensions: int
     near: int
-    smooth: int
+    words: float
     exact: int
     share: int
 

@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+from common.normal_forms import normalized
+
 LONGEST = 100  # characters of a word; a longer one is unknown
 ASCII_SYMBOLS = frozenset("$+<=>^`|~")  # no punctuation to Unicode, but words end there
 HAN = (
@@ -24,7 +26,7 @@ def pieces(text: str, vocabulary: Mapping[str, int], unknown: int, most: int) ->
 def words(text: str) -> Iterator[str]:
     """Small letters without accents; each mark of punctuation and each Chinese character is a word."""
     text = "".join(_spaced(character) for character in text)
-    for word in unicodedata.normalize("NFD", text).lower().split():
+    for word in normalized("NFD", text).lower().split():
         yield from _parted("".join(each for each in word if unicodedata.category(each) != "Mn"))
 
 

@@ -82,6 +82,16 @@ def test_words_and_meaning_together_beat_either(here, server):
     assert scores == sorted(scores, reverse=True)
 
 
+def test_what_words_clearly_find_stays_before_what_is_only_near(here, server):
+    """Adding ranks alone put what both ways found second before what one of them found clearly."""
+    invoice = "Invoice 4711 of Bob is unpaid"
+    know(here, invoice, *(f"The automobile {name} of Bob" for name in ("Ada", "Ben", "Cem")))
+    filling.fill()
+    hits = memory_search_pa("Which car has invoice 4711 of Bob?", here.personal)
+    assert hits[0].content == invoice
+    assert hits[0].score < 1  # it is not near: the share of meaning is missing
+
+
 def test_what_is_filled_once_is_not_asked_for_again(here, server, monkeypatch):
     monkeypatch.setattr(filling, "BATCH", 2)
     know(here, *(f"car {number}" for number in range(5)))
