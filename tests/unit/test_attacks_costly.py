@@ -19,6 +19,7 @@ from policy import apart
 from policy.conditions import ConditionError, check, holds
 from policy.provenance import forms
 from policy.provenance import words as provenance_words
+from runs.context import messages
 from runs.deciding import compare, words
 from runs.outbound import calls
 from runs.tools import registry
@@ -105,6 +106,20 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
     """Each held its whole process for minutes: the time grew with the square of the marks."""
     began = time.process_time()
     read(MARKS)
+    assert time.process_time() - began < MUCH_LESS
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (messages.sections, " " * 50_000 + "*" * 50_000 + "x"),
+    ],
+    ids=["blanks and stars before no decision"],
+)
+def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
+    """Each held its whole process for minutes to hours: a pattern read the rest anew from each beginning."""
+    began = time.process_time()
+    read(said)
     assert time.process_time() - began < MUCH_LESS
 
 
