@@ -15,6 +15,7 @@ from common.api.errors import Problem
 from common.canonical import canonical
 from common.normal_forms import normalized
 from groups.sign_in import pace
+from memory import substance
 from policy import apart
 from policy.conditions import ConditionError, check, holds
 from policy.provenance import forms
@@ -113,8 +114,14 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
     ("read", "said"),
     [
         (messages.sections, " " * 50_000 + "*" * 50_000 + "x"),
+        (substance.title, "It is" + "\n" * 100_000 + "so."),
+        (substance.says_something, "It is" + "\n" * 100_000 + "so."),
     ],
-    ids=["blanks and stars before no decision"],
+    ids=[
+        "blanks and stars before no decision",
+        "empty lines in a memory",
+        "empty lines in what a group leaves",
+    ],
 )
 def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
     """Each held its whole process for minutes to hours: a pattern read the rest anew from each beginning."""
