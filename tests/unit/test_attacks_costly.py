@@ -22,6 +22,7 @@ from policy.provenance import forms
 from policy.provenance import words as provenance_words
 from runs.context import messages
 from runs.deciding import compare, words
+from runs.notices import message
 from runs.outbound import calls
 from runs.tools import registry
 from runs.tools.base import Tool
@@ -116,11 +117,13 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         (messages.sections, " " * 50_000 + "*" * 50_000 + "x"),
         (substance.title, "It is" + "\n" * 100_000 + "so."),
         (substance.says_something, "It is" + "\n" * 100_000 + "so."),
+        (message._target, "a" * 100_000),
     ],
     ids=[
         "blanks and stars before no decision",
         "empty lines in a memory",
         "empty lines in what a group leaves",
+        "a recipient that is no address",
     ],
 )
 def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
