@@ -18,7 +18,7 @@ from groups.sign_in import pace
 from memory import substance
 from policy import apart
 from policy.conditions import ConditionError, check, holds
-from policy.provenance import forms
+from policy.provenance import confidential, forms, intent
 from policy.provenance import words as provenance_words
 from runs.context import messages
 from runs.deciding import compare, words
@@ -118,12 +118,18 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         (substance.title, "It is" + "\n" * 100_000 + "so."),
         (substance.says_something, "It is" + "\n" * 100_000 + "so."),
         (message._target, "a" * 100_000),
+        (lambda said: list(confidential.in_text(said)), "-eyJ" * 100_000),
+        (intent.commands, "\u2018" * 100_000),
+        (intent.commands, "\u300a" * 100_000),
     ],
     ids=[
         "blanks and stars before no decision",
         "empty lines in a memory",
         "empty lines in what a group leaves",
         "a recipient that is no address",
+        "beginnings of a key",
+        "quotations that nobody ends",
+        "titles that nobody ends",
     ],
 )
 def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
