@@ -24,6 +24,7 @@ from runs.context import messages
 from runs.deciding import compare, words
 from runs.notices import message
 from runs.outbound import calls
+from runs.providers import local_mail
 from runs.tools import registry
 from runs.tools.base import Tool
 from runs.tools.call import check_arguments
@@ -121,6 +122,7 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         (lambda said: list(confidential.in_text(said)), "-eyJ" * 100_000),
         (intent.commands, "\u2018" * 100_000),
         (intent.commands, "\u300a" * 100_000),
+        (local_mail.addresses, "a" * 100_000),
     ],
     ids=[
         "blanks and stars before no decision",
@@ -130,6 +132,7 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         "beginnings of a key",
         "quotations that nobody ends",
         "titles that nobody ends",
+        "what is no address in a goal",
     ],
 )
 def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
