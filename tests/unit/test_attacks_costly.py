@@ -15,7 +15,7 @@ from common.api.errors import Problem
 from common.canonical import canonical
 from common.normal_forms import normalized
 from groups.sign_in import pace
-from memory import substance
+from memory import likeness, substance
 from policy import apart
 from policy.conditions import ConditionError, check, holds
 from policy.provenance import confidential, forms, intent
@@ -125,6 +125,7 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         (intent.commands, "\u2018" * 100_000),
         (intent.commands, "\u300a" * 100_000),
         (local_mail.addresses, "a" * 100_000),
+        (lambda said: likeness.alike(f"how c {said} d", f"{said} c d how"), "b " * 99_000),
     ],
     ids=[
         "blanks and stars before no decision",
@@ -135,6 +136,7 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         "quotations that nobody ends",
         "titles that nobody ends",
         "what is no address in a goal",
+        "questions of one word",
     ],
 )
 def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
