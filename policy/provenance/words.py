@@ -49,7 +49,7 @@ KIND_NAMES = {
     ),
 }
 SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
-PLACE = re.compile(r"\S+[./]\S+")
+PLACE = re.compile(r"\S[^\s./]*[./]\S+")
 
 # The www of www.news is a part of the name.
 SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.(?=[^./]+\.))?", re.IGNORECASE)
