@@ -84,7 +84,7 @@ def _ask_alike(first: Sequence[str], second: Sequence[str]) -> bool:
     if not any(word in _HOW for word in first) or sorted(first) != sorted(second):
         return False
     one, other = ([word for word in words if word not in _HOW] for words in (first, second))
-    return any(one[at:] + one[:at] == other for at in range(len(one)))
+    return bool(one) and f" {' '.join(other)} " in f" {' '.join(one + one)} "  # in time that grows with both
 
 
 def _asks(text: str) -> bool:

@@ -16,7 +16,8 @@ MOST_CHARACTERS = 40
 MORE = 2  # words beside "nothing is known" that the question does not have: then it is a finding
 REPEATED = 0.8  # of a question's words: with fewer, a text chooses among them ("launch in May")
 
-LABEL = re.compile(r"^[\W_]*(?:DECISION|EVIDENCE|TODO)S?\W*[:：]", re.IGNORECASE | re.MULTILINE)
+# So many marks and blanks before the word, and no more: from each of many empty lines all would be read.
+LABEL = re.compile(r"^[\W_]{0,40}+(?:DECISION|EVIDENCE|TODO)S?\W*[:：]", re.IGNORECASE | re.MULTILINE)
 LABEL_ANYWHERE = re.compile(r"\b(?:DECISION|EVIDENCE|TODO)S?\W*[:：]", re.IGNORECASE)
 # That there is no answer, about no matter in particular: "no evidence of a leak" is a finding.
 _OPENING = r"(?:^\W*|\bthere (?:is|was|are|were) |\b(?:found|reached|came to|have|has|had|made|give) )"

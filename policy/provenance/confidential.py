@@ -60,7 +60,7 @@ DIGITS = re.compile(r"\d[\d -]{11}")
 BEGINNINGS = re.compile(r"sk-|gh[pousr]_|github_|glpat|AKIA|xox|AIza|eyJ|-----BEGIN")
 KEYS = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[A-Z0-9]{16}|"
-    r"xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+    r"xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,200}\.[\w-]{10,}\.[\w-]{5,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]{20,}"
 )
 CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")

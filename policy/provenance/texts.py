@@ -71,10 +71,15 @@ class Text:
         spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
         return replace(self, raw=words.without(self.raw, spans))
 
+    @cached_property
+    def offsets(self) -> list[int]:
+        """Asked for each value that stands in it: counted once, or a call of many values takes minutes."""
+        return words.offsets(self.raw)
+
     def source(self, start: int, end: int, how: str = "") -> Source:
         """The passage, its span counted in the text as it was written."""
         if len(self.norm) != len(self.raw) or not self.raw.isascii():
-            places = words.offsets(self.raw)
+            places = self.offsets
             if len(places) == len(self.norm) + 1:
                 start, end = places[start], places[end - 1] + 1 if end else 0
         said = how if self.how == "whole" else self.how

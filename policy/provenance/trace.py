@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from policy.provenance import choice, confidential, forms, lexicon, records, words
@@ -161,7 +162,11 @@ class Material:
             if len(found) >= MOST_VALUES:
                 found.append(Traced(argument, MORE, "unknown", True, why="more values than are looked at"))
                 break
-            found += self._traced(path, argument, value, declared)
+            # One text may hold thousands; what does not fit any more counts as unknown, too.
+            found += islice(self._traced(path, argument, value, declared), MOST_VALUES + 1 - len(found))
+            if len(found) > MOST_VALUES:
+                found[-1] = Traced(argument, MORE, "unknown", True, why="more values than are looked at")
+                break
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
         asked = self._asked(declared)

@@ -49,7 +49,7 @@ KIND_NAMES = {
     ),
 }
 SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
-PLACE = re.compile(r"\S+[./]\S+")
+PLACE = re.compile(r"\S[^\s./]*[./]\S+")
 
 # The www of www.news is a part of the name.
 SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.(?=[^./]+\.))?", re.IGNORECASE)
@@ -123,7 +123,8 @@ _CLAUSE = (
     r"|(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]"
     rf"|{_ABBREVIATED}\.(?:\s|$)).){{1,300}}"
 )
-# What the person forbids, up to where the clause ends; and what they quote.
+# What the person forbids, up to where the clause ends; and what they quote. What holds the mark by which it
+# began is looked for so far and no further: of a thousand beginnings each would be read to the end.
 FORBIDDEN = re.compile(
     rf"(?:\b(?:never|do\s+not|do{_N_T}|{_MODAL}\s+(?={_GETS})|without\s+\w+ing|not\s+to|avoid|except"
     rf"|excluding|exclude|but\s+not|leave\s+out|not\s+(?={_MAILBOX}))\b(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
@@ -134,7 +135,7 @@ FORBIDDEN = re.compile(
 QUOTED = re.compile(
     r"```(?:(?!```)[^\0]){1,10000}```|(?<!\w)'[^'\n]{2,}'(?!\w)"
     r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,10000}(?<=\S)\"(?!\w)"
-    r"|[“„][^“”„]*[“”]|‘[^’\n]*’|«[^«»]*»|»[^«»]*«|「[^「」]*」|《[^》\n]*》|`[^`\n]*`|^>[^\n]*",
+    r"|[“„][^“”„]*[“”]|‘(?:[^‘’\n]*+|[^’\n]{1,500}+)’|«[^«»]*»|»[^«»]*«|「[^「」]*」|《(?:[^《》\n]*+|[^》\n]{1,500}+)》|`[^`\n]*`|^>[^\n]*",
     re.MULTILINE,
 )
 MANY = 1000  # of a thing, nobody orders more without a word on it

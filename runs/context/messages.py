@@ -6,9 +6,8 @@ from runs.log.state import Member
 from runs.models.choices import MessageType
 
 TAG = re.compile(r"^\s*\**(TASK|PROPOSAL|EVIDENCE|DECISION|STATUS)\**\s*[:：]", re.IGNORECASE)
-SECTION = re.compile(
-    r"^\s*[-*\s]*\**(DECISION|EVIDENCE|TODO|EVIDENCES|TODOS)\**\s*[:：]\s*(.*)$", re.IGNORECASE
-)
+# One run of blanks and marks before the word: of three in a row, each length of each would be tried.
+SECTION = re.compile(r"[-*\s]*(DECISION|EVIDENCE|TODO|EVIDENCES|TODOS)\**\s*[:：]\s*(.*)$", re.IGNORECASE)
 
 
 def message_type(content: str, speaker: Member, is_group: bool, has_calls: bool) -> str:

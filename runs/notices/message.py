@@ -27,7 +27,8 @@ MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3
 SALT = "deputy.notices.link"
 # What else may stand in a host, chats read as their own marks: `a@[Approve](https://…)` would be a link.
-ADDRESS = re.compile(r"([^\s@<>\"',;]+)@([\w-]+(?:\.[\w-]+)+)")
+# It begins where its name does, or a long word without an address would be read from each of its letters.
+ADDRESS = re.compile(r"(?<![^\s@<>\"',;])([^\s@<>\"',;]+)@([\w-]+(?:\.[\w-]+)+)")
 PLACE = re.compile(r"[\w.:-]+")
 
 

@@ -10,7 +10,10 @@ from common.text import sentences
 
 LOOKED_AT = 600  # characters at either end of a goal: a long one is material, not a request
 
-ADDRESS = re.compile(r"[A-Za-z0-9](?:[\w.+-]*[\w+-])?@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", re.ASCII)
+# No mailbox has a longer name (RFC 5321), and a long word is not read anew from each of its letters.
+ADDRESS = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z0-9](?:[\w.+-]{0,62}[\w+-])?@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", re.ASCII
+)
 
 # where an English request may begin
 _BEGINS = (

@@ -15,12 +15,19 @@ from common.api.errors import Problem
 from common.canonical import canonical
 from common.normal_forms import normalized
 from groups.sign_in import pace
+from memory import likeness, substance
 from policy import apart
 from policy.conditions import ConditionError, check, holds
-from policy.provenance import forms
+from policy.provenance import confidential, forms, intent
 from policy.provenance import words as provenance_words
+from policy.provenance.infer import Declaration
+from policy.provenance.terms import MORE
+from policy.provenance.trace import Material
+from runs.context import messages
 from runs.deciding import compare, words
+from runs.notices import message
 from runs.outbound import calls
+from runs.providers import local_mail
 from runs.tools import registry
 from runs.tools.base import Tool
 from runs.tools.call import check_arguments
@@ -105,6 +112,60 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
     """Each held its whole process for minutes: the time grew with the square of the marks."""
     began = time.process_time()
     read(MARKS)
+    assert time.process_time() - began < MUCH_LESS
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (messages.sections, " " * 50_000 + "*" * 50_000 + "x"),
+        (substance.title, "It is" + "\n" * 100_000 + "so."),
+        (substance.says_something, "It is" + "\n" * 100_000 + "so."),
+        (message._target, "a" * 100_000),
+        (lambda said: list(confidential.in_text(said)), "-eyJ" * 100_000),
+        (provenance_words.is_place, "." * 100_000 + " so"),
+        (intent.commands, "\u2018" * 100_000),
+        (intent.commands, "\u300a" * 100_000),
+        (local_mail.addresses, "a" * 100_000),
+        (lambda said: likeness.alike(f"how c {said} d", f"{said} c d how"), "b " * 99_000),
+    ],
+    ids=[
+        "blanks and stars before no decision",
+        "empty lines in a memory",
+        "empty lines in what a group leaves",
+        "a recipient that is no address",
+        "beginnings of a key",
+        "points that are no place",
+        "quotations that nobody ends",
+        "titles that nobody ends",
+        "what is no address in a goal",
+        "questions of one word",
+    ],
+)
+def test_what_looks_like_a_beginning_a_hundred_thousand_times_is_read_at_once(read, said):
+    """Each held its whole process for minutes to hours: a pattern read the rest anew from each beginning."""
+    began = time.process_time()
+    read(said)
+    assert time.process_time() - began < MUCH_LESS
+
+
+def test_a_hundred_values_that_stand_in_one_long_text_are_traced_at_once():
+    """Where each stands was counted anew, letter by letter: a second for each value and megabyte."""
+    numbers = [f"é{number}" for number in range(160_000)]
+    material = Material()
+    material.read("1", Declaration(), {"page": "orders"}, {"text": " ".join(numbers)})
+    began = time.process_time()
+    facts = material.facts(Declaration(deeds=frozenset(["send"])), {"to": numbers[:150]})
+    assert {value.trust for value in facts.values} == {"outside"}
+    assert time.process_time() - began < MUCH_LESS
+
+
+def test_thousands_of_addresses_in_one_text_are_not_each_looked_for_in_thousands_of_fields():
+    material = Material()
+    material.read("1", Declaration(), {"page": "people"}, ["ann@example.org"] * 1_500)
+    began = time.process_time()
+    facts = material.facts(Declaration(content=frozenset(["body"])), {"body": "ann@example.org " * 6_000})
+    assert facts.values[-1].value == MORE and facts.values[-1].trust == "unknown"
     assert time.process_time() - began < MUCH_LESS
 
 
