@@ -28,6 +28,7 @@ class Declaration:
     fields: Mapping[str, Trust] = field(default_factory=dict)
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
+    choices: frozenset[str] = frozenset()  # of its arguments: those that take one of the values listed
     effect: bool = True
     deeds: frozenset[str] = frozenset()
     verb: str = ""  # its own, where the lexicon knows none: a request that commands it asks for the tool
@@ -66,6 +67,11 @@ class Declaration:
 
     def steers(self, argument: str) -> bool:
         return argument in self.steering or argument not in self.content
+
+    def says(self, argument: str) -> bool:
+        """Whether what is written there is a text: it neither steers nor chooses anything."""
+        named = (split(argument) or [""])[-1] in lexicon.CONTENT
+        return named and not self.steers(argument) and argument not in self.choices
 
     def of_others(self, acts: bool, service: str = "") -> "Declaration":
         """The same of a tool that somebody else's server offers: all it returns is outside's. What the named
@@ -128,6 +134,7 @@ def infer(
         output_trust=trust,
         steering=frozenset(properties) - content,
         content=content,
+        choices=frozenset(key for key, schema in properties.items() if _is_option(schema, parameters)),
         effect=not reads,
         deeds=deeds,
         verb="" if deeds else own_verb(words, description),

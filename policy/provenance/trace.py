@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from common.canonical import canonical
 from policy.provenance import choice, confidential, forms, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
@@ -28,6 +29,7 @@ ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 MAILBOX = re.compile(r"\S@\S")
 RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
+NOTHING: tuple[Any, ...] = (None, "", [], {})  # an argument that might as well have been left out
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
@@ -164,7 +166,8 @@ class Material:
             found += self._traced(path, argument, value, declared)
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
-        asked = self._asked(declared)
+        choices = frozenset(_choices(declared, arguments))
+        asked = self._asked(declared, choices)
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
@@ -182,6 +185,7 @@ class Material:
             why,
             carries,
             results=lambda: records.about(arguments, before),
+            choices=choices,
         )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
@@ -205,12 +209,15 @@ class Material:
                 if text.trust == "user" and not text.path:
                     yield from text.own.words
 
-    def _asked(self, declared: Declaration) -> bool:
+    def _asked(self, declared: Declaration, choices: frozenset[tuple[str, str]]) -> bool:
         """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
         if "confirm" in declared.deeds:
             return self._unproved
         return self.intent.covers(declared) or any(
-            declared == other and not declared.deeds & ONCE_ONLY for other, *_ in self._approved
+            declared == other
+            and not declared.deeds & ONCE_ONLY
+            and choices == frozenset(_choices(other, given))
+            for other, given, _ in self._approved
         )
 
     def passage(self, source: Source) -> str:
@@ -707,6 +714,28 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _leaves(inner, f"{path}/{number}")
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
+
+
+def _choices(declared: Declaration, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(argument, value) of what neither steers nor is a text: one of several, yes or no, a time."""
+    for argument, value in arguments.items():
+        if declared.steers(argument):
+            yield from ((path, str(leaf)) for path, leaf in _truths(value, argument))
+        elif value not in NOTHING and not (isinstance(value, str) and declared.says(argument)):
+            yield argument, canonical(value)
+
+
+def _truths(value: Any, path: str) -> Iterator[tuple[str, bool]]:
+    """Each yes or no in it, with its path."""
+    if isinstance(value, bool):
+        yield path, value
+    named = value.items() if isinstance(value, Mapping) else enumerate(value) if _is_list(value) else ()
+    for key, inner in named:
+        yield from _truths(inner, f"{path}/{key}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
 
 
 def _last(path: str) -> str:

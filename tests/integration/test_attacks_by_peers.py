@@ -1,0 +1,72 @@
+# ruff: noqa: F811
+"""What models, MCP servers and others' agents try with approved calls, lists of tools, and words."""
+
+import pytest
+
+from runs.execution import executor
+from tests.acting import approve
+from tests.integration.test_decisions import decider
+from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
+from tests.scripted import call, in_order, say
+
+pytestmark = pytest.mark.django_db
+
+ZED = "zed@example.org"
+EVE = "mallory@evil.example"
+SHARES = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string"},
+        "people": {"type": "array", "items": {"type": "string"}},
+        "note": {"type": "string"},
+        "public": {"type": "boolean"},
+        "topic": {"enum": ["team", "everybody"]},
+        "permission": {"type": "string"},
+        "options": {"type": "object"},
+    },
+}
+ONCE = {"file": "report.pdf", "people": [ZED], "note": "Here it is.", "public": False}
+
+
+@pytest.fixture
+def share_again(ask, world, profile, add_tool):
+    """One call is approved, and the agent makes it again with these arguments: the run, and what ran."""
+
+    def shared_again(name, **others):
+        profile(name)
+        shared = []
+
+        @add_tool(name="share_file", mutating=True, risk_level="high", parameters=SHARES)
+        def share_file(run, **arguments):
+            shared.append(arguments)
+            return {"shared": True}
+
+        both = call(("share_file", ONCE)), call(("share_file", {**ONCE, **others}))
+        run = ask(in_order(*both, say("done")), "Any news?")
+        approve(run.approvals.get().pk, decider(world))
+        executor.run(run.pk)
+        run.refresh_from_db()
+        return run, shared
+
+    return shared_again
+
+
+@pytest.mark.parametrize("name", ["careful", "balanced"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"public": True},
+        {"topic": "everybody"},
+        {"permission": "owner"},
+        {"options": {"link": True}},
+    ],
+)
+def test_what_was_approved_is_no_leave_to_do_it_with_other_choices(share_again, name, others):
+    """A choice and yes or no do not steer; but they are no text, which alone may be another the next time."""
+    run, shared = share_again(name, **others)
+    assert waits(run) and shared == [ONCE]
+
+
+def test_but_the_same_with_another_text_is_not_asked_about_again(share_again):
+    run, shared = share_again("balanced", note="Here it is again.")
+    assert run.status == "completed" and len(shared) == 2
