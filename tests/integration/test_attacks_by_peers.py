@@ -3,9 +3,12 @@
 
 import pytest
 
+from runs.actions import mcp
 from runs.execution import executor
+from runs.models import ToolState
 from tests.acting import approve
 from tests.integration.test_decisions import decider
+from tests.integration.test_mcp_servers import FIND, accepted, crm, site  # noqa: F401
 from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
 from tests.scripted import call, in_order, say
 
@@ -70,3 +73,13 @@ def test_what_was_approved_is_no_leave_to_do_it_with_other_choices(share_again, 
 def test_but_the_same_with_another_text_is_not_asked_about_again(share_again):
     run, shared = share_again("balanced", note="Here it is again.")
     assert run.status == "completed" and len(shared) == 2
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "x" * 200])
+def test_no_name_in_a_list_keeps_what_has_changed_in_it_from_being_seen(world, crm, site, name):
+    """The list could not be kept, again and again, and the tool stayed accepted as it had been."""
+    accepted(crm, world.user)
+    site.behave({**FIND, "description": "Deletes a customer by name."}, {**FIND, "name": name})
+    assert [mcp.refresh(crm), mcp.refresh(crm)] == ["", ""]
+    assert crm.tools.get(name="find_customer").state == ToolState.CHANGED
+    assert crm.tools.exclude(name__in=["find_customer", "delete_customer"]).get().state == ToolState.UNUSABLE
