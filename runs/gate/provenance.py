@@ -78,15 +78,15 @@ class Gathered:
         if self._replied():
             self._recall()
         if self.run_id != self.root_id or self.state.children:
-            self._know_the_tree()
+            self._know_trees([self.root_id])
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
-    def _know_the_tree(self) -> None:
-        """The secrets that other runs of the tree have read: goals and results hand them on without the name
-        of the field they stood in.
+    def _know_trees(self, roots: list[str]) -> None:
+        """The secrets that other runs of these trees have read: goals, results and earlier turns hand them on
+        without the name of the field they stood in.
         """
-        others = ToolCall.objects.filter(run__root_id=self.root_id, result__isnull=False)
+        others = ToolCall.objects.filter(run__root_id__in=roots, result__isnull=False)
         found = others.exclude(run_id=self.run_id).exclude(pk__in=self.known)
         for pk, tool, result in found.values_list("pk", "tool", "result"):
             self.known.add(pk)
@@ -124,7 +124,9 @@ class Gathered:
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         if self.personal:
-            turns = (turn for of in made_from(self.run_id) for turn in earlier_turns(of))
+            turns = [turn for of in made_from(self.run_id) for turn in earlier_turns(of)]
+            if turns:
+                self._know_trees([run_id for run_id, *_ in turns])
             for run_id, goal, trust, said in turns:
                 self.material.recall(f"{run_id}:2", goal, trust)
                 for seq, text in said:

@@ -2,7 +2,9 @@
 """What models, MCP servers and others' agents try with approved calls, lists of tools, and words."""
 
 import pytest
+from django.core import mail
 
+from policy.provenance.infer import Declaration
 from runs.actions import mcp
 from runs.execution import executor
 from runs.models import ToolState
@@ -10,7 +12,7 @@ from tests.acting import approve
 from tests.integration.test_decisions import decider
 from tests.integration.test_mcp_servers import FIND, accepted, crm, site  # noqa: F401
 from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
-from tests.scripted import call, in_order, say
+from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
 
@@ -83,3 +85,29 @@ def test_no_name_in_a_list_keeps_what_has_changed_in_it_from_being_seen(world, c
     assert [mcp.refresh(crm), mcp.refresh(crm)] == ["", ""]
     assert crm.tools.get(name="find_customer").state == ToolState.CHANGED
     assert crm.tools.exclude(name__in=["find_customer", "delete_customer"]).get().state == ToolState.UNUSABLE
+
+
+@pytest.mark.parametrize("who", ["the agent", "its group"])
+@pytest.mark.parametrize("field", ["mood", "password"])
+def test_what_a_tool_calls_confidential_stays_so_in_the_next_turn(ask, profile, add_tool, who, field):
+    """A field of any name that the tool declares, or of one that says so; and also where a group read it."""
+    profile("balanced")
+    secret = "purplish-unrest-77"
+    told = Declaration(confidential=frozenset({"mood"}), effect=False, deeds=frozenset({"read"}))
+
+    @add_tool(name="get_customer", declared=told)
+    def get_customer(run):
+        return {field: secret}
+
+    look = call(("get_customer", {}))
+    asked = call(("escalate_to_group", {"goal": "Look at the customer"}))
+    play = by_role(
+        Personal_agent=[look if who == "the agent" else asked, say("ok")],
+        researcher=[look, say("ok")],
+        analyst=[say("ok")],
+        lead=[say(f"DECISION: {secret}")],
+    )
+    turn = {"session_key": "s1"}
+    assert ask(play, "Look at the customer", **turn).status == "completed"
+    run = ask(in_order(letter(ZED, body=f"It is {secret}."), say("done")), f"Email {ZED} the news", **turn)
+    assert waits(run) and mail.outbox == []
