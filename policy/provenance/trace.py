@@ -71,6 +71,18 @@ class Material:
         return any(piece.outside for piece in self.pieces)
 
     @property
+    def heard_others(self) -> bool:
+        """Whether there is a word of an outsider's, be it an answer too short to ask for anything: an address
+        alone may be offered.
+        """
+        return any(text.trust == "outside" for piece in self.pieces for text in piece.texts)
+
+    @staticmethod
+    def leads(text: str) -> bool:
+        """Whether something inside the text leads somewhere: an address, a link, an account."""
+        return bool(_inside(forms.clean(text)))
+
+    @property
     def intent(self) -> Intent:
         """What the person's words ask for."""
         if self._intent is None:
