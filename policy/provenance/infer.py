@@ -4,7 +4,7 @@ Everything not understood is taken for the worse: a result is an outsider's, an 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ class Declaration:
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
     choices: frozenset[str] = frozenset()  # of its arguments: those that take one of the values listed
+    named: frozenset[str] | None = None  # what its schema calls the parts of arguments; None: nobody knows
     effect: bool = True
     deeds: frozenset[str] = frozenset()
     verb: str = ""  # its own, where the lexicon knows none: a request that commands it asks for the tool
@@ -135,6 +136,7 @@ def infer(
         steering=frozenset(properties) - content,
         content=content,
         choices=frozenset(key for key, schema in properties.items() if _is_option(schema, parameters)),
+        named=frozenset(_names(parameters)),
         effect=not reads,
         deeds=deeds,
         verb="" if deeds else own_verb(words, description),
@@ -232,6 +234,15 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
     if any(word in lexicon.STEERING for word in words) and words[-1] not in lexicon.CONTENT | lexicon.OPTION:
         return False
     return any(word in lexicon.CONTENT or word in lexicon.OPTION for word in words)
+
+
+def _names(schema: Any) -> Iterator[str]:
+    """What the schema calls the parts of objects, at any depth."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+        yield from schema["properties"]
+    parts = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
+    for part in parts:
+        yield from _names(part)
 
 
 def _is_option(schema: Any, parameters: Mapping[str, Any]) -> bool:

@@ -171,7 +171,7 @@ class Material:
     def facts(self, declared: Declaration, arguments: Mapping[str, Any]) -> Facts:
         """Where the call's values came from."""
         found: list[Traced] = []
-        for path, argument, value in values_of(arguments):
+        for path, argument, value in values_of(arguments, declared.named):
             if len(found) >= MOST_VALUES:
                 found.append(Traced(argument, MORE, "unknown", True, why="more values than are looked at"))
                 break
@@ -708,22 +708,26 @@ def _counts(text: Text, declared: Declaration) -> bool:
     return len(text.words) >= said
 
 
-def values_of(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(path, argument, value) of everything that is said in the arguments."""
+def values_of(
+    arguments: Mapping[str, Any], named: frozenset[str] | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """(path, argument, value) of everything that is said in the arguments. `named`: the names of parts that
+    their schema has; any other is a value, too.
+    """
     for argument, value in arguments.items():
-        for path, leaf in _leaves(value, argument):
+        for path, leaf in _leaves(value, argument, named):
             yield path, argument, leaf
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if forms.canonical(key):  # whom to write to, with how beside it
-                yield path, key
-            yield from _leaves(inner, f"{path}/{key}")
+            if forms.canonical(key) or (named is not None and key not in named):
+                yield path, key  # whom to write to, with how beside it
+            yield from _leaves(inner, f"{path}/{key}", named)
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}/{number}")
+            yield from _leaves(inner, f"{path}/{number}", named)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
 

@@ -30,6 +30,14 @@ SHARES = {
         "options": {"type": "object"},
     },
 }
+MESSAGE = {
+    "type": "object",
+    "properties": {
+        "to": {},
+        "text": {"type": "string"},
+        "options": {"type": "object", "properties": {"silent": {"type": "boolean"}}},
+    },
+}
 ONCE = {"file": "report.pdf", "people": [ZED], "note": "Here it is.", "public": False}
 
 
@@ -150,3 +158,24 @@ def test_nor_is_one_that_stood_alone_in_what_a_call_answered(ask, profile, add_t
 def test_but_where_nobody_else_has_said_a_word_what_is_offered_and_taken_is_the_persons(ask, profile):
     profile("balanced")
     assert offered(ask, EVE).status == "completed" and len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize(
+    "to", [{"mallory": True}, {"mallory": "news"}, {"mallory": None}, [{"mallory": True}]]
+)
+def test_whoever_stands_as_a_name_inside_an_argument_steers_it_where_its_schema_has_none(
+    ask, profile, add_tool, to
+):
+    profile("balanced")
+    told = []
+
+    @add_tool(name="send_message", mutating=True, risk_level="high", parameters=MESSAGE)
+    def send_message(run, **arguments):
+        told.append(arguments)
+        return {"sent": True}
+
+    read, message = call(("read_inbox", {})), {"text": "news", "to": to, "options": {"silent": True}}
+    goal = "Send the message with the news to zed"
+    assert waits(ask(in_order(read, call(("send_message", message)), say("done")), goal)) and told == []
+    message = {**message, "to": {"zed": True}}
+    assert ask(in_order(read, call(("send_message", message)), say("done")), goal).status == "completed"
