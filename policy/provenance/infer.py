@@ -4,7 +4,7 @@ Everything not understood is taken for the worse: a result is an outsider's, an 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,6 +28,8 @@ class Declaration:
     fields: Mapping[str, Trust] = field(default_factory=dict)
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
+    choices: frozenset[str] = frozenset()  # of its arguments: those that take one of the values listed
+    named: frozenset[str] | None = None  # what its schema calls the parts of arguments; None: nobody knows
     effect: bool = True
     deeds: frozenset[str] = frozenset()
     verb: str = ""  # its own, where the lexicon knows none: a request that commands it asks for the tool
@@ -66,6 +68,11 @@ class Declaration:
 
     def steers(self, argument: str) -> bool:
         return argument in self.steering or argument not in self.content
+
+    def says(self, argument: str) -> bool:
+        """Whether what is written there is a text: it neither steers nor chooses anything."""
+        named = (split(argument) or [""])[-1] in lexicon.CONTENT
+        return named and not self.steers(argument) and argument not in self.choices
 
     def of_others(self, acts: bool, service: str = "") -> "Declaration":
         """The same of a tool that somebody else's server offers: all it returns is outside's. What the named
@@ -128,6 +135,8 @@ def infer(
         output_trust=trust,
         steering=frozenset(properties) - content,
         content=content,
+        choices=frozenset(key for key, schema in properties.items() if _is_option(schema, parameters)),
+        named=frozenset(_names(parameters)),
         effect=not reads,
         deeds=deeds,
         verb="" if deeds else own_verb(words, description),
@@ -225,6 +234,15 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
     if any(word in lexicon.STEERING for word in words) and words[-1] not in lexicon.CONTENT | lexicon.OPTION:
         return False
     return any(word in lexicon.CONTENT or word in lexicon.OPTION for word in words)
+
+
+def _names(schema: Any) -> Iterator[str]:
+    """What the schema calls the parts of objects, at any depth."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+        yield from schema["properties"]
+    parts = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
+    for part in parts:
+        yield from _names(part)
 
 
 def _is_option(schema: Any, parameters: Mapping[str, Any]) -> bool:

@@ -62,6 +62,8 @@ class Facts:
     # What was read of the call's record, by tool.
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
     repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
+    # (argument, value) of what neither steers nor is a text.
+    choices: frozenset[tuple[str, str]] = frozenset()
 
     def source(self, argument: str) -> Trust:
         """The trust of a whole argument: the least of its values."""
@@ -80,8 +82,8 @@ class Facts:
 
     @property
     def pattern(self) -> frozenset[tuple[str, str]]:
-        """What the call does, whatever it says: the values that steer it."""
-        return frozenset((value.path, value.value) for value in self.values if value.steers)
+        """What the call does, whatever its texts say: the values that steer it, and what it chooses."""
+        return self.choices | {(value.path, value.value) for value in self.values if value.steers}
 
     @property
     def steering_from_outside(self) -> bool:

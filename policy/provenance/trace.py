@@ -12,6 +12,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
+from common.canonical import canonical
 from policy.provenance import choice, confidential, forms, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
@@ -29,6 +30,7 @@ ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 MAILBOX = re.compile(r"\S@\S")
 RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
+NOTHING: tuple[Any, ...] = (None, "", [], {})  # an argument that might as well have been left out
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
@@ -68,6 +70,18 @@ class Material:
     @property
     def read_outside(self) -> bool:
         return any(piece.outside for piece in self.pieces)
+
+    @property
+    def heard_others(self) -> bool:
+        """Whether there is a word of an outsider's, be it an answer too short to ask for anything: an address
+        alone may be offered.
+        """
+        return any(text.trust == "outside" for piece in self.pieces for text in piece.texts)
+
+    @staticmethod
+    def leads(text: str) -> bool:
+        """Whether something inside the text leads somewhere: an address, a link, an account."""
+        return bool(_inside(forms.clean(text)))
 
     @property
     def intent(self) -> Intent:
@@ -158,7 +172,7 @@ class Material:
     def facts(self, declared: Declaration, arguments: Mapping[str, Any]) -> Facts:
         """Where the call's values came from."""
         found: list[Traced] = []
-        for path, argument, value in values_of(arguments):
+        for path, argument, value in values_of(arguments, declared.named):
             if len(found) >= MOST_VALUES:
                 found.append(Traced(argument, MORE, "unknown", True, why="more values than are looked at"))
                 break
@@ -169,7 +183,8 @@ class Material:
                 break
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
-        asked = self._asked(declared)
+        choices = frozenset(_choices(declared, arguments))
+        asked = self._asked(declared, choices)
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
@@ -187,6 +202,7 @@ class Material:
             why,
             carries,
             results=lambda: records.about(arguments, before),
+            choices=choices,
         )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
@@ -210,12 +226,15 @@ class Material:
                 if text.trust == "user" and not text.path:
                     yield from text.own.words
 
-    def _asked(self, declared: Declaration) -> bool:
+    def _asked(self, declared: Declaration, choices: frozenset[tuple[str, str]]) -> bool:
         """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
         if "confirm" in declared.deeds:
             return self._unproved
         return self.intent.covers(declared) or any(
-            declared == other and not declared.deeds & ONCE_ONLY for other, *_ in self._approved
+            declared == other
+            and not declared.deeds & ONCE_ONLY
+            and choices == frozenset(_choices(other, given))
+            for other, given, _ in self._approved
         )
 
     def passage(self, source: Source) -> str:
@@ -694,24 +713,50 @@ def _counts(text: Text, declared: Declaration) -> bool:
     return len(text.words) >= said
 
 
-def values_of(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(path, argument, value) of everything that is said in the arguments."""
+def values_of(
+    arguments: Mapping[str, Any], named: frozenset[str] | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """(path, argument, value) of everything that is said in the arguments. `named`: the names of parts that
+    their schema has; any other is a value, too.
+    """
     for argument, value in arguments.items():
-        for path, leaf in _leaves(value, argument):
+        for path, leaf in _leaves(value, argument, named):
             yield path, argument, leaf
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if forms.canonical(key):  # whom to write to, with how beside it
-                yield path, key
-            yield from _leaves(inner, f"{path}/{key}")
+            if forms.canonical(key) or (named is not None and key not in named):
+                yield path, key  # whom to write to, with how beside it
+            yield from _leaves(inner, f"{path}/{key}", named)
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}/{number}")
+            yield from _leaves(inner, f"{path}/{number}", named)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
+
+
+def _choices(declared: Declaration, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(argument, value) of what neither steers nor is a text: one of several, yes or no, a time."""
+    for argument, value in arguments.items():
+        if declared.steers(argument):
+            yield from ((path, str(leaf)) for path, leaf in _truths(value, argument))
+        elif value not in NOTHING and not (isinstance(value, str) and declared.says(argument)):
+            yield argument, canonical(value)
+
+
+def _truths(value: Any, path: str) -> Iterator[tuple[str, bool]]:
+    """Each yes or no in it, with its path."""
+    if isinstance(value, bool):
+        yield path, value
+    named = value.items() if isinstance(value, Mapping) else enumerate(value) if _is_list(value) else ()
+    for key, inner in named:
+        yield from _truths(inner, f"{path}/{key}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
 
 
 def _last(path: str) -> str:

@@ -109,7 +109,7 @@ def _keep(server: McpServer, listed: list[Listed], reading: Listed | None, unhea
         known.pop(definitions.READ_RESOURCE, None)
     for one in found.values():
         tool = known.pop(one.name, None) or McpTool(
-            organization_id=server.organization_id, server=server, name=one.name[:128]
+            organization_id=server.organization_id, server=server, name=one.name
         )
         _take_in(tool, one)
     for gone in known.values():

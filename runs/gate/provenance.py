@@ -18,7 +18,7 @@ from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold
-from runs.models import Run, RunEvent, ToolCall
+from runs.models import CardState, McpTool, RemoteAgent, Run, RunEvent, ToolCall, ToolState
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
@@ -60,7 +60,8 @@ class Gathered:
             if isinstance(entry, str):
                 self.material.overhear(str(seq), entry)
             elif isinstance(entry, Said):
-                own = self.personal and not entry.outside and not (entry.chosen and self._steered())
+                own = self.personal and not entry.outside
+                own = own and not (entry.chosen and self._steered(entry.content))
                 hear = self.material.hear if own else self.material.overhear
                 hear(str(seq), entry.content)
             elif entry.error is None:
@@ -68,7 +69,7 @@ class Gathered:
                 if entry.approved > self._latest_outside():
                     self.material.approve(declared, arguments, entry.approved)
                 result = self._result(entry)
-                if _told(entry) or (_chosen(result) and self._steered()):
+                if _told(entry) or (_chosen(result) and self._steered(str(result.get("content")))):
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
                 self.material.read(str(seq), declared, arguments, result, entry.tool)
             else:
@@ -78,15 +79,15 @@ class Gathered:
         if self._replied():
             self._recall()
         if self.run_id != self.root_id or self.state.children:
-            self._know_the_tree()
+            self._know_trees([self.root_id])
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
-    def _know_the_tree(self) -> None:
-        """The secrets that other runs of the tree have read: goals and results hand them on without the name
-        of the field they stood in.
+    def _know_trees(self, roots: list[str]) -> None:
+        """The secrets that other runs of these trees have read: goals, results and earlier turns hand them on
+        without the name of the field they stood in.
         """
-        others = ToolCall.objects.filter(run__root_id=self.root_id, result__isnull=False)
+        others = ToolCall.objects.filter(run__root_id__in=roots, result__isnull=False)
         found = others.exclude(run_id=self.run_id).exclude(pk__in=self.known)
         for pk, tool, result in found.values_list("pk", "tool", "result"):
             self.known.add(pk)
@@ -105,14 +106,15 @@ class Gathered:
         messages = takewhile(lambda said: said.seq > self.seq, reversed(self.state.messages))
         return any(said.author != USER for said in messages)
 
-    def _steered(self) -> bool:
-        """Whether the agent may have read something from outside. If so, an answer that it suggested with
-        its question does not become the person's own words by their choosing it.
+    def _steered(self, chosen: str) -> bool:
+        """Whether the agent may have read something from outside, be it a word, before it suggested this
+        answer with its question. If so, it does not become the person's own words by their choosing it.
         """
         before = self.state.context or self.state.inherited or not self.personal
         return bool(
-            self.material.read_outside
+            self.material.heard_others
             or before
+            or (self.material.leads(chosen) and _described(self.run_id))
             or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
             or any(next(earlier_turns(run_id), None) for run_id in made_from(self.run_id))
         )
@@ -124,7 +126,9 @@ class Gathered:
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         if self.personal:
-            turns = (turn for of in made_from(self.run_id) for turn in earlier_turns(of))
+            turns = [turn for of in made_from(self.run_id) for turn in earlier_turns(of)]
+            if turns:
+                self._know_trees([run_id for run_id, *_ in turns])
             for run_id, goal, trust, said in turns:
                 self.material.recall(f"{run_id}:2", goal, trust)
                 for seq, text in said:
@@ -167,6 +171,16 @@ class Gathered:
             if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
         )
         return max(numbered, default=0)
+
+
+def _described(run_id: str) -> bool:
+    """Whether agents are shown what servers and agents of others say of themselves: an address that an agent
+    offers may come from there, although somebody has accepted it as a description.
+    """
+    organization = {"organization__in": Run.objects.filter(pk=run_id).values("organization")}
+    tools = McpTool.objects.filter(state=ToolState.ACCEPTED, server__enabled=True, **organization)
+    agents = RemoteAgent.objects.filter(state=CardState.ACCEPTED, enabled=True, **organization)
+    return tools.exists() or agents.exists()
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:

@@ -15,6 +15,8 @@ from policy.risk import guessed, is_known
 from runs.tools import checking
 
 NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}", re.ASCII)
+MAX_NAME = 128  # characters
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 MAX_DESCRIPTION = 10_000  # characters
 MAX_SCHEMA = 100_000  # characters of its canonical JSON
 MAX_NODES = 20_000  # of a schema with its references written out
@@ -35,7 +37,8 @@ class Listed:
 
 def read(tool: dict[str, Any]) -> Listed:
     """One entry of a server's list, as JSON."""
-    name = str(tool.get("name", ""))
+    listed = str(tool.get("name", ""))
+    name = _storable(listed)
     annotations = tool.get("annotations") or {}
     found = {
         "title": str(tool.get("title") or annotations.get("title") or ""),
@@ -47,7 +50,15 @@ def read(tool: dict[str, Any]) -> Listed:
         found = normalise(found)
     except (NotJson, RecursionError) as error:
         return Listed(name, {}, digest(name), f"It cannot be kept: {error}")
-    return Listed(name, found, digest(canonical(found)), problem_of(name, found))
+    return Listed(name, found, digest(canonical(found)), problem_of(listed, found))
+
+
+def _storable(name: str) -> str:
+    """The name, if the database can keep it, or else what no usable tool is called: a list is kept whatever
+    names stand in it, so that what has changed in the rest of it is seen.
+    """
+    plain = UNSTORABLE.sub("\ufffd", name)
+    return plain if len(plain) <= MAX_NAME else f"{plain[: MAX_NAME - 1]}…"
 
 
 def of_resources(resources: list[dict[str, Any]], templates: list[dict[str, Any]]) -> Listed | None:
