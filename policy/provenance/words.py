@@ -132,10 +132,22 @@ FORBIDDEN = re.compile(
     rf"|(?<![^\s<(]){_MAILBOX}[>)]?\s+{_MODAL}\s+{_GETS}|{NOT_CHINESE}[^，。；,;\n]{{1,100}})",
     re.IGNORECASE,
 )
+STRAY = 200  # characters of a quotation that holds a mark without its other half
+
+
+def _between(begin: str, end: str, others: str = "", more: str = "") -> str:
+    """A quotation, with others inside it or a stray mark. `more`: what else it does not hold."""
+    plain = f"[^{begin}{end}{others}{more}]*+"
+    inner = f"{begin}{plain}{end}{plain}" + (f"|„{plain}[“”]{plain}" if others else "")
+    return rf"{begin}(?:{plain}(?:{inner})*+{end}|[^{end}\n]{{1,{STRAY}}}+{end})"
+
+
 QUOTED = re.compile(
     r"```(?:(?!```)[^\0]){1,10000}```|(?<!\w)'[^'\n]{2,}'(?!\w)"
-    r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,10000}(?<=\S)\"(?!\w)"
-    r"|[“„][^“”„]*[“”]|‘(?:[^‘’\n]*+|[^’\n]{1,500}+)’|«[^«»]*»|»[^«»]*«|「[^「」]*」|《(?:[^《》\n]*+|[^》\n]{1,500}+)》|`[^`\n]*`|^>[^\n]*",
+    r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,10000}(?<=\S)\"(?!\w)|`[^`\n]*`|^>[^\n]*"
+    rf"|{_between('“', '”', '„')}|[“„][^“”„]*+[“”]|{_between('„', '“', '”')}"
+    rf"|{_between('«', '»')}|{_between('»', '«')}|{_between('「', '」')}"
+    rf"|{_between('‘', '’', more=chr(10))}|{_between('《', '》', more=chr(10))}",
     re.MULTILINE,
 )
 MANY = 1000  # of a thing, nobody orders more without a word on it
