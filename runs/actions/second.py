@@ -20,7 +20,8 @@ from groups.models import (
     ProposedChange,
     Token,
 )
-from policy.authority import NotAllowed, Verb, about, may, may_act_as_person, permission_for
+from policy.authority import ARRANGED, NotAllowed, Verb, about, may, may_act_as_person, permission_for
+from policy.authority import VERBS as NEEDS
 from runs.models import McpServer
 
 VERBS = {ChangeAction.ADDED: "add", ChangeAction.CHANGED: "change", ChangeAction.REMOVED: "delete"}
@@ -107,10 +108,18 @@ def _proposer_may(proposal: ProposedChange, needed: set[str]) -> bool:
     user = proposal.user
     if user is None or not user.is_active:
         return False
-    if proposal.token and not Token.objects.filter(pk=proposal.token, revoked_at=None).exists():
+    if proposal.token and not _token_may(proposal):
         return False
     mine = active_membership(user, proposal.organization_id)
     return bool(user.is_superuser) or not needed - member_permissions.of(mine)
+
+
+def _token_may(proposal: ProposedChange) -> bool:
+    """Whether the token it was proposed by is not revoked, and still has the scope that this takes."""
+    token = Token.objects.filter(pk=proposal.token, revoked_at=None).first()
+    verb = ARRANGED.get(proposal.model)
+    scope = NEEDS[verb].scope if verb else ""
+    return token is not None and (not scope or scope in token.scopes)
 
 
 def _model(proposal: ProposedChange) -> type[Model]:

@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from common.columns import Columns
 from common.db import rows
 from groups.actors import MEMBER, Actor, Via, member_of
+from groups.scopes import reach
 from policy.authority import About, Demand, NotAllowed, may_decide, seats
 from policy.terms import Decision
 from runs.models import Approval
@@ -20,7 +21,8 @@ from runs.models import Approval
 REVOKED = "the token it was taken with was revoked"
 USER = Columns(get_user_model(), "u")
 TAKEN = f"""
-SELECT d.via, d.as_human, d.token_id, t.revoked_at IS NOT NULL, {USER.sql}, {MEMBER}
+SELECT d.via, d.as_human, d.token_id, CASE WHEN t.revoked_at IS NULL THEN t.scopes ELSE '{{}}' END,
+    {USER.sql}, {MEMBER}
 FROM runs_approvaldecision d JOIN {get_user_model()._meta.db_table} u ON u.id = d.user_id
 LEFT JOIN groups_membership m ON m.user_id = d.user_id AND m.organization_id = %s AND m.active
 LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
@@ -75,7 +77,7 @@ def counted(approval_id: str, arguments_digest: str, demand: Demand, about: Abou
 
 def _judged(actor: Actor, demand: Demand, about: About) -> tuple[str, list[str]]:
     """Why the decision does not count, empty where it does; and in whose place it was taken."""
-    if actor.scopes is not None:
+    if actor.scopes is not None and not actor.scopes:
         return REVOKED, []
     try:
         return "", seats(actor, demand, about)
@@ -106,15 +108,18 @@ def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> l
     return [_taker(*one[:4], values=iter(one[4:])) for one in found]
 
 
-def _taker(door: str, as_human: bool, token_id: str | None, revoked: bool, *, values: Iterator[Any]) -> Actor:
+def _taker(
+    door: str, as_human: bool, token_id: str | None, scopes: list[str] | None, *, values: Iterator[Any]
+) -> Actor:
     """Who took a decision. One from before doors were recorded counts as a token's, never as made on Deputy's
-    pages. A revoked token has no scope left; one that has merely expired had them when it decided.
+    pages. A token has the scopes that it has today, and none once it was revoked; one that has merely expired
+    had them when it decided.
     """
     user: Any = USER.take(values)
     membership = member_of(values)
     active = membership if user.is_active else None
-    scopes: frozenset[str] | None = frozenset() if revoked else None
-    return Actor(user, active, Via(door or Via.TOKEN.value), scopes, as_human, token_id)
+    reached = None if scopes is None else reach(scopes)
+    return Actor(user, active, Via(door or Via.TOKEN.value), reached, as_human, token_id)
 
 
 def refusal(actor: Actor, demand: Demand, about: About) -> str:

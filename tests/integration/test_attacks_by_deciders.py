@@ -50,6 +50,19 @@ def test_what_a_token_decided_that_is_revoked_before_the_call_runs_is_asked_for_
     assert (driven(run).status, len(mail.outbox)) == ("completed", 1)
 
 
+def test_nor_does_what_a_token_decided_count_once_it_may_decide_no_more(waiting, world, ada, bo):
+    run, approval = waiting()
+    token = by_api(ada, world.organization, approval)
+    Token.objects.filter(pk=token.pk).update(scopes=["runs:read"])
+    driven(run)
+
+    again = pending(run)
+    assert (again.replaces_id, mail.outbox) == (approval.pk, [])
+    assert "does not have the scope 'approvals:decide'" in again.explanation
+    approve(again.pk, bo)
+    assert (driven(run).status, len(mail.outbox)) == ("completed", 1)
+
+
 def test_nobody_decides_here_by_the_door_of_another_organization(waiting, ada):
     """Doors list what is their own. The action asks as well, in case one forgets to."""
     _run, approval = waiting()

@@ -147,7 +147,10 @@ def test_what_was_proposed_holds_as_long_as_who_proposed_it_may_and_nothing_move
     Membership.objects.filter(user=ada).update(role="decider")
     assert "may not" in refused(bo, proposal, "NOT_ENTITLED")
     Membership.objects.filter(user=ada).update(role="administrator")
-    Token.objects.filter(pk=proposal.token).update(revoked_at=Now())
+    token = Token.objects.filter(pk=proposal.token)
+    token.update(scopes=["policy:read"])
+    refused(bo, proposal, "NOT_ENTITLED")
+    token.update(scopes=["policy:write"], revoked_at=Now())
     refused(bo, proposal, "NOT_ENTITLED")
 
     stale = asked(ada, world, rule, deciders_needed=1)
