@@ -43,6 +43,11 @@ SOURCES = "sources"
 READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
 RESULTS = "read"
 
+# A mail address, and the part of a link that names a host: they mean the same in capitals.
+PLACE = re.compile(
+    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.-]+|@[\w.-]+|https?://[^\s/?#@]+", re.IGNORECASE
+)
+
 # What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
 # put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
 CALLED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
@@ -106,9 +111,12 @@ class Condition:
 def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None) -> bool:
     """Whether the condition is true of these arguments; ConditionError where it is neither true nor false.
 
-    `facts` is called only by a condition that asks where the values came from.
+    `facts` is called only by a condition that asks where the values came from. Addresses and hosts
+    are compared in small letters: eve@BANK.example reaches whom eve@bank.example reaches.
     """
+    text = _small(text)
     condition = compiled(text)
+    arguments = {name: _small(value) for name, value in arguments.items()}
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
@@ -122,6 +130,15 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
         raise ConditionError("a value is nested too deeply") from failure
+
+
+def _small(value: Any) -> Any:
+    """The same, with addresses and hosts in small letters."""
+    if isinstance(value, str):
+        return PLACE.sub(lambda place: place[0].lower(), value) if "@" in value or "://" in value else value
+    if isinstance(value, Mapping):
+        return {name: _small(inner) for name, inner in value.items()}
+    return [_small(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def here(text: str, values: Mapping[str, Any]) -> bool:
