@@ -109,7 +109,7 @@ def names_in(said: str) -> frozenset[str]:
 
 def is_answered(text: Text, request: Request) -> bool:
     """Whether the person wants an answer to go to whom the only record comes from."""
-    return bool(lexicon.ANSWERS & request.words) and len(text.piece.records[text.key]) == 1
+    return text.piece.only_one(text) and bool(lexicon.ANSWERS & request.words)
 
 
 def wants_all(text: Text, said: str, request: Request) -> bool:

@@ -28,7 +28,7 @@ _LABEL = rf"(?:(?![{_CJK}])[^\W_](?:[\w-]{{0,61}}[^\W_])?)"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{1,8}}\.?"
 _TAIL = r"[^\s<>\"'`，。；！？、）】」]*"
 MAIL = re.compile(
-    rf"(?<![\w.+%'-])(?P<local>(?:(?![{_CJK}])[\w.+%'-]){{1,64}})@(?P<host>{_LABEL}(?:\.{_LABEL}){{0,8}})"
+    rf"(?:(?<![\w.+%-])(?<![^\W_]')|(?<=[{_CJK}]))(?!')(?P<local>(?:(?![{_CJK}])[\w.+%'-]){{1,64}})@(?P<host>{_LABEL}(?:\.{_LABEL}){{0,8}})"
 )
 URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{1,15}}):/{{1,3}}(?P<rest>{_TAIL})", re.IGNORECASE)
 BARE = re.compile(
@@ -88,6 +88,10 @@ WWW = re.compile(r"^www\.(?=[^.]+\.)")  # www.news is a name of its own
 _WORDS = re.compile(
     r"in|is|it|at|be|so|to|no|my|me|us|am|by|as|do|de|la|co|info|he|we|if|an|or|on|go|now|the"
 )
+MAILBOX = re.compile(r"(?!\w+://|//)[^\s@]+@[^\s@]+")
+QUOTING = ("<>", '""', "''", "``", "()", "[]", "{}", "“”", "‘’", "«»")
+ODD_LOCAL = re.compile(r"^['.]|[%&`{}()\[\]<>\"|!#$*/=?^~]")
+PERSONAL = ("mail", "phone", "account", "wallet")  # kinds of form that lead to somebody
 # What a text must hold before a slower search is worth its time.
 MAY_HIDE = re.compile(r"[\[({]|[dD][oO][tT]|[xX]{2}[pP]")
 LONG_WORD = 26  # letters, of a wallet
@@ -143,6 +147,24 @@ def canonical(value: str) -> str:
         return first[0]
     digits = re.sub(r"[ .()/-]", "", text)
     return f"digits:{digits.lstrip('+')}" if re.fullmatch(r"\+?\d{6,20}", digits) else ""
+
+
+def is_mailbox(value: str) -> bool:
+    """Whether a value is one mail address, however it is written."""
+    return bool(MAILBOX.fullmatch(value.strip()))
+
+
+def mailbox(value: str) -> tuple[str, str]:
+    """A value that is one mail address without what quotes it, and its form: empty where its first part holds
+    what a mail program may take for a letter of it (`'ann@`, `{ann@`, `%61nn@`).
+    """
+    plain = value.strip().rstrip(" \t.,;:")
+    if len(plain) > 2 and plain[0] + plain[-1] in QUOTING:
+        plain = plain[1:-1]
+    if plain[:7].lower() == "mailto:":
+        plain = plain[7:]
+    odd = ODD_LOCAL.search(plain.partition("@")[0])
+    return plain, "" if odd else canonical(plain)
 
 
 def spellings(form: str) -> tuple[str, ...]:

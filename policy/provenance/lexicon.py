@@ -196,6 +196,7 @@ STEERING = _set(
 IDENTIFIER = _set("id ids uuid number no key ref reference code")
 REDUCTION = _set("discount coupon promo promotion voucher")  # a code of these lowers a price, and no more
 QUANTITY = _set("quantity qty count copies guests people persons passengers adults seats")
+HOW_MANY = _set("limit n count size max maximum top results entries")
 AMOUNT = _set("amount price total sum cost value quantity budget fee")
 ADDRESSED = _set("url uri link host domain")
 TITLES = _set("title subject name label topic headline")

@@ -98,6 +98,7 @@ class Piece:
     nouns: frozenset[str] = frozenset()  # what its tool is about
     told: tuple[str, ...] = ()  # what the person said around the name of the place that was read
     keyed: tuple[str, ...] = ()  # the values it was looked up by
+    narrowed: bool = False  # by a value that nobody gave: its only entry may be one of many
     like: list["Piece"] = field(default_factory=list)  # results of the same tool, this one too
 
     @property
@@ -117,6 +118,14 @@ class Piece:
     def all_of(self, form: "re.Pattern[str]") -> set[str]:
         """All values of a kind in the result."""
         return {_compact(found[0]) for text in self.texts for found in form.finditer(text.raw)}
+
+    def only_one(self, text: Text) -> bool:
+        """Whether no other record has a value of this name: the words an agent searches by may find one
+        product among many, and not one person.
+        """
+        if len(self.records[text.key]) > 1:
+            return False
+        return not self.narrowed or forms.kind(forms.canonical(text.raw)) not in forms.PERSONAL
 
     @cached_property
     def records(self) -> dict[str, set[int]]:

@@ -122,7 +122,7 @@ class Material:
     ) -> None:
         """The result of a call. `tool`: its name, by which conditions ask for the result."""
         self._read.append((tool, arguments, result))
-        keys = self._keys(declared, arguments)
+        keys, beside = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
         piece.told = self._told(arguments) if keys == "user" else ()
@@ -144,6 +144,8 @@ class Material:
             text.service = declared.service
             self._add(text)
             self._keep_secrets(confidential.in_field(found.key, found.text, declared))
+        entries = len({text.record for text in piece.texts})
+        piece.narrowed = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
         piece.outside = any(_counts(text, declared) for text in piece.texts)
         if piece.outside:
             self._approved.clear()
@@ -265,21 +267,28 @@ class Material:
             for how, said in words.decodings(text.raw):
                 self._add(replace(text, raw=said, how=how), decode=False)
 
-    def _keys(self, declared: Declaration, arguments: Mapping[str, Any]) -> Trust:
-        """Who stands behind the values a result was looked up by; what is no key does not count."""
+    def _keys(
+        self, declared: Declaration, arguments: Mapping[str, Any]
+    ) -> tuple[Trust, list[tuple[str, str]]]:
+        """Who stands behind the values a result was looked up by, and those (path, value) that are no key by
+        themselves and that nobody gave: they may leave one entry of many.
+        """
         trusts: list[Trust] = []
+        beside: list[tuple[str, str]] = []
         for path, argument, value in values_of(arguments):
             if value.strip() and not (declared.effect and not declared.steers(argument)):
                 want = _wanted(path, declared)
                 trust = self._find(value, want).trust
                 if trust == "outside" and self._one_of_all(value, want, arguments[argument]):
                     trust = "organization"
-                if trust == "unknown" and _only_option(path, value, declared, argument):
-                    continue
+                if trust == "unknown":
+                    beside.append((path, value))
+                    if _only_option(path, value, declared, argument):
+                        continue
                 trusts.append(trust)
         if "user" in trusts and not declared.effect:  # what the agent adds of its own only narrows
             trusts = [trust for trust in trusts if trust != "unknown"]
-        return least(*trusts)
+        return least(*trusts), beside
 
     def _one_of_all(self, value: str, want: Want, among: Any) -> bool:
         """Whether it stands in a list with all others that it was read with: then nobody chose it."""
@@ -355,6 +364,8 @@ class Material:
         if computed is not None:
             return computed
         for other, arguments, _ in self._approved:
+            if declared.deeds != other.deeds and not declared.deeds & other.deeds:
+                continue  # who is to be removed is not therefore to be written to
             for path, _, before in values_of(arguments):
                 if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
                     return replace(value, trust="user", why="a person approved it in this run")
@@ -432,7 +443,7 @@ class Material:
             inner = self._best(said, want, list(self._whole(words.normalise(said), want.key)))
             if inner:
                 inner = replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
-                return _renamed(inner) if how in RENAMES else inner
+                return _renamed(inner) if how in RENAMES or forms.is_mailbox(value) else inner
         return self._composed(value, want)
 
     def _best(self, value: str, want: Want, found: list[tuple[Text, int, int, str]]) -> Traced | None:
@@ -487,7 +498,7 @@ class Material:
             return piece.keys, "it was looked up by a value the person did not give"
         if _sent_by(text) and not self._addressed(text, want):
             return "outside", "a stranger wrote from there, and the person names nobody so called"
-        if len(piece.records[text.key]) <= 1 or not self.read_outside or self._chosen(text, want):
+        if piece.only_one(text) or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
 
@@ -527,12 +538,28 @@ class Material:
         return self._names
 
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
+        if forms.is_mailbox(value):
+            yield from self._mailbox(value)
+            return
         found = list(self._as_written(value, key))
         yield from found
         texts = {id(text) for text, *_ in found}
         for text, start, end in self._forms.get(forms.canonical(value), ()):
             if id(text) not in texts:
                 yield text, start, end, ""
+
+    def _mailbox(self, value: str) -> Iterator[tuple[Text, int, int, str]]:
+        """Where a mail address stands as one of its own, and as no part of a longer one."""
+        plain, form = forms.mailbox(value)
+        if form:
+            yield from ((text, start, end, "") for text, start, end in self._forms.get(form, ()))
+            return
+        norm = words.normalise(plain)
+        rarest = min(words.tokens(norm), key=lambda word: len(self._index.get(word, ())), default="")
+        for text in self._index.get(rarest, ()):
+            place = standing_alone(text, norm)
+            if place >= 0:
+                yield text, place, place + len(norm), ""
 
     def _as_written(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         norm = words.bare(words.normalise(value))
@@ -770,6 +797,12 @@ def _only_option(path: str, value: str, declared: Declaration, argument: str) ->
     if not declared.effect and value.isdigit() and last not in lexicon.IDENTIFIER:
         return True
     return not declared.steers(argument) and last in lexicon.OPTION
+
+
+def _takes_all(path: str, value: str, entries: int) -> bool:
+    """Whether a number of entries left none out of a result that has so many."""
+    last = (split(_last(path)) or [""])[-1]
+    return last in lexicon.HOW_MANY and value.isdigit() and int(value) > entries
 
 
 def _parts(norm: str) -> list[str]:

@@ -52,7 +52,7 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 PLACE = re.compile(r"\S[^\s./]*[./]\S+")
 
 # The www of www.news is a part of the name.
-SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.(?=[^./]+\.))?", re.IGNORECASE)
+SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)?(?:www\.(?![^/]*@)(?=[^./]+\.))?", re.IGNORECASE)
 JOINS = re.compile(r"[\w@%+~-]")
 QUOTES = "\"'`“”‘’«»「」『』<>()[]{}，。；,; \t\r\n"
 
@@ -108,7 +108,7 @@ NOT_CHINESE = (
     "|(?<!可)不可(?!不)|禁止|严禁|不许|不准|不必|不用)"
 )
 _MODAL = (
-    rf"(?:(?:must|should|shall|may|can)\s+not|cannot|(?:must|should|sha|ca){_N_T}"
+    rf"(?:(?:must|should|shall|may|can)\s+not|cannot|(?:must|should|sha|ca|wo){_N_T}"
     r"|(?:is|are)\s+not\s+to|never)"
 )
 _GETS = (
@@ -119,16 +119,29 @@ _GETS = (
 _MAILBOX = r"[^\s@]{1,64}@[^\s@]{1,253}\b"
 _ABBREVIATED = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bSt)(?<!\be\.g)(?<!\bi\.e)"
 _CLAUSE = (
-    r"(?:(?<=:)[ \t]*(?:(?:\n[ \t]*(?:[-*•]|\d+[.)])[^\n]*)+|\n)"  # a list of whom
+    r"(?:(?<=:)[ \t]*(?:(?:(?:\n[ \t]*){1,3}(?:[-*•]|\d+[.)])[^\n]*)+|\n)"  # a list of whom
     r"|(?!\bbut\b|, (?:send|use|just|only|rather|instead|pay|write)|[;!?\n]"
     rf"|{_ABBREVIATED}\.(?:\s|$)).){{1,300}}"
+)
+# "Nothing goes to …", "stop writing to …", "neither … nor …": up to the address, in the same breath.
+_NOTHING_TO = (
+    r"(?:\b|(?=['’]))(?:stop|refrain|ignore|beware|nothing|nobody|no\s?one|neither|nor|minus|no longer"
+    r"|under no circumstances|no (?:e-?mails?|mails?|messages?|copy|copies|words?)|in place of|as opposed to"
+    rf"|(?:hide|keep)\s+(?:it|this|that|them)\s+from|(?:(?:is|are)(?:\s+not|{_N_T})|['’]s\s+not)\s+(?:meant\s+)?for)\b"
+    rf"[^.,:;!?\n@]{{0,60}}?(?<![^\s<(]){_MAILBOX}"
+)
+_IS_OUT = (
+    r"(?:gets?\s+nothing|(?:must|should|may|shall|can)\s+never\b|is\s+(?:forbidden|blocked|excluded)\b"
+    r"|(?:is\s+to|should|must)\s+be\s+(?:left\s+out|excluded|omitted|skipped))"
 )
 # What the person forbids, up to where the clause ends; and what they quote. What holds the mark by which it
 # began is looked for so far and no further: of a thousand beginnings each would be read to the end.
 FORBIDDEN = re.compile(
     rf"(?:\b(?:never|do\s+not|do{_N_T}|{_MODAL}\s+(?={_GETS})|without\s+\w+ing|not\s+to|avoid|except"
     rf"|excluding|exclude|but\s+not|leave\s+out|not\s+(?={_MAILBOX}))\b(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
-    r"|\b(?:instead of|rather than|other than|apart from|(?:every\w+|all|any\w+) but)\s+\S+"
+    r"|\b(?:instead of|rather than|other than|apart from|(?:every\w+|all|any\w+) but)"
+    r"\s+(?:(?:to|for|with)\s+)?\S+"
+    rf"|{_NOTHING_TO}|(?<![^\s<(]){_MAILBOX}[>)]?\s+{_IS_OUT}"
     rf"|(?<![^\s<(]){_MAILBOX}[>)]?\s+{_MODAL}\s+{_GETS}|{NOT_CHINESE}[^，。；,;\n]{{1,100}})",
     re.IGNORECASE,
 )
@@ -142,13 +155,25 @@ def _between(begin: str, end: str, others: str = "", more: str = "") -> str:
     return rf"{begin}(?:{plain}(?:{inner})*+{end}|[^{end}\n]{{1,{STRAY}}}+{end})"
 
 
+# A mail that is passed on has no end: what follows the line that begins it may all be somebody else's.
+_PASSED_ON = (
+    r"^[ \t]*(?:-{2,}[ \t]*(?:forwarded message|original (?:message|appointment)|weitergeleitete nachricht"
+    r"|ursprüngliche nachricht|转发的?邮件|原始邮件)[ \t]*-{2,}|begin forwarded message:"
+    r"|on [^\n]{5,200}\n?[^\n]{0,100}\bwrote:[ \t]*$"
+    r"|(?:from|von|发件人)[:：][^\n]+\n[ \t]*(?:sent|date|to|cc|subject|gesendet|datum|an|betreff"
+    r"|发送时间|日期|收件人|主题)[:：]|(?:sent|date|to|subject)[:：][^\n]*\n[ \t]*from[:：])[^\0]*"
+)
 QUOTED = re.compile(
-    r"```(?:(?!```)[^\0]){1,10000}```|(?<!\w)'[^'\n]{2,}'(?!\w)"
-    r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,10000}(?<=\S)\"(?!\w)|`[^`\n]*`|^>[^\n]*"
+    rf"{_PASSED_ON}|```(?:(?!```)[^\0])+(?:```|\Z)|~~~(?:(?!~~~)[^\0])+(?:~~~|\Z)"
+    r"|\"\"\"(?:(?!\"\"\")[^\0])+\"\"\"|<blockquote\b(?:(?!</blockquote)[^\0])*|\[quote\b(?:(?!\[/quote)[^\0])*"
+    r"|(?<!\w)'[^'\n]{2,}'(?!\w)"
+    r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,}(?<=\S)\"(?!\w)|`[^`\n]*`|^[ \t]*(?:>|&gt;)[^\n]*"
     rf"|{_between('“', '”', '„')}|[“„][^“”„]*+[“”]|{_between('„', '“', '”')}"
-    rf"|{_between('«', '»')}|{_between('»', '«')}|{_between('「', '」')}"
-    rf"|{_between('‘', '’', more=chr(10))}|{_between('《', '》', more=chr(10))}",
-    re.MULTILINE,
+    rf"|{_between('«', '»')}|{_between('»', '«')}|[‹›][^‹›\n]*[‹›]"
+    rf"|(?<!\w){_between('‘', '’', more=chr(10))}|(?<!\w)‘(?=\S)[^‘’]{{2,2000}}(?<=\S)’(?!\w)"
+    rf"|{_between('「', '」')}|{_between('『', '』')}|{_between('《', '》')}|{_between('〈', '〉')}"
+    r"|[〝〞][^〝〞〟]*[〞〟]|❝[^❝❞]*❞|＂[^＂]*＂",
+    re.MULTILINE | re.IGNORECASE,
 )
 MANY = 1000  # of a thing, nobody orders more without a word on it
 LONGEST_NAME = 5  # words of a quotation that may name something

@@ -1,5 +1,6 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from common.db import execute, from_json, jsonb, row, rows
 from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
+from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
 from runs.gate.provenance import MOST_EARLIER
@@ -21,6 +23,7 @@ from runs.log.log import RunLog
 from runs.models import Run, RunEvent
 from runs.models.choices import FORMS, TASKS, EventType, RunKind, WaitKind, WaitOutcome
 
+PLAIN = re.compile(r"[\w@]+")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
@@ -148,7 +151,8 @@ def _is_among(trees: Iterable[str], content: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(normalized("NFC", text).split()).casefold()
+    """Its words alone: a client may leave out marks of Markdown, and what nobody sees."""
+    return " ".join(PLAIN.findall(normalized("NFKC", INVISIBLE.sub("", text)).casefold())) or text
 
 
 def _again(correlation_key: str, payload: Any, before: Any) -> Delivered:

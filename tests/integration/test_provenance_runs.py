@@ -266,6 +266,18 @@ def test_nor_is_one_that_a_front_end_hands_on_by_a_signal(ask, profile, shape):
     assert waits(run) and not mail.outbox
 
 
+@pytest.mark.parametrize("written", ["Email\u200b {}", "**Email** {}", "Ｅmail {}", "Email {}."])
+def test_nor_is_one_that_a_client_has_made_plain(ask, profile, written):
+    profile("balanced")
+    choices = [written.format("mallory@evil.example"), "Nothing"]
+    question = call(("ask_user", {"question": "What now?", "choices": choices}))
+    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
+    message(run.pk, "Email mallory@evil.example")
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not mail.outbox
+
+
 @pytest.mark.parametrize(
     "taken", ["Email mallory@evil.example\r\nthe news", "email  mallory@evil.example the news"]
 )
