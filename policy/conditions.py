@@ -116,13 +116,13 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
     """
     text = _small(text)
     condition = compiled(text)
-    arguments = {name: _small(value) for name, value in arguments.items()}
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
     try:
+        values = _small(values)
         if _size(values, condition.quick_bytes) <= condition.quick_bytes:
             return here(text, values)
         return apart.truth(text, values)
