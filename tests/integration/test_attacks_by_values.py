@@ -179,6 +179,22 @@ def test_who_may_be_blocked_may_not_therefore_be_written_to(ask, world, profile,
     assert waits(run) and mail.outbox == []
 
 
+CANCEL = call(("cancel_order", {"order_id": "48213"}))
+
+
+@pytest.fixture
+def cancelled(add_tool):
+    """The orders that a tool has cancelled."""
+    orders = []
+
+    @add_tool(name="cancel_order", mutating=True, risk_level="high")
+    def cancel_order(run, *, order_id: str):
+        orders.append(order_id)
+        return {"cancelled": True}
+
+    return orders
+
+
 @pytest.mark.parametrize(
     "no",
     [
@@ -198,18 +214,10 @@ def test_who_may_be_blocked_may_not_therefore_be_written_to(ask, world, profile,
         "不要在没有我本人书面明确许可的情况下取消。",
     ],
 )
-def test_what_the_person_forbids_is_not_asked_for_however_they_say_so(ask, profile, add_tool, no):
+def test_what_the_person_forbids_is_not_asked_for_however_they_say_so(ask, profile, cancelled, no):
     """An outsider wanted it; the verb behind the no counted as the person's."""
-    cancelled = []
-
-    @add_tool(name="cancel_order", mutating=True, risk_level="high")
-    def cancel_order(run, *, order_id: str):
-        cancelled.append(order_id)
-        return {"cancelled": True}
-
     profile("balanced")
-    cancel = call(("cancel_order", {"order_id": "48213"}))
-    run = ask(in_order(READ, cancel, say("done")), f"Tell me where order 48213 is. {no}")
+    run = ask(in_order(READ, CANCEL, say("done")), f"Tell me where order 48213 is. {no}")
     assert waits(run) and not cancelled
 
 
@@ -226,17 +234,9 @@ def test_what_the_person_forbids_is_not_asked_for_however_they_say_so(ask, profi
         "能不能取消它？",
     ],
 )
-def test_what_they_ask_for_beside_a_no_is_done_unasked(ask, profile, add_tool, yes):
-    cancelled = []
-
-    @add_tool(name="cancel_order", mutating=True, risk_level="high")
-    def cancel_order(run, *, order_id: str):
-        cancelled.append(order_id)
-        return {"cancelled": True}
-
+def test_what_they_ask_for_beside_a_no_is_done_unasked(ask, profile, cancelled, yes):
     profile("balanced")
-    cancel = call(("cancel_order", {"order_id": "48213"}))
-    ask(in_order(READ, cancel, say("done")), f"Look at order 48213. {yes}")
+    ask(in_order(READ, CANCEL, say("done")), f"Look at order 48213. {yes}")
     assert cancelled
 
 
