@@ -7,34 +7,32 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.canonical import canonical, digest
+from common.canonical import digest
 from common.db import from_json, row
 from groups.models import Role
-from policy.models import CapabilityRule, Grant, ToolBinding, ToolDeclaration
+from policy.grants import HAS_USES, HOLDS
+from policy.models import CapabilityRule, ToolBinding, ToolDeclaration
 from policy.provenance.terms import Profile
 from policy.ruleset import Rule, RuleSet
-from policy.terms import Binding, Boundary, GrantView
+from policy.terms import Binding, Boundary
 
 KEPT_ORGANIZATIONS = 200
 
 # A value, so that others can read it along: of an organization, a user and a project.
-LIVE_BOUNDARY_OF = """(
+LIVE_BOUNDARY_OF = f"""(
     SELECT json_build_array(
         m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
         p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'),
         (SELECT json_object_agg(g.tool, g.whatever) FROM (
             SELECT g.tool, bool_or(g.any_arguments) AS whatever FROM policy_grant g
-            WHERE g.organization_id = o.id AND g.project_id = p.id AND g.revoked_at IS NULL
-              AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
-              AND (g.max_uses IS NULL
-                   OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))
+            WHERE g.organization_id = o.id AND g.project_id = p.id AND {HOLDS} AND {HAS_USES}
             GROUP BY g.tool) g))
     FROM groups_organization o
-    LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = {1}
+    LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = {{1}}
     LEFT JOIN policy_policyversion v ON v.organization_id = o.id
-    LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = {2}
-    WHERE o.id = {0}
-)"""
+    LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = {{2}}
+    WHERE o.id = {{0}}
+)"""  # noqa: S608 - our own words
 LIVE_BOUNDARY = f"SELECT {LIVE_BOUNDARY_OF.format('%s', '%s', '%s')}"  # user, project, organization
 
 
@@ -75,7 +73,8 @@ class LiveBoundary:
     """A user's live membership: None as boundary means none that is active for this project.
 
     `version` is of the organization's policy; what follows is the project's, read along. `covered`: the tools
-    that a live standing approval is about; `granted`: those it lets pass whatever their arguments.
+    that a standing approval is about which has not ended; `freed`: those of them that it lets pass whatever
+    their arguments are. Whether it counts depends on who made it, too: policy/grants.py.
     """
 
     boundary: Boundary | None
@@ -84,7 +83,7 @@ class LiveBoundary:
     catalog_version: int | None = None
     review_deposits: bool = False
     profile: Profile = "off"
-    granted: frozenset[str] = frozenset()
+    freed: frozenset[str] = frozenset()
     covered: frozenset[str] = frozenset()
 
 
@@ -118,36 +117,6 @@ def compiled(organization_id: str, version: int) -> CompiledPolicy:
         while len(_compiled) > KEPT_ORGANIZATIONS:
             _compiled.popitem(last=False)
     return kept
-
-
-def live_grants(
-    organization_id: str, project_id: str, tool: str, arguments: dict[str, Any]
-) -> tuple[GrantView, ...]:
-    """Standing approvals of this call: not revoked, in time, with uses left, with these arguments."""
-    rows = Grant.objects.raw(
-        """
-        SELECT g.* FROM policy_grant g
-        WHERE g.organization_id = %s AND g.project_id = %s AND g.tool = %s AND g.revoked_at IS NULL
-          AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())
-          AND (g.max_uses IS NULL
-               OR g.max_uses > (SELECT count(*) FROM policy_grantuse u WHERE u.grant_id = g.id))
-        ORDER BY g.id
-        """,
-        [organization_id, project_id, tool],
-    )
-    return tuple(
-        GrantView(id=grant.id, tool=grant.tool, project=grant.project_id)
-        for grant in rows
-        if grant.any_arguments or matches(grant.arguments, arguments)
-    )
-
-
-def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
-    """Every argument the pattern names is there with exactly that value."""
-    return all(
-        name in arguments and canonical(arguments[name]) == canonical(value)
-        for name, value in pattern.items()
-    )
 
 
 def _load(organization_id: str, version: int) -> CompiledPolicy:

@@ -140,7 +140,7 @@ def _grant(before: Row, after: Row) -> str:
     if after is None:
         return ""
     revived = before["revoked_at"] is not None and after["revoked_at"] is None
-    longer = _more(before["expires_at"], after["expires_at"]) or _more(before["max_uses"], after["max_uses"])
+    longer = more(before["expires_at"], after["expires_at"]) or more(before["max_uses"], after["max_uses"])
     other = _differs(("project_id", "tool", "arguments", "any_arguments"), before, after)
     return gettext_noop("more calls are approved in advance") if revived or longer or other else ""
 
@@ -294,9 +294,9 @@ def _organization(before: Row, after: Row) -> str:
         return ""
     if before["second_person"] and not after["second_person"]:
         return gettext_noop("no second person is asked any more")
-    if _more(after["record_days"], before["record_days"]):
+    if more(after["record_days"], before["record_days"]):
         return gettext_noop("the record of runs is removed sooner")
-    sooner = _more(after["retention_days"], before["retention_days"])
+    sooner = more(after["retention_days"], before["retention_days"])
     return gettext_noop("what runs said is removed sooner") if sooner else ""
 
 
@@ -342,7 +342,7 @@ def _wider(was: Collection[str] | None, will: Collection[str] | None) -> bool:
     return was is not None and (will is None or bool({*will} - {*was}))
 
 
-def _more(was: Any, will: Any) -> bool:
+def more(was: Any, will: Any) -> bool:
     """Whether a limit has grown; None is none."""
     return was is not None and (will is None or will > was)
 

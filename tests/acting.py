@@ -24,10 +24,12 @@ def at_the_pages(user: Any, organization_id: str, confirmed: bool = True) -> Act
     return Actor(user, active_membership(user, organization_id), Via.SESSION, interactive=confirmed)
 
 
-def by_token(user: Any, organization_id: str, *scopes: str, via: Via = Via.TOKEN) -> Actor:
+def by_token(
+    user: Any, organization_id: str, *scopes: str, via: Via = Via.TOKEN, token_id: str | None = None
+) -> Actor:
     """A program of the user's, with these scopes or all that need no name."""
     reach = frozenset(scopes) or frozenset(SCOPES) - {"speak_as_person"}
-    return Actor(user, active_membership(user, organization_id), via, reach, token_id="tok_test")
+    return Actor(user, active_membership(user, organization_id), via, reach, token_id=token_id)
 
 
 def start(*, project: Any, user: Any = None, actor: Actor | None = None, **fields: Any) -> str:

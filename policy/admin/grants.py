@@ -15,8 +15,10 @@ from django.utils.translation import gettext_lazy
 from groups import changes
 from groups.actors import Actor, actors_of
 from groups.admin.tenancy import History, Related, TenantAdmin
+from policy import grants
 from policy.authority import VERBS, NotAllowed, Verb, holds, may
 from policy.models import Grant, GrantUse
+from policy.weakening import more
 
 
 def check(request: HttpRequest, verb: Verb, grant: Grant) -> None:
@@ -25,6 +27,11 @@ def check(request: HttpRequest, verb: Verb, grant: Grant) -> None:
         may(Actor.of_request(request, grant.organization_id), verb, grant)
     except NotAllowed as refused:
         raise PermissionDenied(refused.message) from None
+
+
+def _lengthened(before: dict[str, Any], grant: Grant) -> bool:
+    """Whether it has a later end or more uses than before."""
+    return any(more(before.get(name), getattr(grant, name)) for name in ("expires_at", "max_uses"))
 
 
 @admin.register(Grant)
@@ -51,11 +58,20 @@ class GrantAdmin(TenantAdmin):
         return super().get_queryset(request).annotate(uses_total=Count("uses"))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        fixed = ("organization", "project", "tool", "arguments", "any_arguments", "granted_by", "revoked_at")
+        shown = ("granted_by", "revoked_at", "state")
+        fixed = ("organization", "project", "tool", "arguments", "any_arguments", *shown)
         return fixed if obj else ()
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return (*self.fields, "granted_by", "revoked_at") if obj else self.fields
+        return (*self.fields, "granted_by", "revoked_at", "state") if obj else self.fields
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Whether they count is asked once for all that are shown."""
+        found = super().get_changelist_instance(request)
+        void = grants.void(found.result_list)
+        for grant in found.result_list:
+            grant.why_void = void.get(grant.pk, "")
+        return found
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         needed = VERBS[Verb.GRANT].permissions
@@ -70,8 +86,8 @@ class GrantAdmin(TenantAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         check(request, Verb.GRANT, obj)  # also who gives it a later end, or more uses
-        if not change:
-            obj.granted_by = request.user
+        if not change or _lengthened(form.initial, obj):
+            obj.made_by(Actor.of_request(request, obj.organization_id))
         super().save_model(request, obj, form, change)
 
     @admin.action(description=gettext_lazy("Revoke"), permissions=["change"])
@@ -97,7 +113,11 @@ class GrantAdmin(TenantAdmin):
         if grant.expires_at and grant.expires_at <= timezone.now():
             return _("Expired")
         spent = grant.max_uses is not None and grant.uses_total >= grant.max_uses
-        return _("Used up") if spent else _("Live")
+        if spent:
+            return _("Used up")
+        known = vars(grant).get("why_void")
+        why = grants.void([grant]).get(grant.pk, "") if known is None else known
+        return _("Does not count now: {why}").format(why=_(why)) if why else _("Live")
 
 
 @admin.register(GrantUse)

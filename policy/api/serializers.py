@@ -1,8 +1,10 @@
 """Rules, capabilities, bindings and standing approvals as JSON, and the bodies that arrange them."""
 
+from django.utils.functional import cached_property
 from rest_framework import serializers
 
 from common.api.views import StrictBoolean, StrictSerializer, TextField
+from policy import grants
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from policy.models.rules import Effect, OnExpiry
 
@@ -105,6 +107,10 @@ class GrantSerializer(serializers.ModelSerializer):
     arguments = serializers.DictField(help_text="The values these must have; others are free.")
     granted_by = serializers.CharField(source="granted_by.username")
     uses = serializers.IntegerField(source="uses_total")
+    void = serializers.SerializerMethodField(
+        help_text="Why it does not count now, ended or not: who made it could make it no more. null where "
+        "they could."
+    )
 
     class Meta:
         model = Grant
@@ -120,9 +126,18 @@ class GrantSerializer(serializers.ModelSerializer):
             "max_uses",
             "uses",
             "revoked_at",
+            "void",
             "created_at",
         ]
         read_only_fields = fields
+
+    def get_void(self, grant: Grant) -> str | None:
+        return self._void.get(grant.pk)
+
+    @cached_property
+    def _void(self) -> dict[str, str]:
+        """Of all that are shown together."""
+        return grants.void([self.instance] if self.parent is None else self.parent.instance)
 
 
 class GrantInput(StrictSerializer):

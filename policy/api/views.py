@@ -15,6 +15,7 @@ from common.api.arranging import (
     Changeable,
     Removable,
     arranged,
+    keep,
     note,
     referred,
 )
@@ -189,7 +190,13 @@ class GrantView(Arranged):
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
         project = project_named(self.request, asked["project"])
         check(self.request, Verb.GRANT, project)
-        return {**asked, "project": project, "granted_by": self.request.user}
+        return {**asked, "project": project}
+
+    def add(self, asked: dict[str, Any]) -> Model:
+        grant = Grant(organization=self.request.organization, **self.resolved(asked))
+        grant.made_by(self.request.actor)
+        keep(grant)
+        return grant
 
     @documented("Revoke a standing approval", GrantSerializer, request=None, refusals=NOT_ENTITLED)
     @action(detail=True, methods=["post"])

@@ -1,6 +1,6 @@
 """Standing approvals."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -15,11 +15,15 @@ from policy import checks, tools
 
 from .belonging import strangers
 
+if TYPE_CHECKING:
+    from groups.actors import Actor
+
 
 class Grant(Created):
     """Approves calls of a tool whose arguments match, until a time or for a number of uses.
 
-    Which arguments matter is said, never implied: an empty pattern does not mean any arguments.
+    Which arguments matter is said, never implied: an empty pattern does not mean any arguments. It counts
+    while `granted_by` could make it, by the door they did it at (policy/grants.py).
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.grant_id, editable=False)
@@ -32,6 +36,10 @@ class Grant(Created):
     any_arguments = models.BooleanField(default=False, help_text="Whatever the arguments are.")
     reason = models.TextField(blank=True)
     granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    via = models.CharField(
+        max_length=10, default="", db_default="", editable=False, help_text="By which door it came."
+    )
+    token_id = models.CharField(max_length=ids.ID_LENGTH, null=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     max_uses = models.PositiveIntegerField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -51,6 +59,10 @@ class Grant(Created):
 
     def __str__(self) -> str:
         return f"{self.tool} in {self.project}"
+
+    def made_by(self, actor: "Actor") -> None:
+        """Who makes it, or gives it a later end or more uses: from here on it counts while they could."""
+        self.granted_by, self.via, self.token_id = actor.user, actor.via.value, actor.token_id
 
     def clean(self) -> None:
         """Raises ValidationError: another tenant's project, no end, and for a new one what it covers."""

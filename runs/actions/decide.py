@@ -445,10 +445,10 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
         any_arguments=remember.any_arguments,
         reason=said.shown_reason,
-        granted_by=said.actor.user,
         expires_at=remember.until,
         max_uses=remember.uses,
     )
+    grant.made_by(said.actor)
     try:
         grant.check_room()
         grant.save(force_insert=True)

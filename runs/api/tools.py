@@ -32,7 +32,7 @@ def decided(run: Run) -> list[dict[str, Any]]:
 
 def decided_for(gate: Gate, agent: AgentContext) -> list[dict[str, Any]]:
     """The same for any agent before any gate."""
-    granted = gate.live.granted
+    granted = gate.granted()
     return [
         {
             **_described(tool, gate.policy.bindings),

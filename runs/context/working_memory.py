@@ -180,7 +180,7 @@ def policy_notes(gate: Gate, member: Member) -> str:
         if len(_notes) >= NOTES_KEPT:
             _notes.clear()
         found = _notes[asked] = _noted(gate, agent, frozenset())
-    if found and (granted := gate.live.granted):
+    if found and (granted := gate.granted()):
         found = _noted(gate, agent, granted)
     return found
 

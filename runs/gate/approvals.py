@@ -12,6 +12,7 @@ from django.conf import settings
 from common import ids
 from common.canonical import canonical, digest
 from common.db import execute, row
+from policy import grants as standing
 from policy.authority import About
 from policy.checker import approval_key
 from policy.evaluate import grantable
@@ -73,12 +74,6 @@ ORDER BY a.id DESC LIMIT 1
 """
 HELD = APPROVED.format("a.consumed_at IS NULL")
 SPENT = APPROVED.format("a.consumed_at IS NOT NULL")
-GRANTED = """
-SELECT EXISTS (
-    SELECT FROM policy_grantuse u JOIN policy_grant g ON g.id = u.grant_id
-    WHERE u.organization_id = %s AND u.idempotency_key = %s AND g.revoked_at IS NULL
-      AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp()))
-"""
 OPEN = """
 SELECT (SELECT count(*) FROM (
             SELECT FROM runs_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) a),
@@ -138,7 +133,7 @@ class Begun:
 
     def _granted(self) -> bool:
         key = idempotency_key(self.run_id, self.call_id, self.tool, self.arguments)
-        return bool(row(GRANTED, [self.organization_id, key])[0])
+        return standing.used_by(self.organization_id, key)
 
 
 def too_many(log: RunLog) -> str:
@@ -242,7 +237,8 @@ def consume(log: RunLog, approval_id: str | None) -> None:
 
 
 def use_grant(log: RunLog, admitted: Admitted) -> bool:
-    """Count this call as a use of the grant that let it pass. False when the grant has no use left.
+    """Count this call as a use of the grant that let it pass. False when the grant has no use left or
+    counts no more.
 
     The grant's row is locked, so that two calls cannot both have its last use.
     """
@@ -252,7 +248,7 @@ def use_grant(log: RunLog, admitted: Admitted) -> bool:
     used = grant.uses.exclude(idempotency_key=admitted.idempotency_key).count()
     if grant.revoked_at or (grant.max_uses is not None and used >= grant.max_uses):
         return False
-    if grant.expires_at and grant.expires_at <= log.now:
+    if (grant.expires_at and grant.expires_at <= log.now) or standing.void([grant]):
         return False
     GrantUse.objects.get_or_create(
         grant=grant,

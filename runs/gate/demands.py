@@ -8,25 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth import get_user_model
-
-from common.columns import Columns
 from common.db import rows
-from groups.actors import MEMBER, Actor, Via, member_of
-from groups.scopes import reach
+from groups import today
+from groups.actors import Actor, Via
 from policy.authority import About, Demand, NotAllowed, may_decide, seats
 from policy.terms import Decision
 from runs.models import Approval
 
 REVOKED = "the token it was taken with was revoked"
-USER = Columns(get_user_model(), "u")
+TAKER, JOINS = today.doer("d.user_id", "d.token_id", "%s")
 TAKEN = f"""
-SELECT d.via, d.as_human, d.token_id, CASE WHEN t.revoked_at IS NULL THEN t.scopes ELSE '{{}}' END,
-    {USER.sql}, {MEMBER}
-FROM runs_approvaldecision d JOIN {get_user_model()._meta.db_table} u ON u.id = d.user_id
-LEFT JOIN groups_membership m ON m.user_id = d.user_id AND m.organization_id = %s AND m.active
-LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
-LEFT JOIN groups_token t ON t.id = d.token_id
+SELECT d.via, d.as_human, d.token_id, {TAKER} FROM runs_approvaldecision d {JOINS}
 WHERE d.approval_id = %s AND d.arguments_digest = %s AND d.approved ORDER BY d.id
 """  # noqa: S608 - the names of our own columns
 
@@ -105,21 +97,14 @@ def seated(places: list[list[str]]) -> int:
 def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> list[Actor]:
     """Whoever approved these arguments, as they are today, by the door they did it at."""
     found = rows(TAKEN, [organization_id, approval_id, arguments_digest])
-    return [_taker(*one[:4], values=iter(one[4:])) for one in found]
+    return [_taker(*one[:3], values=iter(one[3:])) for one in found]
 
 
-def _taker(
-    door: str, as_human: bool, token_id: str | None, scopes: list[str] | None, *, values: Iterator[Any]
-) -> Actor:
+def _taker(door: str, as_human: bool, token_id: str | None, *, values: Iterator[Any]) -> Actor:
     """Who took a decision. One from before doors were recorded counts as a token's, never as made on Deputy's
-    pages. A token has the scopes that it has today, and none once it was revoked; one that has merely expired
-    had them when it decided.
+    pages.
     """
-    user: Any = USER.take(values)
-    membership = member_of(values)
-    active = membership if user.is_active else None
-    reached = None if scopes is None else reach(scopes)
-    return Actor(user, active, Via(door or Via.TOKEN.value), reached, as_human, token_id)
+    return today.taken(Via(door or Via.TOKEN.value), token_id, values, as_human)
 
 
 def refusal(actor: Actor, demand: Demand, about: About) -> str:

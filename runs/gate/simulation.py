@@ -97,7 +97,7 @@ def foreseen(
     found = gate.tools.get(tool)
     if found is None or found.suspended:
         return False
-    return gate.beforehand(agent_context, found, gate.live.granted).decision.allowed
+    return gate.beforehand(agent_context, found, gate.granted()).decision.allowed
 
 
 def considered(found: Simulated, organization_id: str, projects: Sequence[str] | None) -> list[Considered]:

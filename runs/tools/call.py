@@ -15,6 +15,7 @@ from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
 from policy import cache as policy_cache
+from policy import grants as standing
 from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
 from policy.delegation import authority, narrowed
 from policy.evaluate import bind, evaluate, grantable, in_scope
@@ -195,7 +196,7 @@ class Gate:
 
     def beforehand(self, agent: AgentContext, tool: Tool, granted: frozenset[str]) -> "Beforehand":
         """What policy will say of the tool as far as that is known before its arguments are: to the agent in
-        its prompt and to programs alike. `granted`: of its boundary.
+        its prompt and to programs alike. `granted`: what `granted` says, found once for all tools.
         """
         context, info = self.question(agent, tool)
         plain = replace(context, rules=unconditional(self.policy.rules), trace=self._unheard)
@@ -214,7 +215,13 @@ class Gate:
         if tool.name not in self.live.covered:
             return context
         place = (self.organization_id, self.project_id)
-        return replace(context, grants=policy_cache.live_grants(*place, tool.name, arguments))
+        return replace(context, grants=standing.of_call(*place, tool.name, arguments))
+
+    def granted(self) -> frozenset[str]:
+        """The tools that a standing approval lets pass now whatever their arguments are."""
+        if not self.live.freed:
+            return frozenset()
+        return standing.whatever_arguments(self.organization_id, self.project_id)
 
     def record(self, decision: Decision) -> dict[str, Any]:
         """The decision as events keep it: what it was, which rule, and on which policy it rested."""

@@ -11,7 +11,7 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from groups.models import Membership
+from groups.models import Membership, Token
 from policy.models import CapabilityRule, Grant
 from runs.execution import executor
 from runs.models import Approval, ApprovalDecision, OutboundCall, Run, ToolCall
@@ -45,7 +45,9 @@ def effect(add_tool):
 @pytest.fixture
 def ada(world):
     return permit(
-        MembershipFactory(organization=world.organization, user__username="ada").user, "decide_approval"
+        MembershipFactory(organization=world.organization, user__username="ada").user,
+        "decide_approval",
+        "add_grant",
     )
 
 
@@ -173,6 +175,34 @@ def test_a_standing_approval_that_is_over_lets_nothing_leave(leaving, effect, wo
     Grant.objects.filter(pk=grant.pk).update(**change)
     run = goes_on(run)
     assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+
+
+@pytest.mark.parametrize("token", [False, True])
+def test_nor_does_one_whose_maker_may_make_none_any_more(leaving, effect, world, ada, token):
+    key, _ = Token.objects.issue(world.organization, ada, scopes=["policy:write"])
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada, via="token" if token else "session", token_id=key.pk if token else None,
+    )  # fmt: skip
+    run = leaving()
+    if token:
+        Token.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
+    else:
+        decider_gone(world, ada)
+    run = goes_on(run)
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+
+
+def test_nor_where_it_comes_back(leaving, harmless, world, ada):
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada,
+    )  # fmt: skip
+    run = leaving()
+    decider_gone(world, ada)
+    lost(run)
+    run = goes_on(run)
+    assert (harmless, run.status, run.waiting_reason) == ([], "waiting", "review")
 
 
 def test_the_last_use_of_a_standing_approval_is_the_calls_own(leaving, effect, world, ada):

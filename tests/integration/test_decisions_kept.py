@@ -217,7 +217,7 @@ def test_the_log_tells_of_an_edit_and_of_the_decision(waiting, ada):
 
 def test_a_program_is_written_down_as_one(waiting, world, ada):
     run, approval = waiting()
-    reject(approval.pk, by_token(ada, world.organization.pk), "No.")
+    reject(approval.pk, by_token(ada, world.organization.pk, token_id="tok_test"), "No.")
 
     word = ApprovalDecision.objects.get()
     assert (word.approved, word.as_human, word.via, word.token_id) == (False, False, "token", "tok_test")

@@ -27,7 +27,7 @@ def sent(ask, world):
     """A run that has sent a letter and then said so."""
     Grant.objects.create(
         organization=world.organization, project=world.project, tool="send_email", any_arguments=True,
-        granted_by=world.user, max_uses=1,
+        granted_by=MembershipFactory(organization=world.organization, role="decider").user, max_uses=1,
     )  # fmt: skip
     return ask(by_role(Personal_agent=[call(("send_email", LETTER)), say("Sent.")]))
 

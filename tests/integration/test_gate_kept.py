@@ -12,6 +12,7 @@ from policy.models import Grant
 from runs.gate import approvals, deciders, provenance
 from runs.models import Approval, RunEvent
 from tests.acting import at_the_pages, by_token
+from tests.factories import MembershipFactory
 from tests.integration.test_decisions import SEND, decider
 from tests.scripted import in_order, say
 
@@ -60,7 +61,8 @@ def test_only_the_same_call_that_was_rejected_is_rejected_again(calls, found):
 def test_a_standing_approval_that_has_ended_or_was_revoked_lets_nothing_pass(world):
     (now,) = row("SELECT clock_timestamp()")
     log = SimpleNamespace(now=now, organization_id=world.organization.pk)
-    kept = {"organization": world.organization, "project": world.project, "granted_by": world.user}
+    maker = MembershipFactory(organization=world.organization, role="decider").user
+    kept = {"organization": world.organization, "project": world.project, "granted_by": maker}
     for number, (fields, passes) in enumerate(
         (
             ({"expires_at": now - timedelta(seconds=1)}, False),

@@ -18,6 +18,7 @@ from runs.models.choices import TRANSITIONS, EventType, RunStatus
 from runs.queue.broker import PostgresBroker, Taker
 from runs.workers.sweep import sweep
 from tests.at_once import Beside, until_blocked
+from tests.factories import MembershipFactory
 from tests.scripted import by_role, call, in_order, say
 
 from .helpers import payload, types
@@ -143,7 +144,7 @@ def test_two_calls_at_once_cannot_both_have_a_grants_last_use(world):
         project=world.project,
         tool="send_email",
         any_arguments=True,
-        granted_by=world.user,
+        granted_by=MembershipFactory(organization=world.organization, role="decider").user,
         max_uses=1,
     )
     (now,) = row("SELECT clock_timestamp()")

@@ -23,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from common.canonical import canonical
 from groups.actors import Actor, Via
 from groups.models import Absence, Membership, Project, Role, Token
+from groups.scopes import SCOPES
 from policy.authority import NotAllowed
 from policy.models import CapabilityRule, Grant
 from runs.actions.cancel import AlreadyEnded
@@ -44,6 +45,7 @@ EFFECTS = ("allow", "deny", *["require_approval"] * 5, *["require_human"] * 4)
 STRICT = ("allow", "require_approval", "require_human")
 DECIDES = {"decider", "administrator"}  # member roles that carry runs.decide_approval
 DOORS = ("page", "page", "page, not confirmed", "token", "mcp", "mail")
+TAKEN = ("approvals:decide", "policy:write")  # a scope that a token may lose
 MOST_RUNS, MOST_AT_WORK = 25, 3
 ALONE = "by yourself"
 
@@ -103,7 +105,11 @@ class Rights(RuleBasedStateMachine):
         self.robot = MembershipFactory(**make, role="decider", kind="service").user
         self.tokens = {
             user.pk: Token.objects.create(
-                organization=self.organization, user=user, prefix="dpt_", secret_hash=f"{user.pk}"
+                organization=self.organization,
+                user=user,
+                prefix="dpt_",
+                secret_hash=f"{user.pk}",
+                scopes=list(SCOPES),
             )
             for user in (*self.people, self.robot)
         }
@@ -280,6 +286,7 @@ class Rights(RuleBasedStateMachine):
     def a_token_is_revoked(self, number: int, other: int) -> None:
         user = self.pick((*self.people, self.robot), number)
         self.tokens[user.pk].revoked_at = timezone.now() if other % 2 else None
+        self.tokens[user.pk].scopes = [scope for scope in SCOPES if other % 3 or scope != TAKEN[number % 2]]
         self.tokens[user.pk].save()
 
     def an_account_is_changed(self, number: int, other: int) -> None:
@@ -296,9 +303,11 @@ class Rights(RuleBasedStateMachine):
 
     def a_standing_approval_is_made(self, number: int, other: int) -> None:
         fixed = {"any_arguments": True} if number % 2 else {"arguments": {"body": "b"}}
+        user = self.pick((*self.people, self.robot), other)
+        by = {"via": "token", "token_id": self.tokens[user.pk].pk} if number % 3 else {"via": "session"}
         Grant.objects.create(
-            organization=self.organization, project=self.project, tool=TOOL, granted_by=self.people[1],
-            max_uses=1, **fixed,
+            organization=self.organization, project=self.project, tool=TOOL, granted_by=user,
+            max_uses=1, **by, **fixed,
         )  # fmt: skip
 
     def a_standing_approval_ends(self, number: int, other: int) -> None:
@@ -406,7 +415,7 @@ class Rights(RuleBasedStateMachine):
             return set()
         if not vote.by_hand and effect == "require_human":
             return set()
-        if not vote.door.startswith("page") and not self.holds_token(vote.user):
+        if not vote.door.startswith("page") and not self.holds_token(vote.user, "approvals:decide"):
             return set()
         named = {f"member:{place.pk}", f"role:{place.role}", *(["run.user"] if own else [])}
         if (
@@ -433,14 +442,24 @@ class Rights(RuleBasedStateMachine):
     def sees(self, place: Membership) -> bool:
         return place.projects is None or self.project.pk in place.projects
 
-    def holds_token(self, user: int) -> bool:
-        return Token.objects.filter(pk=self.tokens[user].pk, revoked_at=None).exists()
+    def holds_token(self, user: int, scope: str) -> bool:
+        mine = Token.objects.filter(pk=self.tokens[user].pk, revoked_at=None)
+        return mine.filter(scopes__contains=[scope]).exists()
 
     def granted(self, made: ToolCall) -> bool:
-        """Whether a standing approval was used for it that has not been revoked, or whose use came before."""
-        return Grant.objects.filter(
-            organization=self.organization, uses__idempotency_key=made.idempotency_key
-        ).exists()
+        """Whether a standing approval was used for it that has not been revoked, and that whoever made it
+        could make today, where they made it.
+        """
+        used = Grant.objects.filter(
+            organization=self.organization, uses__idempotency_key=made.idempotency_key, revoked_at=None
+        )
+        return any(self.still_makes(each) for each in used.select_related("granted_by"))
+
+    def still_makes(self, grant: Grant) -> bool:
+        place = self.place(grant.granted_by)
+        by_token = grant.via == "token"
+        held = not by_token or self.holds_token(grant.granted_by_id, "policy:write")
+        return self.there(place) and place.role in DECIDES and held
 
 
 COMMON = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}

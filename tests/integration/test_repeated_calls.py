@@ -172,7 +172,7 @@ def test_a_standing_approval_is_used_once(world, vault, ask):
     checked(world)
     grant = Grant.objects.create(
         organization=world.organization, project=world.project, tool="open_vault", any_arguments=True,
-        max_uses=1, granted_by=world.user,
+        max_uses=1, granted_by=MembershipFactory(organization=world.organization, role="decider").user,
     )  # fmt: skip
     run = ask(opening())
     give(world, vault)

@@ -114,7 +114,7 @@ def test_a_standing_approval_shows_what_it_lifts(would, rule, world):
         project=world.project,
         tool="send_email",
         arguments={"to": TO["to"]},
-        granted_by=world.user,
+        granted_by=MembershipFactory(organization=world.organization, role="decider").user,
         max_uses=1,
     )
 

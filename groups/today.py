@@ -1,0 +1,44 @@
+"""Whoever did something, as they are today, by the door they did it at.
+
+For what counts as long as whoever did it could still do it: decisions (runs/gate/demands.py) and standing
+approvals (policy/grants.py).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from common.columns import Columns
+from groups.actors import MEMBER, Actor, Via, member_of
+from groups.scopes import reach
+
+USER = Columns(get_user_model(), "u")
+
+
+def doer(user: str, token: str, organization: str) -> tuple[str, str]:
+    """What a statement selects for `taken`, and the joins it takes: given its expressions for the user, the
+    token's id, which may be NULL, and the organization. It uses the aliases u, m, custom and t.
+
+    A token has the scopes that it has today, and none once it was revoked; one that has merely expired had
+    them when it was used.
+    """
+    scopes = (
+        f"CASE WHEN {token} IS NULL THEN NULL WHEN t.id IS NULL OR t.revoked_at IS NOT NULL THEN '{{}}' "
+        "ELSE t.scopes END"
+    )
+    joins = f"""
+JOIN {get_user_model()._meta.db_table} u ON u.id = {user}
+LEFT JOIN groups_membership m ON m.user_id = u.id AND m.organization_id = {organization} AND m.active
+LEFT JOIN groups_customrole custom ON custom.id = m.custom_role_id
+LEFT JOIN groups_token t ON t.id = {token}"""
+    return f"{scopes}, {USER.sql}, {MEMBER}", joins
+
+
+def taken(door: Via, token_id: str | None, values: Iterator[Any], as_human: bool = False) -> Actor:
+    """Who it is, of the values that `doer` had selected, which are used up."""
+    scopes = next(values)
+    user: Any = USER.take(values)
+    membership = member_of(values)
+    active = membership if user.is_active else None
+    return Actor(user, active, door, None if scopes is None else reach(scopes), as_human, token_id)
