@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
-from policy.provenance import forms, lexicon, words
+from policy.provenance import forms, given, lexicon, words
 from policy.provenance.terms import Source, Trust
 from policy.provenance.verbs import split
 
@@ -70,6 +70,11 @@ class Text:
         """Of the person's words: without what they forbid."""
         spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
         return replace(self, raw=words.without(self.raw, spans))
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """Of the person's words: the addresses they give, in every form of each."""
+        return given.addresses(self.own.raw)
 
     @cached_property
     def offsets(self) -> list[int]:

@@ -45,8 +45,18 @@ class Want:
     key: str
     kind: frozenset[str] | None = None
     declared: Declaration | None = field(default=None, compare=False)
+    steers: bool = field(default=True, compare=False)  # whether its argument does, and not only it
+
+    @property
+    def acts(self) -> bool:
+        """Whether something goes to the value, which then must be given."""
+        deeds = self.declared.deeds if self.declared is not None else frozenset[str]()
+        harmless = bool(deeds) and deeds <= HARMLESS
+        return self.steers and not harmless and not SOURCES.intersection(split(self.key))
 
 
+HARMLESS = frozenset(("read", "delete", "confirm"))  # what goes to nobody
+SOURCES = frozenset(("from", "source", "debit"))  # arguments that say where something is taken
 LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
 
 
@@ -348,7 +358,10 @@ class Material:
             yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
         for led, *_ in inside:
             found = replace(
-                self._find(led, replace(LED, declared=declared)), path=f"{path}/{led}", value=led, steers=True
+                self._find(led, replace(LED, declared=declared, steers=declared.steers(argument))),
+                path=f"{path}/{led}",
+                value=led,
+                steers=True,
             )
             yield self._seen(found, want, declared)
 
@@ -480,11 +493,17 @@ class Material:
         return replace(source, trust=trust, why=why)
 
     def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
-        """An address that the person forbids is not theirs; one they quote may be passed on, and no more."""
+        """An address is theirs where their words give it. What they only mention, and do not forbid, may be
+        read, taken away, or passed on in a text to the right person; what they quote, only passed on.
+        """
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source
-        own = text.meant if want == LED else text.own
+        if want.acts and _is_address(form, text):
+            if form in text.given:
+                return source
+            return replace(source, trust="outside", why="the person mentions it, and does not give it")
+        own = text.own if want.steers else text.meant
         if own.raw == text.raw or standing_alone(own, norm) >= 0:
             return source
         if form in {spelling for led, *_ in own.leads for spelling in forms.spellings(led)}:
@@ -658,6 +677,13 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _is_address(form: str, text: Text) -> bool:
+    """Whether a value is an address as it stands in the text; digits may be the number of an order."""
+    if forms.kind(form) != "digits":
+        return True
+    return form in {spelling for led, *_ in text.leads for spelling in forms.spellings(led)}
 
 
 def _renamed(inner: Traced) -> Traced:

@@ -137,7 +137,7 @@ _IS_OUT = (
 # What the person forbids, up to where the clause ends; and what they quote. What holds the mark by which it
 # began is looked for so far and no further: of a thousand beginnings each would be read to the end.
 FORBIDDEN = re.compile(
-    rf"(?:\b(?:never|do\s+not|do{_N_T}|{_MODAL}\s+(?={_GETS})|without\s+\w+ing|not\s+to|avoid|except"
+    rf"(?:\b(?<!why )(?:never|do\s+not|do{_N_T}|{_MODAL}\s+(?={_GETS})|without\s+\w+ing|not\s+to|avoid|except"
     rf"|excluding|exclude|but\s+not|leave\s+out|not\s+(?={_MAILBOX}))\b(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
     r"|\b(?:instead of|rather than|other than|apart from|(?:every\w+|all|any\w+) but)"
     r"\s+(?:(?:to|for|with)\s+)?\S+"
@@ -355,6 +355,10 @@ def without_dictation(text: str) -> str:
     """The text without quotations longer than a name."""
     long = [found.span() for found in QUOTED.finditer(text) if len(tokens(found[0])) > LONGEST_NAME]
     return without(text, long)
+
+
+def without_addresses(text: str) -> str:
+    return without(text, [(start, end) for _, start, end in leads(text)])
 
 
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
