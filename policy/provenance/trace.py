@@ -88,11 +88,6 @@ class Material:
         """
         return any(text.trust == "outside" for piece in self.pieces for text in piece.texts)
 
-    @staticmethod
-    def leads(text: str) -> bool:
-        """Whether something inside the text leads somewhere: an address, a link, an account."""
-        return bool(_inside(forms.clean(text)))
-
     @property
     def intent(self) -> Intent:
         """What the person's words ask for."""
@@ -100,9 +95,10 @@ class Material:
             self._intent = intent_of(self.said)
         return self._intent
 
-    def hear(self, name: str, text: str) -> None:
-        """The person's own words."""
+    def hear(self, name: str, text: str, offered: bool = False) -> None:
+        """The person's own words. `offered`: they took an answer that an agent had put to its question."""
         piece = self._piece(name)
+        piece.offered = offered
         self._add(Text(piece, "", "", text, 0, "user"))
         self.said.append(text)
         self._intent = None
@@ -128,12 +124,21 @@ class Material:
             self._keep_secrets(confidential.in_field(found.key, found.text, declared))
 
     def read(
-        self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
+        self,
+        name: str,
+        declared: Declaration,
+        arguments: Mapping[str, Any],
+        result: Any,
+        tool: str = "",
+        offered: bool = False,
     ) -> None:
-        """The result of a call. `tool`: its name, by which conditions ask for the result."""
+        """The result of a call. `tool`: its name, by which conditions ask for the result. `offered`: it is an
+        answer of the person's that an agent had put to its question.
+        """
         self._read.append((tool, arguments, result))
         keys, beside = self._keys(declared, arguments)
         piece = self._piece(name, keys)
+        piece.offered = offered
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
         piece.told = self._told(arguments) if keys == "user" else ()
         piece.like, piece.nouns = self._like(declared), declared.nouns
@@ -494,11 +499,14 @@ class Material:
 
     def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
         """An address is theirs where their words give it. What they only mention, and do not forbid, may be
-        read, taken away, or passed on in a text to the right person; what they quote, only passed on.
+        read, taken away, or passed on in a text to the right person; what they quote, only passed on. What
+        an agent offered stood where the agent had it from: nobody knows who wrote that.
         """
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source
+        if text.piece.offered:
+            return replace(source, trust="outside", why="the agent offered it, and the person took it")
         if want.acts and _is_address(form, text):
             if form in text.given:
                 return source
