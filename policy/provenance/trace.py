@@ -355,7 +355,7 @@ class Material:
         if not value.strip():
             return
         want = _wanted(path, declared)
-        steers = declared.steers(argument) and not _says_nothing(want.key, value)
+        steers = declared.steers(argument) and not _says_nothing(want.key, value, declared)
         clean = forms.clean(value)
         inside = [] if steers and words.atomic(value.strip()) else _inside(clean)
         if not (steers and inside and words.nothing_beside(clean, inside)):
@@ -741,9 +741,12 @@ def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
     return whole and text.kind is not None and akin(text.kind, want.kind)
 
 
-def _says_nothing(key: str, value: str) -> bool:
-    """Whether a value steers nothing: the kind of what stands beside it, or one of a thing."""
-    return key in lexicon.KINDS or (bool(lexicon.QUANTITY.intersection(split(key))) and value.strip() == "1")
+def _says_nothing(key: str, value: str, declared: Declaration) -> bool:
+    """Whether a value steers nothing: a listed kind of what stands beside it, or one of a thing."""
+    if lexicon.KINDS.intersection(split(key)):
+        parts = words.tokens(words.normalise(value))
+        return bool(parts) and all((key, part) in declared.listed for part in parts)
+    return bool(lexicon.QUANTITY.intersection(split(key))) and value.strip() == "1"
 
 
 def _named_by_title(values: list[Traced], declared: Declaration) -> list[Traced]:
