@@ -175,7 +175,13 @@ _DICTATED = re.compile(
     re.IGNORECASE,
 )
 
-_PASTES = re.compile(_DICTATED.pattern.removesuffix(r"(?=\s|$)") + r"\s*$", re.IGNORECASE)
+# A line after which comes what somebody else wrote: "The mail says:", "What does this mean?"
+_PASTES = re.compile(
+    _DICTATED.pattern.removesuffix(r"(?=\s|$)") + r"\s*$"
+    r"|\b(?:what|translate|summari[sz]e|explain|check|read|reply|answer|proofread|correct)\b[^.\n]{0,60}\b(?:this|following|below)"
+    r"(?:\s(?:e-?mail|mail|message|text|letter|note|thread|mean|say))?\s*[:?.]?\s*$",
+    re.IGNORECASE,
+)
 
 # Chinese says it by what stands directly before the address.
 _CHINESE_CLAUSE = re.compile(r"[，。；！？,;!?\n]")

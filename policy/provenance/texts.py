@@ -74,7 +74,7 @@ class Text:
     @cached_property
     def given(self) -> frozenset[str]:
         """Of the person's words: the addresses they give, in every form of each."""
-        return given.addresses(self.own.raw)
+        return given.addresses(words.without(self.raw, words.quoted(self.raw)))
 
     @cached_property
     def offsets(self) -> list[int]:
