@@ -117,8 +117,8 @@ _CLAUSE = (
 # began is looked for so far and no further: of a thousand beginnings each would be read to the end.
 FORBIDDEN = re.compile(
     rf"(?:\b(?<!why )(?:never|(?:do|must|should|shall)(?:\s+not|{_N_T})|(?<!\bi )(?:cannot|ca{_N_T})(?! you)"
-    rf"|without\s+\w+ing"
-    rf"|not\s+to|avoid|except|excluding|exclude|but\s+not|leave\s+out)\b(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
+    r"|without\s+\w+ing|not\s+to|avoid|except|excluding|exclude|but\s+not|leave\s+out)\b"
+    rf"(?!\s+(?:forget|hesitate|fail)\b){_CLAUSE}"
     r"|\b(?:instead of|rather than|other than|apart from|(?:every\w+|all|any\w+) but)"
     r"\s+(?:(?:to|for|with)\s+)?\S+"
     rf"|{NOT_CHINESE}[^，。；,;\n]{{1,100}})",
