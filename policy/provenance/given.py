@@ -194,6 +194,11 @@ _CHINESE_BAD = re.compile("来自|从|骗|垃圾|旧|以前|可疑|诈")
 
 
 _OPENS_LIST = re.compile(r"(?:[:,]|\b(?:to|cc|bcc|with|and|people|addresses|recipients))\s*$", re.IGNORECASE)
+# "Reply to the mail from …" goes to whom it came from.
+_ANSWERED = re.compile(
+    r"\s(?:to\s)?(?:(?:the|this|that|my|last|latest|newest|unread|new)\s)*"
+    r"(?:e-?mails?|mails?|messages?|letters?|requests?|questions?|invitations?)\s?"
+)
 _NOT_A_LIST = re.compile(
     r"\b(?:from|by|of|about|that|whether|what|which|who|whom|if|because|says?|reads?)\b", re.IGNORECASE
 )
@@ -356,7 +361,9 @@ class _Sentence:
         if found is None or _DISPATCHED.search(found["rest"]):
             return False
         if found["by"] == "from":
-            return verb in _GETS
+            return verb in _GETS or (
+                verb in lexicon.ANSWERS and _ANSWERED.fullmatch(found["rest"]) is not None
+            )
         if found["by"] in ("with", "for"):
             return verb not in _SENDS
         return found["by"] != "to" or not _SPOKEN_FOR.match(between)

@@ -33,6 +33,8 @@ def trust(prompt, address=M, declared=SEND, argument="recipients"):
 
 
 GIVEN = [
+    "Reply to the mail from A that I agree",
+    "Answer the last message from A",
     "Email A the news",
     "Please email the news to A.",
     "Send the news to A, please",
@@ -156,6 +158,8 @@ GIVEN = [
 ]
 
 NOT_GIVEN = [
+    "Reply to Ann about the mail from A",
+    "Reply to Ann that the mail from A came in",
     "What does the mail from A say? Email Ann a summary",
     "What does A say? Email Ann a summary",
     "Email Ann a summary of the mail from A",
