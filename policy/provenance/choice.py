@@ -98,7 +98,7 @@ def is_named(text: Text, request: Request) -> bool:
 
     A word that is no name does not count: anybody may write from budget@example.com.
     """
-    return any(names_in(said) & set(text.words) for said in request.written)
+    return any(names_in(words.without_addresses(said)) & set(text.words) for said in request.written)
 
 
 def names_in(said: str) -> frozenset[str]:

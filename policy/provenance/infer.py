@@ -11,6 +11,7 @@ from typing import Any, Literal
 from policy.provenance import lexicon
 from policy.provenance.terms import TRUSTED, Trust
 from policy.provenance.verbs import own_verb, split, verb_of
+from policy.provenance.words import WORD, normalise
 
 Origin = Literal["inferred", "declared", "corrected"]
 EVERYTHING = "*"
@@ -29,6 +30,7 @@ class Declaration:
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
     choices: frozenset[str] = frozenset()  # of its arguments: those that take one of the values listed
+    listed: frozenset[tuple[str, str]] = frozenset()  # (argument of a kind, a value its schema speaks of)
     named: frozenset[str] | None = None  # what its schema calls the parts of arguments; None: nobody knows
     effect: bool = True
     deeds: frozenset[str] = frozenset()
@@ -136,7 +138,8 @@ def infer(
         steering=frozenset(properties) - content,
         content=content,
         choices=frozenset(key for key, schema in properties.items() if _is_option(schema, parameters)),
-        named=frozenset(_names(parameters)),
+        listed=frozenset(_listed(parameters)),
+        named=frozenset(name for name, _ in _properties(parameters)),
         effect=not reads,
         deeds=deeds,
         verb="" if deeds else own_verb(words, description),
@@ -231,28 +234,44 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
         return False
     if _is_option(schema, parameters):
         return True
+    if lexicon.KINDS.intersection(words):
+        return isinstance(schema, Mapping) and schema.get("type") in ("integer", "number")
     if any(word in lexicon.STEERING for word in words) and words[-1] not in lexicon.CONTENT | lexicon.OPTION:
         return False
     return any(word in lexicon.CONTENT or word in lexicon.OPTION for word in words)
 
 
-def _names(schema: Any) -> Iterator[str]:
-    """What the schema calls the parts of objects, at any depth."""
+def _listed(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The values that the schema of an argument of a kind speaks of: as a choice, by default, or in words."""
+    for name, schema in _properties(parameters):
+        if lexicon.KINDS.intersection(split(name)):
+            said = f"{schema} {_referred(schema, parameters)}"
+            yield from ((name, word) for word in WORD.findall(normalise(said)))
+
+
+def _properties(schema: Any) -> Iterator[tuple[str, Any]]:
+    """What is said of the parts of objects, at any depth."""
     if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
-        yield from schema["properties"]
+        yield from schema["properties"].items()
     parts = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
     for part in parts:
-        yield from _names(part)
+        yield from _properties(part)
 
 
 def _is_option(schema: Any, parameters: Mapping[str, Any]) -> bool:
     """A choice among values the schema lists, or yes and no."""
     if not isinstance(schema, Mapping):
         return False
-    reference = schema.get("$ref", "")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        schema = (parameters.get("$defs") or {}).get(reference[8:]) or {}
-    return schema.get("type") == "boolean" or "enum" in schema
+    schema = _referred(schema, parameters) or schema
+    return schema.get("type") == "boolean" or "enum" in schema or "const" in schema
+
+
+def _referred(schema: Any, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a reference of a schema stands for; nothing where it is none."""
+    reference = schema.get("$ref", "") if isinstance(schema, Mapping) else ""
+    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+        return {}
+    return (parameters.get("$defs") or {}).get(reference[8:]) or {}
 
 
 def _argument_reasons(properties: Mapping[str, Any], content: frozenset[str]) -> tuple[str, ...]:

@@ -200,7 +200,8 @@ HOW_MANY = _set("limit n count size max maximum top results entries")
 AMOUNT = _set("amount price total sum cost value quantity budget fee")
 ADDRESSED = _set("url uri link host domain")
 TITLES = _set("title subject name label topic headline")
-KINDS = _set("type kind format")  # they only say what kind of thing stands beside them
+# They only say what kind of thing stands beside them, if their values are listed somewhere.
+KINDS = _set("type kind format mode permission importance status priority")
 
 # Values that may stand for each other: read as one of a family, used as another of it.
 FAMILIES = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
-from policy.provenance import forms, lexicon, words
+from policy.provenance import forms, given, lexicon, words
 from policy.provenance.terms import Source, Trust
 from policy.provenance.verbs import split
 
@@ -72,6 +72,11 @@ class Text:
         return replace(self, raw=words.without(self.raw, spans))
 
     @cached_property
+    def given(self) -> frozenset[str]:
+        """Of the person's words: the addresses they give, in every form of each."""
+        return given.addresses(words.without(self.raw, words.quoted(self.raw)))
+
+    @cached_property
     def offsets(self) -> list[int]:
         """Asked for each value that stands in it: counted once, or a call of many values takes minutes."""
         return words.offsets(self.raw)
@@ -94,6 +99,7 @@ class Piece:
     keys: Trust = "user"  # who stands behind the values by which the result was looked up
     texts: list[Text] = field(default_factory=list)
     outside: bool = False
+    offered: bool = False  # an answer of the person's that an agent had put to its question
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
     nouns: frozenset[str] = frozenset()  # what its tool is about
     told: tuple[str, ...] = ()  # what the person said around the name of the place that was read

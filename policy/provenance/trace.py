@@ -45,8 +45,18 @@ class Want:
     key: str
     kind: frozenset[str] | None = None
     declared: Declaration | None = field(default=None, compare=False)
+    steers: bool = field(default=True, compare=False)  # whether its argument does, and not only it
+
+    @property
+    def acts(self) -> bool:
+        """Whether something goes to the value, which then must be given."""
+        deeds = self.declared.deeds if self.declared is not None else frozenset[str]()
+        harmless = bool(deeds) and deeds <= HARMLESS
+        return self.steers and not harmless and not SOURCES.intersection(split(self.key))
 
 
+HARMLESS = frozenset(("read", "delete", "confirm"))  # what goes to nobody
+SOURCES = frozenset(("from", "source", "debit"))  # arguments that say where something is taken
 LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
 
 
@@ -78,11 +88,6 @@ class Material:
         """
         return any(text.trust == "outside" for piece in self.pieces for text in piece.texts)
 
-    @staticmethod
-    def leads(text: str) -> bool:
-        """Whether something inside the text leads somewhere: an address, a link, an account."""
-        return bool(_inside(forms.clean(text)))
-
     @property
     def intent(self) -> Intent:
         """What the person's words ask for."""
@@ -90,9 +95,10 @@ class Material:
             self._intent = intent_of(self.said)
         return self._intent
 
-    def hear(self, name: str, text: str) -> None:
-        """The person's own words."""
+    def hear(self, name: str, text: str, offered: bool = False) -> None:
+        """The person's own words. `offered`: they took an answer that an agent had put to its question."""
         piece = self._piece(name)
+        piece.offered = offered
         self._add(Text(piece, "", "", text, 0, "user"))
         self.said.append(text)
         self._intent = None
@@ -118,12 +124,21 @@ class Material:
             self._keep_secrets(confidential.in_field(found.key, found.text, declared))
 
     def read(
-        self, name: str, declared: Declaration, arguments: Mapping[str, Any], result: Any, tool: str = ""
+        self,
+        name: str,
+        declared: Declaration,
+        arguments: Mapping[str, Any],
+        result: Any,
+        tool: str = "",
+        offered: bool = False,
     ) -> None:
-        """The result of a call. `tool`: its name, by which conditions ask for the result."""
+        """The result of a call. `tool`: its name, by which conditions ask for the result. `offered`: it is an
+        answer of the person's that an agent had put to its question.
+        """
         self._read.append((tool, arguments, result))
         keys, beside = self._keys(declared, arguments)
         piece = self._piece(name, keys)
+        piece.offered = offered
         piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
         piece.told = self._told(arguments) if keys == "user" else ()
         piece.like, piece.nouns = self._like(declared), declared.nouns
@@ -340,7 +355,7 @@ class Material:
         if not value.strip():
             return
         want = _wanted(path, declared)
-        steers = declared.steers(argument) and not _says_nothing(want.key, value)
+        steers = declared.steers(argument) and not _says_nothing(want.key, value, declared)
         clean = forms.clean(value)
         inside = [] if steers and words.atomic(value.strip()) else _inside(clean)
         if not (steers and inside and words.nothing_beside(clean, inside)):
@@ -348,7 +363,10 @@ class Material:
             yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
         for led, *_ in inside:
             found = replace(
-                self._find(led, replace(LED, declared=declared)), path=f"{path}/{led}", value=led, steers=True
+                self._find(led, replace(LED, declared=declared, steers=declared.steers(argument))),
+                path=f"{path}/{led}",
+                value=led,
+                steers=True,
             )
             yield self._seen(found, want, declared)
 
@@ -480,11 +498,20 @@ class Material:
         return replace(source, trust=trust, why=why)
 
     def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
-        """An address that the person forbids is not theirs; one they quote may be passed on, and no more."""
+        """An address is theirs where their words give it. What they only mention, and do not forbid, may be
+        read, taken away, or passed on in a text to the right person; what they quote, only passed on. What
+        an agent offered stood where the agent had it from: nobody knows who wrote that.
+        """
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source
-        own = text.meant if want == LED else text.own
+        if text.piece.offered:
+            return replace(source, trust="outside", why="the agent offered it, and the person took it")
+        if want.acts and _is_address(form, text):
+            if form in text.given:
+                return source
+            return replace(source, trust="outside", why="the person mentions it, and does not give it")
+        own = text.own if want.steers else text.meant
         if own.raw == text.raw or standing_alone(own, norm) >= 0:
             return source
         if form in {spelling for led, *_ in own.leads for spelling in forms.spellings(led)}:
@@ -660,6 +687,13 @@ class Material:
         )
 
 
+def _is_address(form: str, text: Text) -> bool:
+    """Whether a value is an address as it stands in the text; digits may be the number of an order."""
+    if forms.kind(form) != "digits":
+        return True
+    return form in {spelling for led, *_ in text.leads for spelling in forms.spellings(led)}
+
+
 def _renamed(inner: Traced) -> Traced:
     """Of a value that nobody undoes the encoding of: it is a name of its own, which others may have taken."""
     if inner.trust not in TRUSTED:
@@ -707,9 +741,12 @@ def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
     return whole and text.kind is not None and akin(text.kind, want.kind)
 
 
-def _says_nothing(key: str, value: str) -> bool:
-    """Whether a value steers nothing: the kind of what stands beside it, or one of a thing."""
-    return key in lexicon.KINDS or (bool(lexicon.QUANTITY.intersection(split(key))) and value.strip() == "1")
+def _says_nothing(key: str, value: str, declared: Declaration) -> bool:
+    """Whether a value steers nothing: a listed kind of what stands beside it, or one of a thing."""
+    if lexicon.KINDS.intersection(split(key)):
+        parts = words.tokens(words.normalise(value))
+        return bool(parts) and all((key, part) in declared.listed for part in parts)
+    return bool(lexicon.QUANTITY.intersection(split(key))) and value.strip() == "1"
 
 
 def _named_by_title(values: list[Traced], declared: Declaration) -> list[Traced]:

@@ -18,7 +18,7 @@ from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold
-from runs.models import CardState, McpTool, RemoteAgent, Run, RunEvent, ToolCall, ToolState
+from runs.models import Run, RunEvent, ToolCall
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
@@ -61,17 +61,19 @@ class Gathered:
                 self.material.overhear(str(seq), entry)
             elif isinstance(entry, Said):
                 own = self.personal and not entry.outside
-                own = own and not (entry.chosen and self._steered(entry.content))
-                hear = self.material.hear if own else self.material.overhear
-                hear(str(seq), entry.content)
+                if own and not (entry.chosen and self._steered()):
+                    self.material.hear(str(seq), entry.content, entry.chosen)
+                else:
+                    self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 if entry.approved > self._latest_outside():
                     self.material.approve(declared, arguments, entry.approved)
                 result = self._result(entry)
-                if _told(entry) or (_chosen(result) and self._steered(str(result.get("content")))):
+                offered = _chosen(result)
+                if _told(entry) or (offered and self._steered()):
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
-                self.material.read(str(seq), declared, arguments, result, entry.tool)
+                self.material.read(str(seq), declared, arguments, result, entry.tool, offered)
             else:
                 self.material.overhear(str(seq), str(entry.error.get("message", "")))
         if self.seq == 0:
@@ -106,15 +108,15 @@ class Gathered:
         messages = takewhile(lambda said: said.seq > self.seq, reversed(self.state.messages))
         return any(said.author != USER for said in messages)
 
-    def _steered(self, chosen: str) -> bool:
-        """Whether the agent may have read something from outside, be it a word, before it suggested this
-        answer with its question. If so, it does not become the person's own words by their choosing it.
+    def _steered(self) -> bool:
+        """Whether the agent may have read something from outside, be it a word, before it suggested an answer
+        with its question. If so, it does not become the person's own words by their choosing it. An address
+        in it never does: it may stand in a description that the agent is shown.
         """
         before = self.state.context or self.state.inherited or not self.personal
         return bool(
             self.material.heard_others
             or before
-            or (self.material.leads(chosen) and _described(self.run_id))
             or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
             or any(next(earlier_turns(run_id), None) for run_id in made_from(self.run_id))
         )
@@ -171,16 +173,6 @@ class Gathered:
             if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
         )
         return max(numbered, default=0)
-
-
-def _described(run_id: str) -> bool:
-    """Whether agents are shown what servers and agents of others say of themselves: an address that an agent
-    offers may come from there, although somebody has accepted it as a description.
-    """
-    organization = {"organization__in": Run.objects.filter(pk=run_id).values("organization")}
-    tools = McpTool.objects.filter(state=ToolState.ACCEPTED, server__enabled=True, **organization)
-    agents = RemoteAgent.objects.filter(state=CardState.ACCEPTED, enabled=True, **organization)
-    return tools.exists() or agents.exists()
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:

@@ -464,6 +464,33 @@ def test_nothing_that_somebody_elses_server_returns_is_the_organizations():
     assert {theirs.trust_of(key) for key in ("id", "name", "email")} == {"outside"}
 
 
+@pytest.mark.parametrize(
+    ("schema", "said", "asked"),
+    [
+        ({"type": "string"}, "", True),
+        ({}, "", True),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "", True),
+        ({"type": "string", "description": "How it is shared."}, "", True),
+        ({"type": "string"}, "Its type is public.", False),
+        ({"enum": ["public", "team"]}, "", False),
+        ({"const": "public"}, "", False),
+        ({"anyOf": [{"enum": ["public", "team"]}, {"type": "null"}]}, "", False),
+        ({"$ref": "#/$defs/Type"}, "", False),
+        ({"type": "string", "description": "One of: public, team."}, "", False),
+        ({"type": "string", "default": "public"}, "", False),
+    ],
+)
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_kind_that_no_list_holds_steers(schema, said, asked, nested):
+    """It passed as one of a list wherever an argument was called type, kind, format, mode or the like."""
+    inner = {"type": "object", "properties": {"type": schema}}
+    properties = {"file": {"type": "string"}, "type": schema} if not nested else {"how": inner, "file": {}}
+    parameters = {"properties": properties, "$defs": {"Type": {"enum": ["public", "team"]}}}
+    share = infer("share_file", "", parameters).of_others(acts=True, service="files")
+    call = {"file": "plan.txt", **({"how": {"type": "public"}} if nested else {"type": "public"})}
+    assert bool(why(heard(f"Share the file plan.txt. {said}"), share, call)) is asked
+
+
 # Where a passage stands
 
 

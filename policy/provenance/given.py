@@ -1,0 +1,480 @@
+"""Which addresses a person's words give: as whom to write to, pay or invite, or by saying whose they are.
+
+A list of what counts, not of what does not: an address that the words mention in any other way, in a language
+or a form that nobody thought of, is not the person's for a call that acts, and is asked about.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policy.provenance import forms, lexicon
+from policy.provenance.intent import REMINDERS
+from policy.provenance.words import NOT, NOT_CHINESE, UNSPACED, normalise
+
+LONGEST = 20_000  # characters of what a person says; what stands behind them gives nothing
+NEAR = 200  # characters on either side of an address that say what it is there
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# An address is written as a letter nobody writes, and read in its order.
+MARK = "\ue000"
+# What may stand around one.
+_OPEN = r"[\s'\"`“„‘«<(\[{]*(?:mailto:)?"
+_CLOSE = r"[\s'\"`”“’»>)\]}]*"
+_NAME = (
+    r"(?-i:(?!(?:What|Who|Whom|Which|Where|When|How|Why|This|That|It|There|The|If|An?|I|From|By|Sender|Mail|Email)\b)"
+    r"(?:(?:Mr|Mrs|Ms|Dr|Prof)\.?\s)?[^\W\d_a-zß-ÿ][\w’'-]*(?:\s[^\W\d_a-zß-ÿ][\w’'-]*){0,3})"
+)
+_WHOSE = rf"(?:my|our|your|his|her|their|its|{_NAME}['’]s?)"
+_KIND = r"(?:new|current|work|private|personal|business|bank|company|home|mobile|right|correct|own)"
+_ADDRESS = (
+    r"(?:(?:e-?mail|mail|postal|web|bank|account|phone|mobile|telephone|cell|telegram|wechat|whatsapp|paypal|venmo)\s){0,2}"
+    r"(?:e-?mail|mail|address|addresses|account|iban|phone|number|mobile|telephone|wallet|website|site|homepage"
+    r"|blog|page|url|link|telegram|wechat|whatsapp|paypal|venmo|signal|mailbox)"
+)
+# Whose address it is, between what says "to" and the address itself.
+_PHRASE = (
+    rf"(?:(?:him|her|them|me|us|{_NAME})\sand\s)?(?:(?:{_WHOSE}|the|this|these|following|both|also|please|all|new|other|a|an|him|them|{_KIND})\s)*"
+    rf"(?:{_NAME},?\s?)?"
+    r"(?:(?:colleagues?|friends?|boss|manager|landlord|accountant|partner|wife|husband|mother|father|brother|sister"
+    r"|team|people|persons?|users?|members?|guests?|participants?|attendees?|recipients?|contacts?|customers?|clients?"
+    rf"|addresses|ones?|others)[\s:,]*)?(?:{_NAME},?\s?)?(?:(?:at|under)\s)?(?:{_ADDRESS}\s?){{0,2}}(?:at\s|no\.?\s|nr\.?\s|:)?"
+)
+_DIRECT = re.compile(rf"\s*:?\s*{_PHRASE}{_OPEN}")
+_BEFORE = re.compile(
+    rf"(?P<rest>.*)(?<![\w-])(?P<by>to|cc|bcc|with|for|at|via|into|onto|on|in|through|under|from):?\s{_PHRASE}{_OPEN}",
+    re.DOTALL,
+)
+# The recipient of what was sent is no recipient of what is to be sent.
+_DISPATCHED = re.compile(
+    r"\b(?:wrote|written|sent|went|gone|goes|came|comes|arrived|arrives|forwarded|mailed|emailed|replied|said|says"
+    r"|told|paid|transferred|shared|invited|addressed|received|belongs?|moved|mails|emails|letters|payments"
+    r"|transfers|writes|sends|writing|sending|paying|access|due|owed)(?:\s\w+){0,2}\s*$",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(
+    rf"{_CLOSE}(?:(?:,|;|/|&|\+|\band\b|\bor\b|\bas well as\b|\balso\b|\bplus\b|[-*•]|\d+[.)]"
+    rf"|\b(?:with\s)?(?:an?\s)?(?:copy|copies|cc|bcc)(?:\sto)?\b:?|\bto\b|\bwith\b)\s*)+{_PHRASE}{_OPEN}"
+)
+_AND_ANOTHER = re.compile(rf"{_CLOSE}(?:the|a|an|my|our)\s\w+,?\sand\s{_OPEN}")
+_ARTICLE = re.compile(r"\s(?:the|a|an|my|our)\s")
+_SUBJECT = re.compile(  # an address of which something is said
+    rf"{_CLOSE}(?:['’]s\b|(?:\s|^)*(?:is|was|are|were|has|had|wrote|writes|sent|sends|says|said|claims|claimed|asked"
+    r"|asks|wants|wanted|gets|got|must|should|may|might|can|cannot|could|will|would|did|does|keeps|kept|never|not"
+    r"|no|forwarded|needs|bounced|bounces|seems|looks|looked|came|comes)\b"
+    r"|[^.;,]{0,40}\b(?:block|spam|black|ban|filter|junk|deny|scam)\w*)",
+    re.IGNORECASE,
+)
+
+# "Her email is …", "Ann's address: …", "IBAN …".
+_LABEL = (
+    r"(?:to|cc|bcc|recipients?|participants?|attendees?|guests?|invitees?|addressees?|payee|beneficiary)"
+    r"\s?[:：]"
+)
+_NAMED = re.compile(
+    rf"(?:(?:^|[\s(,;:])(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}(?:\s(?:of|for)\s{_NAME})?\s?(?:is|are|[:=])?"
+    rf"|(?:^|[.;,(])\s*[-*•]?\s*(?:{_NAME},?\s)?{_ADDRESS}\s?(?:is|[:=])?|(?:^|[.;])\s*[-*•]?\s*{_LABEL}"
+    rf"|(?:^|[\s(,;]){_NAME}['’]s?\sis|\b(?:reach|contact|find)\s(?:her|him|them|me|us|{_NAME})\s(?:at|under|on|by|via)"
+    rf"|\b{_NAME}\s(?:is|can be reached|may be reached)\s(?:at|under|on|via)){_OPEN}$",
+    re.IGNORECASE,
+)
+_IS_THEIRS = re.compile(
+    rf"{_CLOSE}\sis\s(?:(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}|(?:the\s)?(?:right|correct|new)\sone)\b"
+)
+_CALLED = re.compile(rf"(?:^|[.;,]|\band\s)\s*{_NAME}\s?[(<]$")
+_WANTS = re.compile(
+    rf"{_CLOSE}\s(?:wants|needs|would like|waits|is waiting|has to|should (?:get|have)|gets)\b", re.IGNORECASE
+)
+# A sentence with such a word says whose an address is in another sense.
+_BAD = re.compile(
+    r"\b(?:spam|scam|phish|fraud|fake|suspicious|block|black|ban(?:s|ned)?\b|hack|attack|stolen|malicious|wrong"
+    r"|former|previous|outdated|obsolete|invalid|stranger|sender|ignore|warning|beware|old\b|ex\b|from\b|by\b"
+    r"|sa(?:y|id)|claim|told|tells|wrote|writes|accord|pretend|reads?\b)",
+    re.IGNORECASE,
+)
+# A message that is little else than an address answers a question.
+_ANSWER = _set(
+    "use the second first third last other one please it is it's its to yes ok okay thanks thank you her "
+    "his my our email e-mail mail address account number iban this that here at sure hi hello and or both "
+    "only just new work private personal for take send write try i mean meant would be should sorry "
+    "rather instead"
+)
+_LONGEST_ANSWER = 8  # words beside the addresses
+_LONGEST_NAME = 4  # words beside each address of a list
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+
+# What may stand before a verb that commands; "customers pay …" only tells.
+_YOU = _set("could can would will want should must please if")
+_MINE = _set("i we i'd we'd i’d")
+_LEADS_IN = _set(
+    "please and then to you also or now just first second third next finally kindly but so afterwards "
+    "later today tomorrow immediately again too either both let's lets help cc with further otherwise "
+    "rather hi hello hey"
+)
+_SOFTENS = _set("please also kindly just now")
+_WISHES = _set("want need like love wish ask prefer")
+_OF_OTHERS = _set(
+    "me us wants wanted asked asks told tells tries tried plans said says begs begged urged urges demands "
+    "expects expected invited reminded supposed allowed able forced she he they it her him them used "
+    "refuses refused"
+)
+_TELLS = _set(
+    "tell ask inform notify remind let message email mail write text reply respond answer announce warn"
+)
+_CONTENT = _set("that whether should must can could may might will would shall has have not what if because")
+_ARTICLES = _set("the a an my our your his her their all every this these")
+# Of these verbs what stands beside them is no recipient, or they take something away.
+_TAKES_AWAY = lexicon.ASKS["delete"] | _set("report mute filter find stop avoid return")
+_OF_A_THING = (lexicon.MEANS["change"] | _set("put start make keep file close merge")) - {"add"}
+_SENDS = _set(
+    "send mail email write forward reply tell message text notify inform post pay transfer wire respond"
+)
+_GETS = _set("buy order purchase book rent reserve install import clone copy")
+_VERBS = (lexicon.VERBS | {"cc", "bcc", "include", "contact", "use", "reach"}) - {"open"}
+_NO = re.compile(
+    rf"{NOT}|\b(?:nobody|nothing|no(?!\s?,|\.\s?\d)|none|neither|nor|stop|avoid|ignore|refrain|refuse|except|minus"
+    rf"|beware|rather than|instead of|other than|apart from|in place of|keep\s\w+\sfrom)\b|{NOT_CHINESE}",
+    re.IGNORECASE,
+)
+_WHY_NOT = re.compile(
+    r"\bwhy (?:don|do|not|couldn|can)\S*(?: not)?(?: you)?\b|\b(?:couldn|can|won|wouldn)\S?t you\b",
+    re.IGNORECASE,
+)
+_REMINDERS = re.compile(REMINDERS.pattern, re.IGNORECASE)
+_IF = re.compile(r"\b(?:if|when|as|since|because)\b[^,]*$", re.IGNORECASE)
+_AFTER_NO = re.compile(r"\bbut\b(?!\s+not)|;|,\s(?:please|then)\b", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"^\W*(?:is|are|was|were|did|does|do|has|have|had|am|should|shall|may|might|must|who|whom|whose|what|which|when"
+    r"|where|how|why)\b.*\?\W*$|\b(?:should|shall|must|may|do)\s(?:i|we)\b.*\?\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_POINT = (
+    r"(?<=[.])"
+    + "".join(
+        rf"(?<!\b{short}\.)"
+        for short in ("no", "nr", "dr", "mr", "mrs", "ms", "st", "prof", "e\\.g", "i\\.e")
+    )
+    + r"(?<!\d\.)"
+)
+_SENTENCE = re.compile(rf"(?<=[!?])\s+|{_POINT}\s+|[。！？]|;\s(?!\s*{MARK})", re.IGNORECASE)
+# "… www.example.com.They sent …": a sentence that begins without a blank; no domain ends in such a word.
+_NO_BLANK = re.compile(
+    rf"(?<=[a-z])\.(?=(?:{'|'.join(sorted(word.title() for word in lexicon.GLUE if len(word) > 3))})\s)"
+)
+_TOKEN = re.compile(rf"{MARK}|[^\W\d_]+(?:['’-][^\W\d_]+)*|[.,;:!?\n]")
+
+# "The mail says: …", "translate: …": what follows is somebody's text.
+_DICTATED = re.compile(
+    r"\b(?:says?|said|reads?|wrote|writes|states?|stated|text|mail|message|letter|post|comment|note|page|article|quote"
+    r"|received|got|forwarded|translate|summari[sz]e|explain|check|mean|means|answered|replied|asks|asked)\b"
+    r"[^.;:!?\n]{0,60}:(?!\s*[\d-]*[.)]?\s*\ue000)(?=\s|$)",
+    re.IGNORECASE,
+)
+
+# A line after which comes what somebody else wrote: "The mail says:", "What does this mean?"
+_PASTES = re.compile(
+    _DICTATED.pattern.removesuffix(r"(?=\s|$)") + r"\s*$"
+    r"|\b(?:what|translate|summari[sz]e|explain|check|read|reply|answer|proofread|correct)\b[^.\n]{0,60}\b(?:this|following|below)"
+    r"(?:\s(?:e-?mail|mail|message|text|letter|note|thread|mean|say))?\s*[:?.]?\s*$",
+    re.IGNORECASE,
+)
+
+# Chinese says it by what stands directly before the address.
+_CHINESE_CLAUSE = re.compile(r"[，。；！？,;!?\n]")
+_CHINESE_TO = re.compile(
+    rf"(?:给|到|至|向|往|邀请|抄送|通知|告诉|联系|转账|付款|发送)\s?[^{MARK}\s的，、]{{0,6}}\s?{_OPEN}$"
+)
+_CHINESE_AND = re.compile(rf"{_CLOSE}\s?(?:和|与|及|以及|、|或)\s?[^{MARK}\s]{{0,6}}{_OPEN}")
+_CHINESE_IS = re.compile(rf"(?:邮箱|邮件|地址|账号|账户|电话|手机|微信号|网址)\s?(?:是|为|：|:)\s?{_OPEN}$")
+_CHINESE_BAD = re.compile("来自|从|骗|垃圾|旧|以前|可疑|诈")
+
+
+_OPENS_LIST = re.compile(r"(?:[:,]|\b(?:to|cc|bcc|with|and|people|addresses|recipients))\s*$", re.IGNORECASE)
+# "Reply to the mail from …" goes to whom it came from.
+_ANSWERED = re.compile(
+    r"\s(?:to\s)?(?:(?:the|this|that|my|last|latest|newest|unread|new)\s)*"
+    r"(?:e-?mails?|mails?|messages?|letters?|requests?|questions?|invitations?)\s?"
+)
+_NOT_A_LIST = re.compile(
+    r"\b(?:from|by|of|about|that|whether|what|which|who|whom|if|because|says?|reads?)\b", re.IGNORECASE
+)
+_ENDS_LABEL = re.compile(rf"^\s*{_LABEL}\s*$", re.IGNORECASE)
+# "Send Ann the mails to …": who gets it is said already.
+_SPOKEN_FOR = re.compile(rf"\s(?:me|us|her|him|them|{_NAME})\s(?:the|a|an|my|our|his|their|all|what|every)\s")
+
+
+def addresses(text: str) -> frozenset[str]:
+    """The addresses that words give, in every form of each. `text`: without quotations."""
+    clean = _NO_BLANK.sub(". ", forms.clean(text[:LONGEST]))
+    found = list(forms.leads(clean))
+    if not found or MARK in clean:
+        return frozenset()
+    starts = [0, *(end for _, _, end in found)]
+    ends = [*(start for _, start, _ in found), len(clean)]
+    marked = MARK.join(clean[start:end] for start, end in zip(starts, ends, strict=True))
+    spoken = {found[number][0] for number in _spoken(marked)}
+    return frozenset(spelled for form in spoken for spelled in forms.spellings(form))
+
+
+def _spoken(text: str) -> Iterator[int]:
+    """The numbers of the marks that stand where an address is given."""
+    if _is_answer(text):
+        yield from range(text.count(MARK))
+        return
+    first = 0
+    goes_on = False  # whether a list on the next line still belongs to what was said
+    for line in text.split("\n"):
+        if MARK in line and goes_on and _is_list(line):
+            yield from range(first, first + line.count(MARK))
+            first += line.count(MARK)
+        elif line.strip():
+            for part in _SENTENCE.split(line):
+                sentence = _Chinese(part) if UNSPACED.search(part) else _Sentence(part)
+                yield from (first + number for number in sentence.given())
+                goes_on = sentence.goes_on()
+                first += part.count(MARK)
+            if _PASTES.search(line):
+                return  # the rest is somebody's text
+
+
+def _is_answer(text: str) -> bool:
+    """Whether a message is little else than addresses."""
+    found = re.findall(r"[\w'’-]+", text[: NEAR * 10].replace(MARK, " "))
+    if "?" in text or len(found) > _LONGEST_ANSWER or _BAD.search(text) or len(text) > NEAR * 10:
+        return False
+    return all(word.lower() in _ANSWER or _is_name(text, word) for word in found)
+
+
+def _is_list(line: str) -> bool:
+    """Whether a line holds addresses and names, and nothing else."""
+    found = _WORD.findall(line)
+    few = len(found) <= _LONGEST_NAME * line.count(MARK)
+    return few and all(word[:1].isupper() for word in found) and not _BAD.search(line)
+
+
+def _is_name(text: str, word: str) -> bool:
+    """Whether a word is a name there: "Ann's is …", and not "Ignore …"."""
+    if not word[:1].isupper() or word.lower() in _VERBS | lexicon.READS:
+        return False
+    return not text.startswith(word) or bool(re.search(rf"{re.escape(word)}(?:['’]s|,|\s?[(<])", text))
+
+
+@dataclass
+class _Said:
+    """How far a sentence has said what to do: by which verb, and which address it gave last."""
+
+    verb: str = ""
+    end: int = 0  # where the verb ends
+    served: bool = False  # it has whom to send to
+    told: bool = False  # what follows is told to somebody, and not to be done
+
+
+class _Sentence:
+    """One sentence, its addresses as marks."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        asks = _REMINDERS.sub(_blank, _WHY_NOT.sub(_blank, text))
+        self.question = bool(_QUESTION.search(asks))
+        self.tokens = list(_TOKEN.finditer(asks))
+        self.closed = [*_forbidden(asks), *_dictated(asks)]
+        found = _BAD.search(text)
+        self.bad = found.start() if found else len(text)
+        found = _NO.search(asks)
+        self.no = found.start() if found else len(text)
+        self.said = _Said()
+        self.last = -1  # where the address ends that was given last
+
+    def given(self) -> Iterator[int]:
+        """The numbers of its marks that are given."""
+        if self.question:
+            return
+        before: list[str] = []
+        number = 0
+        for token in self.tokens:
+            word = token[0].lower()
+            if word == MARK:
+                if self._gives(*token.span()):
+                    self.last = token.end()
+                    yield number
+                number += 1
+            else:
+                self._hear(word, before, token.end())
+            before.append(word)
+
+    def goes_on(self) -> bool:
+        """Whether a list on the next line is one of those it speaks of."""
+        if _ENDS_LABEL.search(self.text):
+            return True
+        if not _OPENS_LIST.search(self.text) or self._is_closed(len(self.text)):
+            return False
+        if self.last >= 0:
+            return True
+        if self.question or self.said.told or not self.said.verb or self.said.verb in _OF_A_THING:
+            return False
+        return not _NOT_A_LIST.search(self.text[self.said.end :])
+
+    def _is_closed(self, place: int) -> bool:
+        return any(start <= place < end for start, end in self.closed)
+
+    def _hear(self, word: str, before: list[str], end: int) -> None:
+        """Take in a word: a verb that commands begins anew, one of somebody else's ends what was begun."""
+        said = self.said
+        if said.told:
+            said.told, said.verb = (False, "") if word in ("then", ";") else (True, said.verb)
+        elif _tells(said.verb, word, before):
+            said.told = True
+        elif word in lexicon.RECOUNTING:
+            said.verb = ""
+        elif before[-1:] and before[-1] in lexicon.BEFORE_NOUNS:
+            return
+        elif (_base(word) in _VERBS or word in lexicon.READS) and _commands(before):
+            acts = _base(word) in _VERBS and word not in _TAKES_AWAY
+            self.said = _Said(_base(word) if acts else "", end)
+
+    def _gives(self, start: int, end: int) -> bool:
+        before, after = self.text[max(0, start - NEAR) : start], self.text[end : end + NEAR]
+        if _SUBJECT.match(after):
+            return self._is_theirs(start, after)
+        if self._is_named(start, before, after):
+            return True
+        if self._is_closed(start):
+            return False
+        if self.last >= 0 and _goes_with(self.text[self.last : start], after):
+            return True
+        found = bool(self.said.verb) and not self.said.told and self._is_sent_to(start)
+        self.said.served |= found
+        return found
+
+    def _is_sent_to(self, start: int) -> bool:
+        """Whether the verb sends, pays or invites to what stands there."""
+        verb, between = self.said.verb, self.text[self.said.end : start]
+        found = _BEFORE.fullmatch(between, max(0, len(between) - NEAR))
+        if self.said.served:
+            return found is not None and found["by"] in ("cc", "bcc")
+        if len(between) <= NEAR and verb not in _OF_A_THING and _DIRECT.fullmatch(between):
+            return True
+        if found is None or _DISPATCHED.search(found["rest"]):
+            return False
+        if found["by"] == "from":
+            return verb in _GETS or (
+                verb in lexicon.ANSWERS and _ANSWERED.fullmatch(found["rest"]) is not None
+            )
+        if found["by"] in ("with", "for"):
+            return verb not in _SENDS
+        return found["by"] != "to" or not _SPOKEN_FOR.match(between)
+
+    def _is_named(self, start: int, before: str, after: str) -> bool:
+        """Whether it is said whose address it is."""
+        if min(self.bad, self.no) < start or _BAD.match(after.lstrip()):
+            return False
+        return bool(_NAMED.search(before) or (_CALLED.search(before) and _WANTS.match(after)))
+
+    def _is_theirs(self, start: int, after: str) -> bool:
+        """ "… is her address", or "Ann (…) wants …"."""
+        before = self.text[:start][-NEAR:]
+        if min(self.bad, self.no) < start:
+            return False
+        first = not before.strip(" '\"<([")
+        return bool((first and _IS_THEIRS.match(after)) or (_CALLED.search(before) and _WANTS.match(after)))
+
+
+def _goes_with(beside: str, after: str) -> bool:
+    """Whether an address stands in a list with the one before."""
+    if len(beside) > NEAR:
+        return False
+    return bool(_BETWEEN.fullmatch(beside) or (_AND_ANOTHER.fullmatch(beside) and _ARTICLE.match(after)))
+
+
+def _forbidden(said: str) -> Iterator[tuple[int, int]]:
+    """The spans that a no covers: to where the clause turns, or the sentence ends."""
+    past = 0
+    for found in _NO.finditer(said):
+        if found.start() < past:
+            continue
+        turn = _AFTER_NO.search(said, found.end())
+        past = turn.start() if turn else len(said) + 1
+        comma = said.find(",", found.end())
+        if comma >= 0 and _IF.search(said[max(0, found.start() - NEAR) : found.start()]):
+            past = comma
+        yield found.start(), past
+
+
+def _dictated(said: str) -> Iterator[tuple[int, int]]:
+    """The span behind "the text reads: …"."""
+    found = _DICTATED.search(said)
+    if found:
+        yield found.end(), len(said) + 1
+
+
+def _base(word: str) -> str:
+    """`rebuy` as `buy`."""
+    return word[2:] if word[:2] == "re" and word not in _VERBS and word[2:] in _VERBS else word
+
+
+def _tells(verb: str, word: str, before: list[str]) -> bool:
+    """Whether what follows is told to somebody: "ask Ann to send it to …", "tell her that …"."""
+    if verb not in _TELLS or verb not in before:
+        return False
+    since = before[len(before) - before[::-1].index(verb) :]
+    if _ARTICLES.intersection(since):
+        return False
+    return word in _CONTENT or (since[-1:] == ["to"] and len(since) > 1 and word in _VERBS)
+
+
+def _commands(before: list[str]) -> bool:
+    """Whether a verb behind these words is an order."""
+    while before and before[-1] in _SOFTENS:
+        before = before[:-1]
+    last = before[-1] if before else ""
+    if last == "to":
+        return _is_wish(before[-6:-1])
+    if last == "you":
+        return not _YOU.isdisjoint(before[-4:-1])
+    return last in _LEADS_IN or last in ("", MARK, *".,;:!?") or last.endswith("ly")
+
+
+def _is_wish(governing: list[str]) -> bool:
+    """Whether "… to send" is what the person wants: "remember to", and not "he asked me to"."""
+    if governing[-1:] == ["you"]:
+        return not _WISHES.isdisjoint(governing) and not _MINE.isdisjoint(governing)
+    return governing[-1:] != [","] and _OF_OTHERS.isdisjoint(governing[-3:])
+
+
+class _Chinese:
+    """A sentence without blanks: it says whom by what stands directly before the address."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.continues = False
+
+    def goes_on(self) -> bool:
+        return self.continues
+
+    def given(self) -> Iterator[int]:
+        number = 0
+        for clause in _CHINESE_CLAUSE.split(self.text):
+            bad = bool(_CHINESE_BAD.search(clause) or _NO.search(normalise(clause)))
+            asks = any(form in clause for deeds in lexicon.CHINESE.values() for form in deeds)
+            last = -1
+            for found in re.finditer(MARK, clause):
+                near = clause[max(0, found.start() - NEAR) : found.start()]
+                to = (
+                    asks
+                    and _CHINESE_TO.search(near)
+                    and clause[found.end() : found.end() + 1] not in ("的", "是")
+                )
+                listed = last >= 0 and _CHINESE_AND.fullmatch(clause[last : found.start()][:NEAR])
+                if not bad and (listed or to or _CHINESE_IS.search(near)):
+                    last = found.end()
+                    yield number
+                number += 1
+            self.continues = last >= 0 or (asks and not bad and clause.rstrip().endswith(("：", ":")))
+
+
+def _blank(found: "re.Match[str]") -> str:
+    return " " * len(found[0])
