@@ -4,13 +4,13 @@ The rules are compiled once a process and kept until the organization's policy v
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from common.canonical import canonical, digest
 from common.db import from_json, row
 from groups.models import Role
-from policy.models import CapabilityRule, Grant, ToolBinding, ToolDeclaration
+from policy.models import CapabilityRule, Grant, PolicyVersion, ToolBinding, ToolDeclaration
 from policy.provenance.terms import Profile
 from policy.ruleset import Rule, RuleSet
 from policy.terms import Binding, Boundary, GrantView
@@ -110,10 +110,13 @@ def live_boundary_of(found: Any, project_id: str) -> LiveBoundary | None:
 
 
 def compiled(organization_id: str, version: int) -> CompiledPolicy:
-    """The organization's rules and roles as of `version`, compiled."""
+    """The organization's rules and roles as of `version`, or as they are since, compiled."""
     kept = _compiled.get(organization_id)
     if kept is None or kept.version != version:
-        kept = _load(organization_id, version)
+        version, loaded = PolicyVersion.objects.steady(
+            organization_id, version, lambda: _load(organization_id)
+        )
+        kept = replace(loaded, version=version)
         _compiled[organization_id] = kept
         while len(_compiled) > KEPT_ORGANIZATIONS:
             _compiled.popitem(last=False)
@@ -150,7 +153,7 @@ def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
     )
 
 
-def _load(organization_id: str, version: int) -> CompiledPolicy:
+def _load(organization_id: str) -> CompiledPolicy:
     mine = {"organization_id": organization_id}
     rules = CapabilityRule.objects.filter(**mine, active=True).select_related("capability").order_by("id")
     bindings = ToolBinding.objects.filter(**mine).select_related("capability").order_by("id")
@@ -162,7 +165,7 @@ def _load(organization_id: str, version: int) -> CompiledPolicy:
         said.tool: said.as_dict() for said in ToolDeclaration.objects.filter(**mine).order_by("id")
     }
     return CompiledPolicy(
-        version=version,
+        version=0,
         digest=digest(
             *(repr(item) for item in (*compiled, *bound, *views.values(), *sorted(corrections.items())))
         ),
