@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop
 
 from common import redact, times
 from common.normal_forms import normalized
+from common.whom import short
 
 register = template.Library()
 
@@ -36,6 +37,12 @@ def left(moment: datetime | None) -> str:
 def exact(moment: datetime) -> str:
     """The moment to the second."""
     return times.exact(moment)
+
+
+@register.filter
+def whom(text: str, most: int) -> str:
+    """A value in few characters, with what says whom it reaches."""
+    return short(text, most)
 
 
 @register.filter

@@ -44,19 +44,43 @@ def alike(one: str, other: str, near: float | None = None) -> bool:
     ("Ann leads", "Bob leads"), or the same words stand in another order ("Ann pays Bob", "Bob pays Ann").
     But whole clauses, and "how" in a question, may stand elsewhere.
     """
-    first, second = sorted((_words(one), _words(other)), key=len)
-    if not first or _facts(first) != _facts(second):
-        return False
-    if first == second or _clauses(one) == _clauses(other) or _ask_alike(first, second):
-        return True
+    first, second = _words_of_both(one, other)
+    said = _by_words(one, other, first, second)
+    if said is not None:
+        return said
     if near is not None and near >= NEAR and not Counter(first) - Counter(second):
-        return _in_order(first, second) or (_asks(one) and _asks(other))
-    return len(first) >= max(LONG, LITTLE * len(second)) and _in_order(first, second)
+        return _near_enough(one, other, first, second)
+    return _little_differs(first, second)
 
 
 def may_be_alike(one: str, other: str) -> bool:
     """Whether vectors could decide it, so that it pays to ask a model for them."""
-    return alike(one, other, near=1.0) and not alike(one, other)
+    first, second = _words_of_both(one, other)
+    if _by_words(one, other, first, second) is not None or Counter(first) - Counter(second):
+        return False
+    return _near_enough(one, other, first, second) and not _little_differs(first, second)
+
+
+def _words_of_both(one: str, other: str) -> list[list[str]]:
+    """The shorter ones first."""
+    return sorted((_words(one), _words(other)), key=len)
+
+
+def _by_words(one: str, other: str, first: list[str], second: list[str]) -> bool | None:
+    """Whether they say the same, where that can be told without their order and their vectors."""
+    if not first or _facts(first) != _facts(second):
+        return False
+    same = first == second or _clauses(one) == _clauses(other) or _ask_alike(first, second)
+    return True if same else None
+
+
+def _near_enough(one: str, other: str, first: list[str], second: list[str]) -> bool:
+    """Of texts whose vectors are near, one of which has all words of the other."""
+    return _in_order(first, second) or (_asks(one) and _asks(other))
+
+
+def _little_differs(first: list[str], second: list[str]) -> bool:
+    return len(first) >= max(LONG, LITTLE * len(second)) and _in_order(first, second)
 
 
 def contradict(one: str, other: str) -> bool:

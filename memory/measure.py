@@ -59,8 +59,8 @@ def report(folder: Path) -> Report:
 
     corpus.jsonl: id, store, text; queries.jsonl: id, store, text, relevant {id: grade}. Raises BadSet.
     """
-    corpus = list(_rows(folder / "corpus.jsonl", ("id", "store", "text")))
-    queries = list(_rows(folder / "queries.jsonl", ("id", "store", "text", "relevant")))
+    corpus = [row for _, row in rows(folder / "corpus.jsonl", ("id", "store", "text"))]
+    queries = [row for _, row in rows(folder / "queries.jsonl", ("id", "store", "text", "relevant"))]
     asked = [query for query in queries if any(grade > 0 for grade in query["relevant"].values())]
     if not corpus or not asked:
         raise BadSet(f"{folder}: no texts, or no question that has an answer")
@@ -143,7 +143,8 @@ def _discounted(gains: Iterable[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
-def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
+def rows(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file, one a line, with the lines' numbers. Raises BadSet where one lacks a field."""
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -151,7 +152,7 @@ def _rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
                     row = json.loads(line)
                     if not isinstance(row, dict) or any(field not in row for field in fields):
                         raise BadSet(f"{path}, line {number}: needs {', '.join(fields)}")
-                    yield row
+                    yield number, row
     except (OSError, ValueError) as error:
         raise BadSet(f"{path}: {error}") from None
 

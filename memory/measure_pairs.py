@@ -1,6 +1,5 @@
 """How rightly near-duplicates are found: precision and recall on pairs of texts that people judged."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from memory.duplicates import near
 from memory.embeddings import client
 from memory.embeddings.models import configured
 from memory.likeness import alike, may_be_alike
-from memory.measure import BadSet
+from memory.measure import BadSet, rows
 
 BATCH = 64  # texts a model is asked for at once
 TIMEOUT = 60.0  # seconds for a batch
@@ -50,21 +49,10 @@ def report(path: Path) -> Found:
 
 def read(path: Path) -> Iterator[Pair]:
     """The pairs of a file, one `{"one": …, "other": …, "same": true}` a line. Raises BadSet with the line."""
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSet(f"{path} cannot be read: {error}") from None
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-            pair = Pair(row["one"], row["other"], row["same"])
-        except (ValueError, TypeError, KeyError):
-            pair = None
-        if pair is None or not isinstance(pair.one, str) or not isinstance(pair.other, str):
-            raise BadSet(
-                f'{path}, line {number}: wanted {{"one": text, "other": text, "same": true or false}}'
-            )
-        yield pair
+    for number, row in rows(path, ("one", "other", "same")):
+        if not isinstance(row["one"], str) or not isinstance(row["other"], str):
+            raise BadSet(f"{path}, line {number}: one and other are texts")
+        yield Pair(row["one"], row["other"], row["same"])
 
 
 def _vectors(pairs: Iterable[Pair]) -> dict[str, client.Vector]:

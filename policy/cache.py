@@ -4,14 +4,14 @@ The rules are compiled once a process and kept until the organization's policy v
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from common.canonical import digest
 from common.db import from_json, row
 from groups.models import Role
 from policy.grants import HAS_USES, HOLDS
-from policy.models import CapabilityRule, ToolBinding, ToolDeclaration
+from policy.models import CapabilityRule, PolicyVersion, ToolBinding, ToolDeclaration
 from policy.provenance.terms import Profile
 from policy.ruleset import Rule, RuleSet
 from policy.terms import Binding, Boundary
@@ -109,17 +109,20 @@ def live_boundary_of(found: Any, project_id: str) -> LiveBoundary | None:
 
 
 def compiled(organization_id: str, version: int) -> CompiledPolicy:
-    """The organization's rules and roles as of `version`, compiled."""
+    """The organization's rules and roles as of `version`, or as they are since, compiled."""
     kept = _compiled.get(organization_id)
     if kept is None or kept.version != version:
-        kept = _load(organization_id, version)
+        version, loaded = PolicyVersion.objects.steady(
+            organization_id, version, lambda: _load(organization_id)
+        )
+        kept = replace(loaded, version=version)
         _compiled[organization_id] = kept
         while len(_compiled) > KEPT_ORGANIZATIONS:
             _compiled.popitem(last=False)
     return kept
 
 
-def _load(organization_id: str, version: int) -> CompiledPolicy:
+def _load(organization_id: str) -> CompiledPolicy:
     mine = {"organization_id": organization_id}
     rules = CapabilityRule.objects.filter(**mine, active=True).select_related("capability").order_by("id")
     bindings = ToolBinding.objects.filter(**mine).select_related("capability").order_by("id")
@@ -131,7 +134,7 @@ def _load(organization_id: str, version: int) -> CompiledPolicy:
         said.tool: said.as_dict() for said in ToolDeclaration.objects.filter(**mine).order_by("id")
     }
     return CompiledPolicy(
-        version=version,
+        version=0,
         digest=digest(
             *(repr(item) for item in (*compiled, *bound, *views.values(), *sorted(corrections.items())))
         ),

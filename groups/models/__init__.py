@@ -9,7 +9,7 @@ from .groups import Group, GroupMember, RoutingExample
 from .member_roles import CustomRole, MemberRole
 from .organizations import Membership, Organization, Project
 from .proposals import ProposalState, ProposedChange
-from .providers import IdentityProvider, KeptSignIn
+from .providers import IdentityProvider, KeptSignIn, ProviderSession
 from .readers import Reader
 from .storage import StorageUse
 from .tokens import Token
@@ -38,6 +38,7 @@ __all__ = [
     "Project",
     "ProposalState",
     "ProposedChange",
+    "ProviderSession",
     "Reader",
     "Role",
     "RoutingExample",

@@ -114,6 +114,24 @@ def asked_as(provider: Any) -> str:
     return digest(provider.issuer, provider.client_id)
 
 
+class ProviderSession(models.Model):
+    """A browser's session that somebody opened by a provider, so that the provider's logout finds it: what a
+    session holds cannot be searched. `provider` as in KeptSignIn; `session`: the provider's own (`sid`).
+    """
+
+    session_key = models.CharField(primary_key=True, max_length=40)
+    provider = models.CharField(max_length=ids.ID_LENGTH)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    session = models.CharField(max_length=255, blank=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes = [models.Index(fields=["provider", "session"], name="provider_session_sid")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} at {self.provider}"
+
+
 class KeptSignIn(Created):
     """A person's own tokens of their last sign-in at a provider, encrypted.
 

@@ -39,6 +39,7 @@ class PacedDoors(MiddlewareMixin):
         return render(request, "account/managed.html", status=403)
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
+        sessions.note(request)
         if wait := getattr(request, pace.WAIT, 0):
             response.status_code = 429
             response.headers["Retry-After"] = str(pace.whole(wait))

@@ -145,14 +145,28 @@ def logout(request: HttpRequest, provider_id: str) -> HttpResponse:
     """
     provider = _provider(provider_id)
     try:
+        pace_logout(request)
         claims = openid.logout_claims(provider, request.POST.get("logout_token", ""))
+    except pace.TooMany:
+        return HttpResponse(status=429)
     except Refused as refused:
         log.warning("a logout by provider %s was refused: %s", provider.pk, refused.reason)
         return HttpResponse(status=400)
-    ended = [row.pk for row in Session.objects.iterator() if _is_of(row.get_decoded(), provider, claims)]
+    ended = [
+        row.pk
+        for row in sessions.that_may_be(provider, claims)
+        if _is_of(row.get_decoded(), provider, claims)
+    ]
     Session.objects.filter(pk__in=ended).delete()
     kept.end_at_logout(provider, claims)
+    pace.forgive_logout(request)
     return HttpResponse(status=200)
+
+
+def pace_logout(request: HttpRequest) -> None:
+    """Take one of the address's attempts. Raises TooMany."""
+    if left := pace.of_logout(request).take():
+        raise pace.refuse(request, left)
 
 
 def _is_of(session: dict[str, Any], provider: Provider, claims: dict[str, Any]) -> bool:

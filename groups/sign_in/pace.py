@@ -91,6 +91,17 @@ def of_mail(address: str) -> Bucket:
     return Bucket(f"mail {account(address)}", settings.SIGN_IN_MAILS)
 
 
+def of_logout(request: HttpRequest) -> Bucket:
+    """What an address may send as a provider's logout and is none."""
+    address = throttles.network_of(BaseThrottle().get_ident(request))
+    return Bucket(f"logout {address}", settings.SIGN_INS_ADDRESS)
+
+
+def forgive_logout(request: HttpRequest) -> None:
+    """A provider that ends a whole company's sessions in the evening is refused none of them."""
+    throttles.give_back(of_logout(request).key)
+
+
 def is_known(request: HttpRequest, of: str) -> bool:
     """Whether this account has signed in from this browser before."""
     with suppress(signing.BadSignature):

@@ -4,17 +4,21 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from groups import accounts, actors
-from groups.models import IdentityProvider
+from groups.models import IdentityProvider, ProviderSession
 from groups.models.providers import INSTALLATION
 from groups.sign_in.openid import LEEWAY
 from groups.sign_in.providers import Provider, find
 
 BEGAN_AT, SEEN_AT = "deputy_began_at", "deputy_seen_at"  # the session's keys, in seconds since 1970
+SID = 255  # characters of a provider's session's name by which it is looked for
 SEEN_EVERY = 60  # seconds: how exactly it is kept when a session was last used
 THROUGH = "deputy_through"  # the session's key: by which provider its user signed in
 
@@ -33,6 +37,40 @@ def enter(request: HttpRequest, provider: Provider, claims: dict[str, Any], user
     organization = provider.organization_id if isinstance(provider, IdentityProvider) else None
     told = {"user": user.pk, "provider": provider.pk, "organization": organization}
     request.session[THROUGH] = told | {"sid": str(claims.get("sid") or ""), "at": proven_at(provider, claims)}
+
+
+def note(request: HttpRequest) -> None:
+    """Keep by which provider this session was opened where the provider's logout finds it: anew whenever the
+    session got another key, as it does when somebody is signed in and when a password changes.
+    """
+    session = request.session
+    told = session.get(THROUGH) if session.accessed else None
+    if not isinstance(told, dict):
+        return
+    if session.session_key is None:
+        session.save()
+    if told.get("noted") == session.session_key:
+        return
+    said = {"provider": told["provider"], "user_id": told["user"], "session": told["sid"][:SID]}
+    ProviderSession.objects.update_or_create(session_key=session.session_key, defaults=said)
+    session[THROUGH] = told | {"noted": session.session_key}
+
+
+def that_may_be(provider: Provider, claims: dict[str, Any]) -> QuerySet[Session]:
+    """The sessions among which are those that such a logout ends."""
+    found = ProviderSession.objects.filter(provider=provider.pk)
+    if sid := claims.get("sid"):
+        found = found.filter(session=str(sid)[:SID])
+    else:
+        linked = SocialAccount.objects.filter(provider=provider.pk, uid=str(claims["sub"]))
+        found = found.filter(user__in=linked.values("user"))
+    return Session.objects.filter(pk__in=found.values("session_key"))
+
+
+def forget() -> int:
+    """Drop what was noted of sessions that are gone; how many."""
+    there = Session.objects.filter(pk=OuterRef("pk"))
+    return int(ProviderSession.objects.filter(~Exists(there)).delete()[0])
 
 
 def proven_at(provider: Provider, claims: dict[str, Any]) -> int:

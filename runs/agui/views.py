@@ -26,7 +26,7 @@ from runs.agui.inputs import VERSION, Input
 from runs.agui.interrupts import Refused
 from runs.agui.threads import Stretch
 from runs.agui.translating import Translation
-from runs.api.readers import Reader
+from runs.api.readers import SCOPE, Reader
 from runs.api.stream import COLUMNS, Mark, TreeCursor, moments
 from runs.models import Run
 from runs.models.choices import EventType, RunStatus
@@ -44,7 +44,7 @@ class AguiView(ApiView):
     filter_backends = ()
 
     def run(self, request: Any, project: str) -> Any:
-        require_scope(request, "runs:read")  # what happens is told, too
+        require_scope(request, SCOPE)  # what happens is told, too
         asked = inputs.read(request.data)
         found = project_named(request, project)
         slot = slots.take(request.user, request.auth, found.organization_id)
@@ -146,7 +146,7 @@ class Telling:
                     for event in [*translation.close(), *end]:
                         yield event
                     return
-        for event in [*translation.close(), *(await self._in_thread(self._stands) or [AGAIN])]:
+        for event in [*translation.close(), *(await self._in_thread(self._left))]:
             yield event
 
     async def _in_thread(self, look: Any) -> Any:
@@ -158,6 +158,10 @@ class Telling:
 
     def _snapshot(self) -> JSON:
         return {"type": "MESSAGES_SNAPSHOT", "messages": threads.snapshot(self.run, self.own)}
+
+    def _left(self) -> list[JSON]:
+        """Where the stream has ended before the stretch. It may have, as its reader may read no more."""
+        return (self._stands() if self.reader.may_now() else []) or [AGAIN]
 
     def _stands(self) -> list[JSON]:
         """The stretch's last events, where it is over now and all of it has been told."""

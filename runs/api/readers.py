@@ -10,9 +10,11 @@ from common.db import row
 from runs.api.feed import Feed
 from runs.models import Run
 
-# A person who is active and a member who sees the project (or operates the installation), whose token, or
-# session, has neither ended nor been taken away. A new password ends the sessions there were: Django finds
-# that out at each one's next request, for which a stream does not wait.
+SCOPE = "runs:read"  # which a token must have to hear of runs
+
+# A person who is active and a member who sees the project (or operates the installation), whose token, with
+# its scope, or session has neither ended nor been taken away. A new password ends the sessions there were:
+# Django finds that out at each one's next request, for which a stream does not wait.
 STILL = """
 SELECT EXISTS (
     SELECT FROM auth_user u WHERE u.id = %s AND u.is_active
@@ -21,7 +23,7 @@ SELECT EXISTS (
         SELECT FROM groups_membership m WHERE m.user_id = u.id AND m.organization_id = %s AND m.active
             AND (%s::text IS NULL OR m.projects IS NULL OR %s = ANY (m.projects))))
 ) AND (%s::text IS NULL OR EXISTS (
-    SELECT FROM groups_token t WHERE t.id = %s AND t.revoked_at IS NULL
+    SELECT FROM groups_token t WHERE t.id = %s AND t.revoked_at IS NULL AND %s = ANY (t.scopes)
         AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp()))
 ) AND (%s::text IS NULL OR EXISTS (
     SELECT FROM django_session s WHERE s.session_key = %s AND s.expire_date > clock_timestamp()))
@@ -31,7 +33,7 @@ SELECT EXISTS (
 @dataclass(frozen=True)
 class Reader:
     """Somebody who reads a run: by a token, or in a browser's session. `operator`: superusers see all.
-    Without a project the reader only has to be a member.
+    Without a project the reader only has to be a member. `scope`: what the token must have, as it is now.
     """
 
     user_id: int
@@ -41,6 +43,7 @@ class Reader:
     session_key: str | None = None
     operator: bool = False
     password: str | None = None  # SHA-256 of what the account keeps of it; for a session
+    scope: str = SCOPE
 
     @classmethod
     def of_api(cls, request: Any, run: Run) -> "Reader":
@@ -75,6 +78,6 @@ class Reader:
         return bool(still)
 
     def _asked(self) -> list[Any]:
-        token, session = (self.token_id,) * 2, (self.session_key,) * 2
+        token, session = (self.token_id, self.token_id, self.scope), (self.session_key,) * 2
         place = (self.operator, self.organization_id, self.project_id, self.project_id)
         return [self.user_id, self.password, self.password, *place, *token, *session]

@@ -49,6 +49,7 @@ STAYS = {
     # Sessions and what hangs on an address: people sign in again, programs connect again
     "groups.StorageUse": "measured by each cell",
     "groups.KeptSignIn": "people sign in again",
+    "groups.ProviderSession": "people sign in again",
     "groups.Connection": "programs connect again, at the cell's own address",
     "groups.Reader": "of an account: runs/cells/people.py",
 }

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.lookalikes import skeleton, told_apart, visible
-from common.normal_forms import split_url
+from common.whom import host_of, short
 from policy.provenance import lexicon
 from policy.provenance.verbs import split
 from runs.models import Approval
@@ -24,6 +24,7 @@ from runs.tools.base import Tool
 WINDOW = 2_000  # of an organization's latest approvals among which earlier calls are looked for
 MOST = 100  # earlier calls that are looked at
 NAMED = 3  # of what is new, by name
+NAME = 80  # characters of each
 
 
 @dataclass(frozen=True)
@@ -182,17 +183,6 @@ def key_of(target: str) -> str:
     return host_of(plain) if "://" in plain else plain
 
 
-def host_of(target: str) -> str:
-    """The host of a mail or web address; empty for anything else."""
-    if "://" in target:
-        try:
-            return split_url(target.strip()).hostname or ""
-        except ValueError:
-            return ""
-    name, at, host = target.strip().rpartition("@")
-    return host.casefold() if at and name else ""
-
-
 def _same_target(past: _Past, targets: frozenset[str], seen: QuerySet[Approval]) -> Approval | None:
     """The latest call to the same targets, else the latest that shares one; any, where calls have none."""
     same = (pk for pk, had in past.ids if had == targets)
@@ -241,7 +231,7 @@ def _as_host(target: str) -> str:
 
 
 def _listed(names: frozenset[str]) -> str:
-    shown = [visible(name)[:80] for name in sorted(names)[:NAMED]]
+    shown = [short(name, NAME) for name in sorted(names)[:NAMED]]
     return ", ".join([*shown, *(["…"] if len(names) > NAMED else [])])
 
 

@@ -1,5 +1,6 @@
 """A call as its tool's preview has it: its parts in order, the rest beside them, and what approving does."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,12 +9,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from common.lookalikes import visible
-from runs.deciding.compare import host_of, key_of
+from common.whom import host_of, short
+from runs.deciding.compare import key_of
 from runs.deciding.words import Item, Line
 from runs.tools.base import Tool
 from runs.tools.previews import PARTS, RECIPIENTS, Preview
 
 IN_BUTTON = 40  # characters of a value that stand in the button
+SEVERAL = re.compile(r"[,;\s]+")
 LABELS = {
     ("mail", "to"): gettext_lazy("To"),
     ("mail", "cc"): gettext_lazy("Copy to"),
@@ -119,7 +122,8 @@ def _effect(preview: Preview, arguments: Mapping[str, Any]) -> Effect | None:
 
 
 def _mail(said: Mapping[str, Any]) -> Effect:
-    people = list(dict.fromkeys(key_of(one) for part in RECIPIENTS for one in _texts(said.get(part))))
+    named = (one for part in RECIPIENTS for text in _texts(said.get(part)) for one in _addresses(text))
+    people = list(dict.fromkeys(map(key_of, named)))
     if len(people) == 1:
         who = _cut(people[0])
         return Effect(
@@ -149,8 +153,9 @@ def _file(said: Mapping[str, Any]) -> Effect:
 
 def _payment(said: Mapping[str, Any]) -> Effect:
     amount = _cut(f"{said.get('amount', '')} {said.get('currency') or ''}".strip())
-    who = _cut(", ".join(_texts(said.get("to"))))
-    if not who:
+    paid = list(_texts(said.get("to")))
+    who = _cut(paid[0]) if len(paid) == 1 else _how_many(len(paid), True)
+    if not paid:
         return Effect(
             _("Approve and pay {amount}").format(amount=amount), _("pay {amount}").format(amount=amount)
         )
@@ -171,6 +176,10 @@ def _texts(value: Any) -> Iterator[str]:
             yield one.strip()
 
 
+def _addresses(text: str) -> list[str]:
+    """Those that stand in one text beside each other; of one that holds none, the text."""
+    return [one for one in SEVERAL.split(text) if "@" in one] or [text]
+
+
 def _cut(value: Any) -> str:
-    text = visible(" ".join(str("" if value is None else value).split()))
-    return text if len(text) <= IN_BUTTON else f"{text[: IN_BUTTON - 1]}…"
+    return short(str("" if value is None else value), IN_BUTTON)

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common import times
+from common.whom import host_of
 from groups.actors import Actor
 from policy.models import CapabilityRule
 from runs.actions import decide
 from runs.deciding import compare, edit, preview, words
-from runs.deciding.compare import host_of
 from runs.deciding.sources import where_from
 from runs.gate.approvals import ASKED_AGAIN
 from runs.models import Approval, RunEvent

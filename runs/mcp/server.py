@@ -166,7 +166,7 @@ async def wait_until_ended(
     finally:
         slot.give_back()
     if not await in_thread(session.reader.may_now):
-        raise MCPError(types.INVALID_REQUEST, "Your token or your membership has ended.")
+        raise MCPError(types.INVALID_REQUEST, "Your token, its scope or your membership has ended.")
 
 
 def input_schema(name: str) -> Mapping[str, Any] | None:

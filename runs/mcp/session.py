@@ -9,6 +9,7 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from common.api.errors import Problem
+from common.api.permissions import needed_scope
 from common.api.views import ApiView
 from common.db import execute
 from groups.actors import Actor, Via
@@ -52,8 +53,9 @@ class McpSession:
 
     @property
     def reader(self) -> Reader:
-        """Who hears what comes later."""
-        return Reader(self.user.pk, self.project.organization_id, self.project.pk, self.token.pk)
+        """Who hears what comes later: as long as they could ask for it anew."""
+        place = (self.project.organization_id, self.project.pk)
+        return Reader(self.user.pk, *place, self.token.pk, scope=needed_scope(McpView(), "POST"))
 
 
 def find(http: ASGIRequest) -> McpSession:

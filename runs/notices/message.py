@@ -15,8 +15,8 @@ from django.utils.translation import gettext_noop
 
 from common.links import link
 from common.lookalikes import visible
-from common.normal_forms import split_url
 from common.redact import shown
+from common.whom import end_of, host_of
 from runs.gate import demands
 from runs.models import Approval, ApprovalNotice, Channel, NoticeKind
 from runs.models.notices import TO_DECIDERS
@@ -25,6 +25,7 @@ from runs.tools import previews, toolbox
 
 MOST_SHOWN = 20  # in one message
 MOST_TARGETS = 3
+MOST_HOST = 80  # characters
 SALT = "deputy.notices.link"
 # What else may stand in a host, chats read as their own marks: `a@[Approve](https://…)` would be a link.
 # It begins where its name does, or a long word without an address would be read from each of its letters.
@@ -168,21 +169,18 @@ def targets_of(approval: Approval) -> list[str]:
     for name in previews.targets_among(tool.preview if tool else None, arguments):
         value = arguments.get(name)
         for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and (target := _target(text.strip())) and target not in found:
-                found.append(target)
-    return found
+            found += _targets(text.strip()) if isinstance(text, str) else []
+    return list(dict.fromkeys(found))
 
 
-def _target(text: str) -> str:
-    if address := ADDRESS.search(text):
-        return visible(f"{address[1][:1]}…@{address[2]}"[:80])
+def _targets(text: str) -> list[str]:
+    """A web address goes to its host, whatever address of mail stands in it."""
     if "://" in text:
-        try:
-            found = split_url(text).hostname or ""
-        except ValueError:
-            return ""
-        return found[:80] if PLACE.fullmatch(found) else ""
-    return visible(f"{text[:2]}…{text[-2:]}") if len(text) > 6 else ""
+        host = host_of(text)
+        return [end_of(host, MOST_HOST)] if PLACE.fullmatch(host) else []
+    if addresses := ADDRESS.findall(text):
+        return [f"{visible(name[:1])}…@{end_of(visible(host), MOST_HOST)}" for name, host in addresses]
+    return [visible(f"{text[:2]}…{text[-2:]}")] if len(text) > 6 else []
 
 
 def prepared_link(notice: ApprovalNotice, what: str) -> str:

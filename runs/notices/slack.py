@@ -92,7 +92,7 @@ def blocks(message: Message) -> dict[str, Any]:
 
 
 def _item(item: Item) -> list[dict[str, Any]]:
-    text = "\n".join((f"*{_escaped(item.title)}*", *map(_escaped, item.lines)))[:MOST_TEXT]
+    text = _cut("\n".join((f"*{_escaped(item.title)}*", *map(_escaped, item.lines))), MOST_TEXT)
     section = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
     buttons = []
     if item.approval:
@@ -112,7 +112,11 @@ def _button(words: str, action: str, style: str, value: str) -> dict[str, Any]:
 
 
 def _plain(words: str, most: int) -> dict[str, Any]:
-    return {"type": "plain_text", "text": words[:most]}
+    return {"type": "plain_text", "text": _cut(words, most)}
+
+
+def _cut(words: str, most: int) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def _escaped(words: str) -> str:

@@ -17,10 +17,13 @@ _kept: OrderedDict[str, tuple[int, dict[str, Tool]]] = OrderedDict()
 
 
 def of(organization_id: str, version: int) -> Mapping[str, Tool]:
-    """Its tools by name as of this version of its policy; read once a process and version."""
+    """Its tools by name as of this version of its policy, or as they are since; read once a process and
+    version.
+    """
     kept = _kept.get(organization_id)
     if kept is None or kept[0] != version:
-        kept = _kept[organization_id] = (version, _own(organization_id))
+        kept = PolicyVersion.objects.steady(organization_id, version, lambda: _own(organization_id))
+        _kept[organization_id] = kept
         while len(_kept) > KEPT_ORGANIZATIONS:
             _kept.popitem(last=False)
     registered = registry.all_tools()

@@ -181,4 +181,4 @@ def count_to_decide(request: MemberRequest) -> int:
 def own_pending(request: MemberRequest) -> list[Approval]:
     """The pending approvals of the person's own runs, the oldest first."""
     mine = approvals(request).filter(status=ApprovalStatus.PENDING, run__user=request.user)
-    return list(mine.order_by("id")[:MOST_ASKED])
+    return list(mine.select_related("watch").order_by("id")[:MOST_ASKED])

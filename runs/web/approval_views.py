@@ -22,7 +22,7 @@ from runs.models import Approval
 from runs.models.choices import ApprovalStatus
 from runs.web import access, doing, pages
 from runs.web.access import MemberRequest, member
-from runs.web.following import followed
+from runs.web.following import all_followed, followed
 
 DECIDED = 20  # of the latest that are listed
 
@@ -36,7 +36,7 @@ def waiting(request: MemberRequest) -> HttpResponse:
     context = {
         "to_decide": queue.grouped(view.shown(access.to_decide(request))),
         "questions": _questions(request),
-        "followed": [followed(approval) for approval in mine],
+        "followed": all_followed(mine),
         "decided": [(approval, fate(approval)) for approval in decided[:DECIDED]],
         "here": "waiting",
     }

@@ -17,7 +17,7 @@ from runs.models.choices import ACTIVE, ApprovalStatus, EventType, RunStatus, Wa
 from runs.observe import showing
 from runs.web import access, sources
 from runs.web.access import MemberRequest
-from runs.web.following import Followed, followed, reminded
+from runs.web.following import Followed, all_followed, reminded
 from runs.web.sources import Source
 from runs.web.story import Line, doing, line_of, without_looks
 
@@ -99,7 +99,7 @@ class Turn:
     @property
     def followed(self) -> list[Followed]:
         """Its pending approvals, with whom they are."""
-        return [followed(one) for one in self.approvals if one.status == ApprovalStatus.PENDING]
+        return all_followed([one for one in self.approvals if one.status == ApprovalStatus.PENDING])
 
     @property
     def versions(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from oauth2_provider.models import clear_expired
 
 from common.api import idempotency, throttles
 from common.db import is_locked
+from groups.sign_in import sessions
 from memory.upkeep import upkeep
 from runs.actions import mcp_tasks, refreshing, remote_agents
 from runs.log import months
@@ -173,6 +174,7 @@ class Duties:
         if (now := time.monotonic()) >= self.oauth_at:
             self.oauth_at = now + OAUTH_SECONDS
             clear_expired()
+            sessions.forget()
         if settings.EMBEDDING_MODEL and not put.has_backlog(ErrandKind.OTHER):
             put.enqueue_task("embed_memories")
         storage.keep_up()

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from common.api import slots
 from groups.models import Token
+from runs.api import stream
 from runs.execution import executor
 from runs.models import Run
 from tests.a2a_client import A2A, fits, message
@@ -89,7 +90,11 @@ def test_a_message_is_answered_when_its_task_has_settled_and_sooner_where_asked(
     assert at_once["status"]["state"] == "TASK_STATE_SUBMITTED"
 
 
-def test_nobody_is_answered_whose_token_ends_while_the_task_is_at_work(peer, settings):
+LOST = {"token": {"revoked_at": timezone.now()}, "scope": {"scopes": ["runs:write"]}}
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST.keys())
+def test_nobody_is_answered_whose_token_ends_while_the_task_is_at_work(peer, settings, lost):
     settings.A2A_HOLD_SECONDS = 8
     play(say("6 euros."))
     answers = []
@@ -103,10 +108,21 @@ def test_nobody_is_answered_whose_token_ends_while_the_task_is_at_work(peer, set
     here = Token.objects.values_list("organization_id", flat=True).distinct().get()
     while not slots.count(here):  # others may have left slots of theirs
         time.sleep(0.02)
-    Token.objects.update(revoked_at=timezone.now())
+    Token.objects.update(**lost)
     executor.run(Run.objects.get().pk)
     asking.join(10)
     assert answers[0].status_code == 403 and "6 euros" not in answers[0].text
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST.keys())
+def test_nor_does_a_task_s_stream_tell_them_more(peer, monkeypatch, lost):
+    monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
+    play(say("6 euros."))
+    with streamed(peer, call_of("SendStreamingMessage", {"message": message("What?")})) as found:
+        run = next(found)["task"]["id"]
+        Token.objects.update(**lost)
+        executor.run(run)
+        assert list(found) == []
 
 
 def test_a_stream_tells_what_moves_the_task_until_somebody_is_needed(peer, rule, world):

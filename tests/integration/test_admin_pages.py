@@ -12,6 +12,7 @@ from groups.models import (
     MovedPerson,
     MovedToken,
     OtherCell,
+    ProviderSession,
     Reader,
     StorageUse,
 )
@@ -75,6 +76,7 @@ def test_every_model_is_registered():
         Connection,
         Conversation,
         KeptSignIn,
+        ProviderSession,
         Rating,
         Reader,
     )  # on their own pages

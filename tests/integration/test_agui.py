@@ -9,11 +9,13 @@ import jsonschema
 import pytest
 from django.conf import settings as configured
 from django.test import Client
+from django.utils import timezone
 
 from groups.actors import CONFIRMED_AT
 from groups.models import Token
 from groups.scopes import SCOPES
 from policy.models import CapabilityRule
+from runs.api import stream
 from runs.execution import executor
 from runs.models import Approval, Run, RunEvent
 from runs.providers.base import ProviderError
@@ -262,6 +264,20 @@ def test_a_failed_run_is_an_error_and_a_cancelled_one_is_cancelled(person):
     assert person.told("What?", act=work)[-1]["type"] == "RUN_ERROR"
     told = person.told("Stop", thread="t-2", act=lambda: cancel(Run.objects.latest("pk").pk))
     assert outcome(told)["type"] == "cancelled"
+
+
+@pytest.mark.parametrize("lost", [{"revoked_at": timezone.now()}, {"scopes": ["runs:write"]}])
+def test_a_stream_ends_with_its_token_and_with_the_tokens_scope(server, world, monkeypatch, lost):
+    monkeypatch.setattr(stream, "FRESH_SECONDS", 0.0)
+    permit(world.user, "runs.start_run")
+    play(say("6 euros."))
+
+    def lose():
+        Token.objects.update(**lost)
+        work()
+
+    told = by_token(server, world.project, world.user).told("What do they charge?", act=lose)
+    assert kinds(told) == ["RUN_STARTED", "RUN_ERROR"] and told[-1]["code"] == "CONNECT_AGAIN"
 
 
 def test_strangers_find_nothing_and_what_does_not_fit_is_said(person, server, world):

@@ -392,6 +392,7 @@ def accounts(user, **columns):
 
 ENDS = {
     "its token is revoked": lambda api: tokens(api, revoked_at=timezone.now()),
+    "its token loses the scope": lambda api: tokens(api, scopes=["runs:write"]),
     "its token expires": lambda api: tokens(api, expires_at=timezone.now()),
     "the membership ends": lambda api: memberships(api, active=False),
     "the membership leaves the project": lambda api: memberships(api, projects=[]),

@@ -18,6 +18,7 @@ from tests.scripted import by_role, call
 pytestmark = pytest.mark.django_db
 
 ADA, BO = "ada@example.org", "bo@example.org"
+FRONT = "bank.example.with.a.long.way.to.go.before"
 
 
 @pytest.fixture
@@ -112,6 +113,10 @@ def tool(parts, **properties):
             "Approve and send to 2 people",
         ),
         (Preview("mail", {"to": "to"}), {"to": ADA}, f"Approve and send to {ADA}"),
+        (Preview("mail", {"to": "to"}), {"to": f"{ADA}, {BO}"}, "Approve and send to 2 people"),
+        (Preview("mail", {"to": "to"}), {"to": f"{'a' * 40}@evil.org"}, f"send to {'a' * 30}…@evil.org"),
+        (Preview("http", {"url": "u"}), {"u": f"https://{FRONT}.evil.org/a"}, "before.evil.org"),
+        (Preview("payment", {"to": "to", "amount": "a"}), {"to": [ADA, BO], "a": 5}, "pay 5 to 2 recipients"),
         (
             Preview("http", {"url": "u", "method": "m"}),
             {"u": "https://x.org/a", "m": "post"},

@@ -159,16 +159,21 @@ def test_a_thin_organization_says_neither_what_nor_for_whom(asked, world):
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("ada@example.org", "a…@example.org"),
-        ("a@[Approve](https://evil.example/)", ""),
-        ("https://[Approve](evil.example)/", ""),
-        ("https://a*b_.example.org/x", ""),
-        ("\u202eb@moc.elpmaxe", "⟨U+202E⟩…@moc.elpmaxe"),
-        ("https://shop.example.org:8080/x", "shop.example.org"),
+        ("ada@example.org", ["a…@example.org"]),
+        ("a@[Approve](https://evil.example/)", []),
+        ("https://[Approve](evil.example)/", []),
+        ("https://a*b_.example.org/x", []),
+        ("\u202eb@moc.elpmaxe", ["⟨U+202E⟩…@moc.elpmaxe"]),
+        ("https://shop.example.org:8080/x", ["shop.example.org"]),
+        ("https://evil.example/?to=ada@example.org", ["evil.example"]),
+        ("ada@example.org, bo@evil.example", ["a…@example.org", "b…@evil.example"]),
+        ('"ada@example.org" <bo@evil.example>', ["a…@example.org", "b…@evil.example"]),
+        (f"https://{'example.org.' * 9}evil.example/", [f"…{('example.org.' * 9)[-67:]}evil.example"]),
+        (f"ada@{'example.org.' * 9}evil.example", [f"a…@…{('example.org.' * 9)[-67:]}evil.example"]),
     ],
 )
 def test_where_a_call_would_go_holds_no_marks_of_a_chat(target, told):
-    assert message._target(target) == told
+    assert message._targets(target) == told
 
 
 def test_a_real_mail_server_is_written_to(asked, world, settings):

@@ -70,11 +70,11 @@ def test_a_change_of_policy_is_heard(server, world, token):
     assert heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s-1"
 
 
-def test_the_stream_ends_with_its_token_and_leaves_no_slot_taken(server, world, token):
+@pytest.mark.parametrize("lost", [{"revoked_at": timezone.now()}, {"scopes": ["runs:read"]}])
+def test_the_stream_ends_with_its_token_and_leaves_no_slot_taken(server, world, token, lost):
     with listening(server, token, toolsListChanged=True) as messages:
         next(messages)
-        token.revoked_at = timezone.now()
-        token.save()
+        Token.objects.filter(pk=token.pk).update(**lost)
         (last,) = messages
 
     assert last["result"]["resultType"] == "complete"

@@ -170,14 +170,23 @@ def test_a_call_outlives_its_clients_connection_and_is_found_again(world, decidi
     assert (found["status"], ToolCall.objects.count()) == ("succeeded", 1)
 
 
-def test_nobody_hears_the_result_whose_membership_ends_while_the_call_is_held(world, add_tool, monkeypatch):
+LOST = {
+    "membership": lambda: Membership.objects.update(active=False),
+    "scope": lambda: Token.objects.update(scopes=["runs:read"]),
+}
+
+
+@pytest.mark.parametrize("lose", LOST.values(), ids=LOST.keys())
+def test_nobody_hears_the_result_whose_membership_ends_while_the_call_is_held(
+    world, add_tool, monkeypatch, lose
+):
     @add_tool(name="look", mutating=True)
     def look(run):
         return "the price is 6"
 
     def meanwhile():
         work_off()
-        Membership.objects.filter(user=world.user).update(active=False)
+        lose()
 
     monkeypatch.setattr(Awaited, "come", lambda *_: sync_to_async(meanwhile)())
     params = {"name": "look", "arguments": {}, "_meta": {"deputy/hold-seconds": 20}}

@@ -5,18 +5,21 @@ import base64
 import time
 from datetime import timedelta
 from html import unescape
+from unittest.mock import patch
 
 import jwt
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.models import SocialAccount
-from django.contrib.auth import get_user_model
-from django.test import Client
+from django.contrib.auth import get_user_model, update_session_auth_hash
+from django.contrib.sessions.models import Session
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
 from groups.actors import CONFIRMED_AT
-from groups.models import Change, IdentityProvider, Membership
-from groups.sign_in import openid
+from groups.models import Change, IdentityProvider, Membership, ProviderSession
+from groups.sign_in import openid, sessions
 from tests.admin_world import PASSWORD, superuser
 from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory
 from tests.identity_provider import OTHER_KEY, IdentityServer
@@ -445,6 +448,65 @@ def test_the_provider_ends_its_sessions_and_no_others(provider, server, acme):
     assert [client.get("/").status_code for client in (first, second, ada)] == [302, 200, 200]
     assert Client().post(address, {"logout_token": server.logout_token(sub="s-1")}).status_code == 200
     assert [client.get("/").status_code for client in (second, ada)] == [302, 200]
+
+
+def test_a_logout_reads_no_session_but_those_it_may_end(provider, server, acme):
+    server.claims["sid"] = "one"
+    mine = sign_in(provider, server).browser
+    for number in range(3):
+        Client().force_login(local(f"bo{number}", acme))
+    read = []
+    decoded = Session.get_decoded
+    with patch.object(Session, "get_decoded", lambda row: read.append(row.pk) or decoded(row)):
+        told = {"logout_token": server.logout_token(sid="one")}
+        assert Client().post(reverse("oidc_logout", args=[provider.pk]), told).status_code == 200
+    assert read == [mine.cookies["sessionid"].value] and mine.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("told", [{"sid": "one"}, {"sub": "s-1"}])
+def test_a_session_that_got_another_key_since_ends_with_it(provider, server, acme, told):
+    """A new password gives one's own session another key."""
+    server.claims["sid"] = "one"
+    browser = sign_in(provider, server).browser
+    before = browser.cookies["sessionid"].value
+    user = User.objects.get(pk=browser.session["_auth_user_id"])
+    request = RequestFactory().get("/")
+    request.user, request.session = user, browser.session
+    user.set_password(PASSWORD)
+    user.save()
+    update_session_auth_hash(request, user)
+    sessions.note(request)
+    request.session.save()
+    browser.cookies["sessionid"] = request.session.session_key
+    assert before != request.session.session_key and browser.get("/").status_code == 200
+    Client().post(reverse("oidc_logout", args=[provider.pk]), {"logout_token": server.logout_token(**told)})
+    assert browser.get("/").status_code == 302
+    sessions.forget()
+    assert not ProviderSession.objects.exists()
+
+
+def test_a_sign_in_that_waits_for_its_second_factor_ends_with_it(provider, server):
+    sign_in(provider, server)
+    user = SocialAccount.objects.get().user
+    TOTP.activate(user, generate_totp_secret())
+    waiting = sign_in(provider, server).browser
+    key = waiting.cookies["sessionid"].value
+    assert "_auth_user_id" not in waiting.session
+    told = {"logout_token": server.logout_token(sub="s-1")}
+    Client().post(reverse("oidc_logout", args=[provider.pk]), told)
+    assert not Session.objects.filter(pk=key).exists()
+
+
+def test_what_is_no_logout_has_a_pace_and_a_logout_has_none(provider, server, settings):
+    settings.SIGN_INS_ADDRESS = 3
+    address = reverse("oidc_logout", args=[provider.pk])
+
+    def post(token):
+        return Client().post(address, {"logout_token": token})
+
+    assert {post(server.logout_token(sid="x")).status_code for _ in range(5)} == {200}
+    assert [post("x.y.z").status_code for _ in range(5)] == [400, 400, 400, 429, 429]
+    assert post("x.y.z")["Retry-After"]
 
 
 # Arranging it

@@ -1,13 +1,17 @@
 """Rules, bindings and standing approvals are refused, when they are saved, with words that help."""
 
+from contextlib import closing
 from datetime import timedelta
+from threading import Thread
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
-from policy.cache import compiled
+from groups.models import Role
+from policy import cache
+from policy.cache import as_rule, compiled
 from policy.models import Capability, CapabilityRule, Grant, PolicyVersion, ToolBinding
 from tests.factories import GroupFactory, ProjectFactory, RoleFactory
 
@@ -196,3 +200,32 @@ def test_what_was_decided_by_before_a_change_was_undone_decides_nothing_later(wo
 
     CapabilityRule.objects.filter(pk=rule.pk).update(effect="deny")
     assert effects() == {"deny"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_change_that_comes_between_two_statements_is_read_whole(world, monkeypatch):
+    """A rule takes over what a role's list has forbidden so far, in one transaction of somebody else's."""
+    organization = world.organization
+    CapabilityRule.objects.create(organization=organization, tool="http_get", effect="deny")
+    role = Role.objects.create(organization=organization, name="clerk", denied_tools=["send_email"])
+    todo = [None]
+
+    def change():
+        with closing(connection), transaction.atomic():
+            CapabilityRule.objects.create(organization=organization, tool="send_email", effect="deny")
+            Role.objects.filter(pk=role.pk).update(denied_tools=[])
+
+    def read(rule):
+        if todo:
+            todo.pop()
+            other = Thread(target=change)
+            other.start()
+            other.join()
+        return as_rule(rule)
+
+    monkeypatch.setattr(cache, "as_rule", read)
+    found = compiled(organization.pk, PolicyVersion.objects.of(organization.pk))
+    assert found.role(role.pk).denied_tools == ()
+    assert {rule.tool for rule in found.rules} == {"http_get", "send_email"}
+    assert found.version == PolicyVersion.objects.of(organization.pk)
+    assert compiled(organization.pk, found.version) is found
