@@ -121,7 +121,7 @@ def test_a_letter_with_thousands_of_marks_is_read_at_once(read):
         (messages.sections, " " * 50_000 + "*" * 50_000 + "x"),
         (substance.title, "It is" + "\n" * 100_000 + "so."),
         (substance.says_something, "It is" + "\n" * 100_000 + "so."),
-        (message._target, "a" * 100_000),
+        (message._targets, "a" * 100_000),
         (lambda said: list(confidential.in_text(said)), "-eyJ" * 100_000),
         (provenance_words.is_place, "." * 100_000 + " so"),
         (intent.commands, "\u2018" * 100_000),
