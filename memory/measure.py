@@ -153,6 +153,8 @@ def rows(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, dict[str, Any
                     if not isinstance(row, dict) or any(field not in row for field in fields):
                         raise BadSet(f"{path}, line {number}: needs {', '.join(fields)}")
                     yield number, row
+    except json.JSONDecodeError as error:
+        raise BadSet(f"{path}, line {number}: {error}") from None
     except (OSError, ValueError) as error:
         raise BadSet(f"{path}: {error}") from None
 

@@ -108,7 +108,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
 
     @admin.display(description=gettext_lazy("Why"))
     def why_short(self, approval: Approval) -> str:
-        return approval.explanation[:120]
+        return str(truncatechars(approval.explanation, 120))
 
     @admin.display(description=gettext_lazy("Asked"), ordering="requested_at")
     def age(self, approval: Approval) -> str:

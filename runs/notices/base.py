@@ -37,6 +37,11 @@ class Message:
         return "\n\n".join([*parts, *([self.more] if self.more else [])]) + "\n"
 
 
+def cut(words: str, most: int) -> str:
+    """The words, which say so where they are cut."""
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
 def _links(item: Item) -> list[str]:
     prepared = [(_("Approve"), item.approve_link), (_("Reject"), item.reject_link)]
     return [*([item.link] if item.link else []), *(f"{said}: {link}" for said, link in prepared if link)]

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from common import sealed
 from common.outbound import OutboundError, fetch
 from runs.models import InstallationKey
-from runs.notices.base import BadAddress, Message, NotSent, Sender, judge, unsent
+from runs.notices.base import BadAddress, Message, NotSent, Sender, cut, judge, unsent
 
 NAME = "vapid"
 SECONDS = 10.0
@@ -77,7 +77,7 @@ def send(address: str, message: Message, channel: str) -> None:
     try:
         subscription = _read(address)
         parts = urlsplit(subscription["endpoint"])
-        told = {"title": message.subject, "body": message.text[:MOST_BODY], "url": _where(message)}
+        told = {"title": message.subject, "body": cut(message.text, MOST_BODY), "url": _where(message)}
         body = WebPusher(subscription).encode(json.dumps(told).encode(), "aes128gcm")["body"]
         claims = {"aud": f"{parts.scheme}://{parts.netloc}", "sub": contact()}
         signed = key().sign(claims)

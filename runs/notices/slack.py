@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from common.canonical import canonical
 from common.outbound import OutboundError, fetch
-from runs.notices.base import BadAddress, Item, Message, NotSent, Sender, judge, unsent
+from runs.notices.base import BadAddress, Item, Message, NotSent, Sender, cut, judge, unsent
 
 SECONDS = 10.0
 HOST = "hooks.slack.com"
@@ -88,11 +88,11 @@ def blocks(message: Message) -> dict[str, Any]:
         found += _item(item)
     if message.more:
         found.append({"type": "context", "elements": [_plain(message.more, MOST_TEXT)]})
-    return {"text": message.subject[:MOST_TEXT], "blocks": found}
+    return {"text": cut(message.subject, MOST_TEXT), "blocks": found}
 
 
 def _item(item: Item) -> list[dict[str, Any]]:
-    text = _cut("\n".join((f"*{_escaped(item.title)}*", *map(_escaped, item.lines))), MOST_TEXT)
+    text = cut("\n".join((f"*{_escaped(item.title)}*", *map(_escaped, item.lines))), MOST_TEXT)
     section = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
     buttons = []
     if item.approval:
@@ -112,11 +112,7 @@ def _button(words: str, action: str, style: str, value: str) -> dict[str, Any]:
 
 
 def _plain(words: str, most: int) -> dict[str, Any]:
-    return {"type": "plain_text", "text": _cut(words, most)}
-
-
-def _cut(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
+    return {"type": "plain_text", "text": cut(words, most)}
 
 
 def _escaped(words: str) -> str:

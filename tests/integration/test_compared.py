@@ -1,9 +1,11 @@
 """A call is compared with what matters: approved calls to the same place, of this project or person."""
 
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
+from django.urls import reverse
 
 from runs.deciding import compare, preview, view, words
 from runs.models import Approval
@@ -11,13 +13,14 @@ from runs.tools import registry
 from runs.tools.base import Tool
 from runs.tools.previews import BadPreview, Preview
 from tests.acting import approve
-from tests.admin_world import APPROVER, drive, person, tenant
+from tests.admin_world import APPROVER, client_of, drive, person, tenant, text, url
 from tests.factories import MembershipFactory, ProjectFactory
 from tests.scripted import by_role, call
 
 pytestmark = pytest.mark.django_db
 
 ADA, BO = "ada@example.org", "bo@example.org"
+SPELLED = {code: f"⟨U+{code:04X}⟩" for code in (0x202E, 0x202C, 0x200B)}
 FRONT = "bank.example.with.a.long.way.to.go.before"
 
 
@@ -163,3 +166,21 @@ def test_nothing_is_compared_for_a_tool_that_is_gone(made):
     approval = asked(made, [ADA])
 
     assert compare.compared(approval, {}, None, Approval.objects.all()) == compare.Compared()
+
+
+def test_a_page_shows_each_recipient_and_each_character_that_is_sent(made):
+    people = [f"p{number}@example{number % 7}.org" for number in range(50)]
+    body = "Pay \u202e0001 EUR\u202c now\u200b. " + "x" * 5_000 + " And\u00a0the end."
+    letter = {"to": people, "subject": "A\u2066b", "body": body}
+    run = drive(made, "Write", by_role(Personal_agent=[call(("send_email", letter))]))
+    approval = Approval.objects.get(run=run)
+    assert approval.arguments == letter
+
+    for page in (
+        client_of(made.ines).get(url("runs_approval_change", approval.pk)),
+        client_of(made.ines).get(reverse("web:approval", args=[approval.pk])),
+    ):
+        said = unescape(text(page))
+        assert [one for one in people if f">{one} <" not in said and f">{one}<" not in said] == []
+        assert "50 recipients in 7 domains" in said and "Approve and send to 50 people" in said
+        assert body.translate(SPELLED) in said and "A⟨U+2066⟩b" in said

@@ -49,15 +49,15 @@ def test_and_with_a_model(measured, settings, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "line", ["", "[]", '{"one": "a", "other": "b"}', '{"one": 1, "other": "b", "same": true}']
+    "line", ["[]", "[", '{"one": "a", "other": "b"}', '{"one": 1, "other": "b", "same": true}']
 )
 def test_a_line_that_is_no_pair_is_named(tmp_path, line):
     path = tmp_path / "pairs.jsonl"
     path.write_text(json.dumps(PAIRS[0]) + "\n" + line + "\n")
-    with pytest.raises(CommandError, match="line 2: wanted"):
+    with pytest.raises(CommandError, match="line 2: "):
         call_command("duplicates_report", str(path))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(CommandError, match="cannot be read"):
+    with pytest.raises(CommandError, match=r"nothing.jsonl: .*No such file"):
         call_command("duplicates_report", str(tmp_path / "nothing.jsonl"))
