@@ -18,6 +18,10 @@ from unfold.sites import UnfoldAdminSite
 
 
 class Site(UnfoldAdminSite):
+    def get_urls(self) -> Any:
+        """Without the one that looks up a row of any kind for its public page: Deputy's rows have none."""
+        return [one for one in super().get_urls() if getattr(one, "name", "") != "view_on_site"]
+
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         """Django's list of all applications, made where somebody looks at it: the sidebar is our own."""
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))

@@ -13,7 +13,7 @@ OF_ONE = ("change", "delete", "history")  # pages about one object
 # Django's own: for everybody who is staff, or for the signing in itself
 OF_DJANGO = {
     "index", "login", "logout", "password_change", "password_change_done", "jsi18n", "autocomplete",
-    "view_on_site", "app_list", "search",
+    "app_list", "search",
 }  # fmt: skip
 # all others: how they are opened, the model of the object they are about, the permission they take
 OTHERS = {

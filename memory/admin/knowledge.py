@@ -234,9 +234,10 @@ class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Addressed, Mod
     @admin.action(description=gettext_lazy("Merge into the oldest"), permissions=["curate"])
     def merge(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         ids = list(queryset.order_by("id").values_list("id", flat=True))
+        kept = ids[0] if ids else ""  # of what was chosen, the list may hold nothing
         self._tell(
             request,
-            lambda: curate.merge(ids[0], ids[1:], self.actor_at(request, ids[0])),
+            lambda: curate.merge(kept, ids[1:], self.actor_at(request, kept)),
             _("{count} merged into one.").format(count=len(ids)),
         )
 
