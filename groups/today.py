@@ -14,6 +14,7 @@ from groups.actors import MEMBER, Actor, Via, member_of
 from groups.scopes import reach
 
 USER = Columns(get_user_model(), "u")
+DOORS = {one.value: one for one in Via}
 
 
 def doer(user: str, token: str, organization: str) -> tuple[str, str]:
@@ -35,10 +36,13 @@ LEFT JOIN groups_token t ON t.id = {token}"""
     return f"{scopes}, {USER.sql}, {MEMBER}", joins
 
 
-def taken(door: Via, token_id: str | None, values: Iterator[Any], as_human: bool = False) -> Actor:
-    """Who it is, of the values that `doer` had selected, which are used up."""
+def taken(door: str, token_id: str | None, values: Iterator[Any], as_human: bool = False) -> Actor:
+    """Who it is, of the values that `doer` had selected, which are used up. A door that this release does not
+    know counts as a token's, which opens least.
+    """
     scopes = next(values)
     user: Any = USER.take(values)
     membership = member_of(values)
     active = membership if user.is_active else None
-    return Actor(user, active, door, None if scopes is None else reach(scopes), as_human, token_id)
+    via = DOORS.get(door, Via.TOKEN)
+    return Actor(user, active, via, None if scopes is None else reach(scopes), as_human, token_id)

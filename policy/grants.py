@@ -87,7 +87,7 @@ def _judged(which: str, parameters: Sequence[Any]) -> list[tuple[Grant, str]]:
         grant = GRANT.take(values)
         assert grant is not None  # noqa: S101 - the row that was selected
         # Of one from before doors were recorded no token is known: its maker's own rights are asked alone.
-        maker = today.taken(Via(grant.via or Via.SESSION.value), grant.token_id, values)
+        maker = today.taken(grant.via or Via.SESSION, grant.token_id, values)
         found.append((grant, _why(maker, grant)))
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.db import rows
 from groups import today
-from groups.actors import Actor, Via
+from groups.actors import Actor
 from policy.authority import About, Demand, NotAllowed, may_decide, seats
 from policy.terms import Decision
 from runs.models import Approval
@@ -101,10 +101,10 @@ def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> l
 
 
 def _taker(door: str, as_human: bool, token_id: str | None, *, values: Iterator[Any]) -> Actor:
-    """Who took a decision. One from before doors were recorded counts as a token's, never as made on Deputy's
-    pages.
+    """Who took a decision. One from before doors were recorded, without any, counts as a token's, never as
+    made on Deputy's pages.
     """
-    return today.taken(Via(door or Via.TOKEN.value), token_id, values, as_human)
+    return today.taken(door, token_id, values, as_human)
 
 
 def refusal(actor: Actor, demand: Demand, about: About) -> str:
