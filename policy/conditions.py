@@ -7,6 +7,7 @@ Nothing else is asked or kept.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -48,6 +49,9 @@ PLACE = re.compile(
     r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.-]+|@[\w.-]+|https?://[^\s/?#@]+", re.IGNORECASE
 )
 
+# A label of a host as machines write it (`xn--bcher-kva` for `bücher`): the same host, spelled in ASCII.
+LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
+
 # What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
 # put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
 CALLED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
@@ -71,6 +75,10 @@ ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
 SURROGATE = re.compile("[\ud800-\udfff]")
+ESCAPE = re.compile(r"(\\.)", re.DOTALL)
+QUOTED = re.compile(r"([rR]?)(\"{3}|'{3}|[\"'])(.*)\2", re.DOTALL)
+PATTERN_OF = re.compile(r"\bmatches\s*\([^()]*$")
+KEY_OF = re.compile(r"([\w\])]+)\s*\[\s*$")
 REPORTED_AT = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 
 # Numbers of different kinds compare at run time; only the checker holds them apart.
@@ -108,11 +116,20 @@ class Condition:
     quick_bytes: int = 0  # of values, up to which it is evaluated in this process
 
 
-def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None) -> bool:
+def holds(
+    text: str,
+    arguments: Mapping[str, Any],
+    facts: Callable[[], Facts] | None = None,
+    allows: bool = False,
+) -> bool:
     """Whether the condition is true of these arguments; ConditionError where it is neither true nor false.
 
     `facts` is called only by a condition that asks where the values came from. Addresses and hosts
-    are compared in small letters: eve@BANK.example reaches whom eve@bank.example reaches.
+    are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches.
+
+    The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
+    nobody can tell. So where there are addresses it is asked once more without regard to capitals. A rule
+    that `allows` takes both to be true, any other one of them.
     """
     text = _small(text)
     condition = compiled(text)
@@ -123,22 +140,88 @@ def holds(text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | 
         values |= _origins(arguments, facts, condition.asks_results)
     try:
         values = _small(values)
-        if _size(values, condition.quick_bytes) <= condition.quick_bytes:
-            return here(text, values)
-        return apart.truth(text, values)
+        found = _asked(text, values)
+        plain_text = _without_capitals(text)
+        if found is not allows or plain_text == text or not _has_place(values):
+            return found
+        return _asked(plain_text, _lowered(values))
     except apart.Failed as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
         raise ConditionError("a value is nested too deeply") from failure
 
 
+def _asked(text: str, values: Mapping[str, Any]) -> bool:
+    quick = compiled(text).quick_bytes
+    return here(text, values) if _size(values, quick) <= quick else apart.truth(text, values)
+
+
 def _small(value: Any) -> Any:
-    """The same, with addresses and hosts in small letters."""
+    """The same, with addresses and hosts in one spelling: in small letters, and as people write them."""
     if isinstance(value, str):
-        return PLACE.sub(lambda place: place[0].lower(), value) if "@" in value or "://" in value else value
+        if "xn--" in value.lower():
+            value = LABEL.sub(_as_people_write, value)
+        return PLACE.sub(lambda place: place[0].lower(), value) if _is_place(value) else value
     if isinstance(value, Mapping):
-        return {name: _small(inner) for name, inner in value.items()}
+        found = {_small(name): _small(inner) for name, inner in value.items()}
+        if len(found) < len(value):
+            raise ConditionError("two names in a value are the same address")
+        return found
     return [_small(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _as_people_write(label: re.Match[str]) -> str:
+    """`bücher` for `xn--bcher-kva`; what no host could have stays, as does what would end a text."""
+    small = label[0].lower()
+    try:
+        found = small[4:].encode().decode("punycode")
+    except UnicodeError:
+        return small
+    usual = all(sign == "-" or sign.isalnum() or unicodedata.category(sign)[0] == "M" for sign in found)
+    return found.lower() if usual and not found.isascii() else small
+
+
+def _is_place(text: str) -> bool:
+    return "@" in text or "://" in text
+
+
+def _has_place(value: Any) -> bool:
+    if isinstance(value, str):
+        return _is_place(value)
+    if isinstance(value, Mapping):
+        return any(map(_has_place, value)) or any(map(_has_place, value.values()))
+    return isinstance(value, list) and any(map(_has_place, value))
+
+
+def _lowered(value: Any) -> Any:
+    """The same with every text in small letters, but for names."""
+    if isinstance(value, str):
+        return value.lower()
+    if isinstance(value, Mapping):
+        return {name: _lowered(inner) for name, inner in value.items()}
+    return [_lowered(inner) for inner in value] if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=CACHED)
+def _without_capitals(text: str) -> str:
+    """The condition with its texts in small letters, but for names of arguments; of a pattern, with no regard
+    to capitals.
+    """
+
+    def small(literal: re.Match[str]) -> str:
+        quoted = QUOTED.fullmatch(literal[0])
+        before = text[: literal.start()]
+        key = KEY_OF.search(before)
+        if quoted is None or quoted[3] == quoted[3].lower() or (key and key[1] != "in"):
+            return literal[0]
+        raw, mark, words = quoted.groups()
+        if PATTERN_OF.search(before):
+            return f"{raw}{mark}(?i){words}{mark}"
+        parts = [words] if raw else ESCAPE.split(words)
+        parts[::2] = (part.lower() for part in parts[::2])  # between the escapes
+        return "".join((raw, mark, *parts, mark))
+
+    return LITERAL.sub(small, text)
 
 
 def here(text: str, values: Mapping[str, Any]) -> bool:

@@ -194,7 +194,8 @@ def rule_for(
         error = None
         if rule.condition is not None:
             try:
-                if not conditions.holds(rule.condition, arguments, facts(context, tool, arguments)):
+                known = facts(context, tool, arguments)
+                if not conditions.holds(rule.condition, arguments, known, rule.effect == "allow"):
                     continue
             except conditions.ConditionError as failure:
                 error = str(failure)
@@ -283,7 +284,7 @@ def grant_covers(grant: GrantView, context: Context, tool: ToolInfo, arguments: 
     if grant.condition is None:
         return True
     try:
-        return conditions.holds(grant.condition, arguments, facts(context, tool, arguments))
+        return conditions.holds(grant.condition, arguments, facts(context, tool, arguments), allows=True)
     except conditions.ConditionError:
         return False
 

@@ -86,7 +86,7 @@ def _why(
         return False, f"is about the capability {rule.capability}"
     try:
         if rule.condition is not None and not conditions.holds(
-            rule.condition, arguments, facts(context, tool, arguments)
+            rule.condition, arguments, facts(context, tool, arguments), rule.effect == "allow"
         ):
             return False, f"its condition is false: {rule.condition}"
         says = rule.effect

@@ -39,6 +39,19 @@ SCHEMA = {
         ('note.endsWith("/Path")', {"note": "https://EVIL.example/Path"}, True),
         ('tags.exists(tag, tag == "a@b.example")', {"tags": ["A@B.example"]}, True),
         ('note == "VIP"', {"note": "vip"}, False),
+        ('tags.exists(tag, tag.endsWith("Bank.example"))', {"tags": ["eve@Bank.example"]}, True),
+        ('tags.exists(tag, tag.endsWith("@bücher.example"))', {"tags": ["e@xn--BCHER-kva.example"]}, True),
+        ('tags.exists(tag, tag.endsWith("@xn--bcher-kva.example"))', {"tags": ["e@Bücher.example"]}, True),
+        ('note == "xn--bcher-kva.example"', {"note": "bücher.example"}, True),
+        ('note == "xn--99999999"', {"note": "xn--99999999"}, True),
+        ('args.tags.exists(tag, tag.endsWith("@bank.example"))', {"tags": {"eve@BANK.example": True}}, True),
+        ('"Eve@bank.example" in args.tags', {"tags": {"Eve@Bank.example": True}}, True),
+        (r'note.matches("^\\S+@(Bank|Post)[.]example$")', {"note": "eve@Bank.example"}, True),
+        (r'note.matches(r"^\S+@(Bank|Post)[.]example$")', {"note": "eve@Bank.example"}, True),
+        (r'note.contains("\U0001F600 HI")', {"note": "\U0001f600 hi joe@bank.example"}, True),
+        ('args["Reply-To"].startsWith("CEO")', {"Reply-To": "ceo@bank.example"}, True),
+        ('note in ["CEO@Bank.example", "CFO"]', {"note": "cfo", "tags": ["a@b.example"]}, False),
+        ('note in ["CEO@Bank.example", "CFO"] || tags == []', {"note": "cfo", "tags": ["a@b.example"]}, True),
         ("has(args.amount) && args.amount > 1", {}, False),
         ("amount == 100", {"amount": 100.0}, True),
         ('tags.exists(tag, tag == "vip")', {"tags": ["vip"]}, True),
@@ -52,6 +65,24 @@ SCHEMA = {
 )
 def test_a_condition_speaks_of_the_arguments(condition, arguments, truth):
     assert holds(condition, arguments) is truth
+
+
+@pytest.mark.parametrize(
+    ("condition", "truth"),
+    [
+        ('currency == "EUR" && note.endsWith("@bank.example")', True),
+        ('note.endsWith("Bank.example")', False),
+        ('!note.endsWith("Bank.example")', False),
+        ('note.matches("^[A-Z]")', False),
+    ],
+)
+def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth):
+    assert holds(condition, {"note": "Eve@Bank.example", "currency": "EUR"}, allows=True) is truth
+
+
+def test_of_two_spellings_of_one_name_neither_hides_the_other():
+    with pytest.raises(ConditionError, match="the same address"):
+        holds('args.to["eve@b.example"] == 1', {"to": {"EVE@b.example": 1, "eve@b.example": 2}})
 
 
 @pytest.mark.parametrize(

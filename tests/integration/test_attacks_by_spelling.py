@@ -1,0 +1,43 @@
+"""A recipient whose address the rule's condition does not recognize: another spelling of the same mailbox, or
+a rule that is spelled otherwise.
+"""
+
+import pytest
+from django.core import mail
+
+from policy.models import CapabilityRule
+from tests.scripted import call, in_order, say
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("condition", "to"),
+    [
+        ('to.exists(a, a.endsWith("Bank.example"))', "eve@Bank.example"),
+        ('to.exists(a, a.endsWith("Bank.example"))', "eve@bank.example"),
+        ('to.exists(a, a.contains("BANK"))', "eve@BANK.example"),
+        ('to.exists(a, a.startsWith("CEO"))', "CEO@bank.example"),
+        ('to.exists(a, a.matches(".*@(Bank|Post)[.]example"))', "eve@Bank.example"),
+        ('to.exists(a, a.endsWith("@bücher.example"))', "eve@xn--bcher-kva.example"),
+        ('to.exists(a, a.endsWith("@xn--bcher-kva.example"))', "eve@bücher.example"),
+        ('to.exists(a, a.endsWith("@xn--bcher-kva.example"))', "eve@XN--Bcher-KVA.example"),
+    ],
+)
+def test_whom_a_rule_names_it_names_however_either_is_spelled(world, ask, condition, to):
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="allow")
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="require_human", condition=condition
+    )
+    run = ask(in_order(call(("send_email", {"to": [to], "subject": "s", "body": "b"})), say("done")))
+    assert (run.status, mail.outbox) == ("waiting", [])
+
+
+@pytest.mark.parametrize("to", ["eve@Rival.example", "eve@rival.example", "eve@xn--rvl-fla2d.example"])
+def test_nor_does_it_allow_what_it_excepts(world, ask, to):
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="allow",
+        condition='!to.exists(a, a.endsWith("Rival.example") || a.endsWith("Rívál.example"))',
+    )  # fmt: skip
+    run = ask(in_order(call(("send_email", {"to": [to], "subject": "s", "body": "b"})), say("done")))
+    assert (run.status, mail.outbox) == ("waiting", [])
