@@ -62,7 +62,7 @@ WHAT = (
     *["somebody_approves"] * 8,
     *["something_changes_before_it_leaves", "all_approve"] * 5,
     *["work_goes_on"] * 4,
-    *["somebody_approves_something_else"] * 2,
+    *["somebody_approves_something_else", "a_stand_in_is_asked"] * 2,
     *("somebody_rejects", "somebody_cancels", "a_run_is_made_again", "somebody_waits_for_nobody"),
 )
 
@@ -327,6 +327,18 @@ class Rights(RuleBasedStateMachine):
                 organization=self.organization, membership=self.place(absent), stand_in=self.place(stand_in),
                 starts_at=now - timedelta(hours=1), ends_at=now + timedelta(hours=1),
             )  # fmt: skip
+
+    def a_stand_in_is_asked(self, number: int, other: int) -> None:
+        """Whom the rule names is away, and who stands in may approve."""
+        which = (1, 3)[other % 2]
+        named = [f"member:{self.place(self.people[2]).pk}"]
+        self.rule.effect, self.rule.deciders_needed, self.rule.deciders = EFFECTS[2 + number % 9], 1, named
+        self.rule.active, self.rule.shadow = True, False
+        self.rule.save()
+        self.somebody_is_away(1, which)
+        self.somebody_asks(number, other)
+        for of_those_that_wait in range(MOST_AT_WORK):
+            self.somebody_approves(which + 56 * of_those_that_wait, other)
 
     def somebody_waits_for_nobody(self, number: int, other: int) -> None:
         """The time to decide is over."""
