@@ -62,8 +62,10 @@ WHAT = (
     *["somebody_approves"] * 8,
     *["something_changes_before_it_leaves", "all_approve"] * 5,
     *["work_goes_on"] * 4,
-    *["somebody_approves_something_else", "a_stand_in_is_asked"] * 2,
-    *("somebody_rejects", "somebody_cancels", "a_run_is_made_again", "somebody_waits_for_nobody"),
+    *["somebody_approves_something_else"] * 2,
+    *["those_who_are_asked_approve"] * 3,
+    *["somebody_rejects"] * 3,
+    *("somebody_cancels", "a_run_is_made_again", "somebody_waits_for_nobody"),
 )
 
 
@@ -135,7 +137,7 @@ class Rights(RuleBasedStateMachine):
         return found[number % len(found)] if found else None
 
     def roles(self) -> Any:
-        return Role.objects.filter(organization=self.organization).order_by("name")
+        return Role.objects.filter(organization=self.organization).order_by("id")
 
     def runs(self, **which: Any) -> Any:
         return Run.objects.filter(organization=self.organization, **which).order_by("id")
@@ -206,6 +208,7 @@ class Rights(RuleBasedStateMachine):
         self.somebody_approves(number, other, MAIL | {"body": f"other {other % 2}"})
 
     def somebody_rejects(self, number: int, other: int) -> None:
+        self.somebody_asks(number, other)
         approval, user = self.pick(self.open(), other), self.pick(self.people, number)
         if approval is None:
             return
@@ -328,17 +331,18 @@ class Rights(RuleBasedStateMachine):
                 starts_at=now - timedelta(hours=1), ends_at=now + timedelta(hours=1),
             )  # fmt: skip
 
-    def a_stand_in_is_asked(self, number: int, other: int) -> None:
-        """Whom the rule names is away, and who stands in may approve."""
-        which = (1, 3)[other % 2]
-        named = [f"member:{self.place(self.people[2]).pk}"]
-        self.rule.effect, self.rule.deciders_needed, self.rule.deciders = EFFECTS[2 + number % 9], 1, named
+    def those_who_are_asked_approve(self, number: int, other: int) -> None:
+        """The rule asks two; or one whom it names and who is away, so that another decides in their place."""
+        two = number % 2 == 0
+        self.rule.effect, self.rule.deciders_needed = EFFECTS[2 + number % 9], 1 + two
+        self.rule.deciders = [] if two else [f"member:{self.place(self.people[2]).pk}"]
         self.rule.active, self.rule.shadow = True, False
         self.rule.save()
-        self.somebody_is_away(1, which)
-        self.somebody_asks(number, other)
-        for of_those_that_wait in range(MOST_AT_WORK):
-            self.somebody_approves(which + 56 * of_those_that_wait, other)
+        self.somebody_is_away(1, 1 + 2 * (other % 2))
+        self.somebody_asks(number // 2, other)
+        for user, of_those_that_wait in product((1, 3), range(MOST_AT_WORK)):
+            self.somebody_approves(user + 56 * of_those_that_wait, other)
+        self.work_goes_on(number, other)
 
     def somebody_waits_for_nobody(self, number: int, other: int) -> None:
         """The time to decide is over."""
@@ -475,8 +479,8 @@ class Rights(RuleBasedStateMachine):
 
 
 COMMON = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
-USUAL = ("refused", "rejected", "in a group", "by one", "by two")
-RARE = ("granted", "of other arguments", "made again", "by a stand-in")
+USUAL = ("refused", "rejected", "in a group", "by one", "by two", "by a stand-in")
+RARE = ("granted", "of other arguments", "made again")
 
 
 def holds(reached: Iterable[str], **how: Any) -> None:
