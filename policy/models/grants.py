@@ -45,6 +45,7 @@ class Grant(Created):
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "standing approval"
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(any_arguments=True, arguments={})
@@ -103,6 +104,8 @@ class GrantUse(Created):
     idempotency_key = models.CharField(max_length=64)
 
     class Meta:
+        verbose_name = "use of a standing approval"
+        verbose_name_plural = "uses of standing approvals"
         constraints = [
             models.UniqueConstraint(fields=["grant", "idempotency_key"], name="grant_used_once_a_call")
         ]

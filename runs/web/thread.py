@@ -326,11 +326,21 @@ def _group_now(child: Run, events: list[RunEvent]) -> str:
     current = max((int(event.payload.get("round", 1)) for event in said), default=1)
     spoken = len({event.agent for event in said if int(event.payload.get("round", 1)) == current})
     heading = _("asking the group {name}").format(name=child.group.name if child.group else "")
+    if _is_without_answer(events):
+        return f"{heading} · {_('its model does not answer, and is asked again')}"
     progress = ngettext("{spoken} of {count} has spoken", "{spoken} of {count} have spoken", spoken)
     return f"{heading} · {progress.format(spoken=spoken, count=len(members))}"
 
 
+def _is_without_answer(events: list[RunEvent]) -> bool:
+    """Whether the last that a run's model did was not to answer."""
+    told = [event.type for event in events if event.type != EventType.WAIT_COMPLETED]
+    return told[-1:] == [EventType.MODEL_RETRIED]
+
+
 def _agent_now(events: list[RunEvent]) -> str:
+    if _is_without_answer(events):
+        return _("gets no answer from its model, and asks again")
     for event in reversed(events):
         if event.type == EventType.TOOL_CALLED:
             return doing(str(event.payload.get("tool", "")))

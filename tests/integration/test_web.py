@@ -19,6 +19,7 @@ from policy.models import CapabilityRule
 from runs.execution import executor
 from runs.gate import provenance
 from runs.models import Approval, ApprovalWatch, Conversation, Rating, Run, RunEvent, ToolCall
+from runs.providers.base import ProviderError
 from runs.web import files, tags
 from tests.acting import by_token, start
 from tests.admin_world import PASSWORD, person
@@ -373,6 +374,23 @@ def test_going_on_from_an_answer_is_a_conversation_of_its_own(acme):
     assert new.session_key not in ("", run.session_key) and new.output == "Five euros."
     assert "With a discount" in page(client, "conversation", new.pk)
     assert RunEvent.objects.get(run=new, seq=1).payload["forked_from"]["run"] == run.pk
+
+
+def test_the_page_says_that_the_model_does_not_answer_and_is_asked_again(acme):
+    _, client = member(acme, "mia")
+    busy = ProviderError("MODEL_RATE_LIMITED", "429", retryable=True, retry_after=30)
+    Scripted.play = staticmethod(in_order(call(("escalate_to_group", {"goal": "Prices"})), busy))
+    run = asked(client, "What do rivals charge?")
+    executor.run(run.pk)
+    executor.run(Run.objects.get(parent_run=run).pk)
+    assert "its model does not answer, and is asked again" in page(client, "conversation", run.pk)
+
+    Scripted.play = staticmethod(in_order(busy))
+    alone = asked(client, "What do we charge?")
+    executor.run(alone.pk)
+    assert "Your agent gets no answer from its model, and asks again" in page(
+        client, "conversation", alone.pk
+    )
 
 
 def test_sources_of_an_answer_lead_into_knowledge(acme):
