@@ -5,15 +5,17 @@ text that was read meanwhile has no say in it.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property, partial
+from itertools import islice
 
 from policy.provenance import lexicon, words
 from policy.provenance.infer import akin, singular
 from policy.provenance.terms import TRUSTED
-from policy.provenance.texts import Piece, Text
+from policy.provenance.texts import MOST_PASSAGES, Piece, Text
 from policy.provenance.verbs import split
 
 _ATTRIBUTE = {name: "|".join(sorted(nouns)) for name, nouns in lexicon.ATTRIBUTES.items()}
@@ -56,41 +58,76 @@ CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
-    """The person's words, normalised, and what the call at hand does by them.
+    """The person's words, and what the call at hand does by them. What they say is worked out once: each of
+    thousands of records may be compared with it.
 
     `means`: whether a clause of theirs asks for the call. `deletes`: whether the call takes something away.
     `pieces`: all results so far, which may tell more of the same records.
     """
 
-    said: tuple[str, ...]
+    written: tuple[str, ...]
     words: frozenset[str]
-    written: tuple[str, ...] = ()  # the same words as they were written
     verbs: frozenset[str] = frozenset()  # what the words command names no record
     means: Callable[[str], bool] = lambda clause: True
     deletes: bool = False
     pieces: tuple[Piece, ...] = ()
 
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        return tuple(words.normalise(each) for each in self.written)
+
+    @cached_property
+    def meant(self) -> list[list[str]]:
+        """The words of the clauses that ask for the call."""
+        clauses = (clause for said in self.said for clause in CLAUSES.split(EXCEPT.sub(" ", said)))
+        return [words.tokens(clause) for clause in clauses if self.means(clause)]
+
+    @cached_property
+    def spared(self) -> frozenset[str]:
+        """The words by which they except something."""
+        excepted = (each for said in self.said for each in EXCEPT.findall(said))
+        return frozenset(word for each in excepted for word in words.tokens(each))
+
+    @cached_property
+    def rules(self) -> list[tuple[str, bool, list[str]]]:
+        """By what they choose: the attribute, whether the highest is meant, and the next words."""
+        return [
+            (attribute, highest, words.tokens(said[found.end() :])[:3])
+            for said in self.said
+            for pattern, attribute, highest in RULES
+            if (found := pattern.search(said))
+        ]
+
+    @cached_property
+    def most_often(self) -> bool:
+        return any(MOST_OFTEN.search(said) for said in self.said)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(names_in(words.without_addresses(said)) for said in self.written))
+
+    @cached_property
+    def sentences(self) -> list[tuple[str, list[str], frozenset[str]]]:
+        """Each sentence, its words, and the names in it."""
+        found = (each for whole in self.written for each in words.sentences(whole))
+        return [(each, words.tokens(each), names_in(" ".join(words.tokens(each)))) for each in found]
+
 
 def chosen(text: Text, request: Request) -> bool:
     """Whether the person's words choose the record this text stands in."""
-    looked_up = frozenset(words.tokens(" ".join(text.piece.keyed).lower()))
-    common = lexicon.READS | request.verbs | text.piece.nouns | looked_up | (text.kind or frozenset())
-    own = {
-        word for word in text.piece.own_words.get(text.record, set()) if not {word, singular(word)} & common
-    }
-    spared = {word for said in request.said for each in EXCEPT.findall(said) for word in words.tokens(each)}
-    if own & spared:
+    piece = text.piece
+    common = lexicon.READS | request.verbs | piece.nouns | piece.keyed_words | (text.kind or frozenset())
+    own = {word for word in piece.own_words.get(text.record, set()) if not {word, singular(word)} & common}
+    if own & request.spared:
         return not request.deletes and bool(own & request.words)
     return bool(own & request.words) or chosen_of(text, request)
 
 
 def chosen_of(text: Text, request: Request) -> bool:
     """Whether all of the kind are meant, or a rule of the person's finds this one."""
-    return any(
-        wants_all(text, said, request) or _by_rule(text, said, request.pieces) for said in request.said
-    )
+    return wants_all(text, request) or _by_rule(text, request)
 
 
 def is_named(text: Text, request: Request) -> bool:
@@ -98,7 +135,7 @@ def is_named(text: Text, request: Request) -> bool:
 
     A word that is no name does not count: anybody may write from budget@example.com.
     """
-    return any(names_in(words.without_addresses(said)) & set(text.words) for said in request.written)
+    return not request.names.isdisjoint(text.words)
 
 
 def names_in(said: str) -> frozenset[str]:
@@ -112,15 +149,13 @@ def is_answered(text: Text, request: Request) -> bool:
     return text.piece.only_one(text) and bool(lexicon.ANSWERS & request.words)
 
 
-def wants_all(text: Text, said: str, request: Request) -> bool:
+def wants_all(text: Text, request: Request) -> bool:
     """Whether every record of the kind is meant ("each user"), in a clause that asks for the call."""
-    clauses = CLAUSES.split(EXCEPT.sub(" ", said))
-    return any(_all_of_kind(text, clause) for clause in clauses if request.means(clause))
+    return any(_all_of_kind(text, clause) for clause in request.meant)
 
 
-def _all_of_kind(text: Text, said: str) -> bool:
+def _all_of_kind(text: Text, found: list[str]) -> bool:
     kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
-    found = words.tokens(said)
     for place, word in enumerate(found):
         if word in lexicon.EVERY or (word == "other" and found[place - 1 : place] == ["the"]):
             nouns = frozenset(map(singular, found[place + 1 : place + 4]))
@@ -129,16 +164,15 @@ def _all_of_kind(text: Text, said: str) -> bool:
     return False
 
 
-def passed_on(text: Text, link: str, said: Iterable[str]) -> bool:
+def passed_on(text: Text, link: str, request: Request) -> bool:
     """Whether a person asks for the one link that somebody they name passed on ("the article Bob posted"), or
-    for all of the links in a place they name. `said`: their words as written.
+    for all of the links in a place they name.
     """
-    for sentence in (each for whole in said for each in words.sentences(whole)):
-        tokens = words.tokens(sentence)
-        small = {token.lower() for token in tokens}
-        if _all_links([token.lower() for token in tokens]) and text.piece.looked_up(sentence):
+    for sentence, tokens, names in request.sentences:
+        small = [token.lower() for token in tokens]
+        if _all_links(small) and text.piece.looked_up(sentence):
             return True
-        if small & lexicon.PASSED_ON and _only_link_of(text, link, tokens):
+        if not lexicon.PASSED_ON.isdisjoint(small) and _only_link_of(text, link, names):
             return True
     return False
 
@@ -150,62 +184,76 @@ def _all_links(found: list[str]) -> bool:
     )
 
 
-def _only_link_of(text: Text, link: str, tokens: list[str]) -> bool:
-    """Whether the record is by somebody whose name stands among the words, and nobody of that name passed on
-    another link.
-    """
-    names = names_in(" ".join(tokens))
-    by = {each.record for each in text.piece.texts if _by_whom(each) and names & set(each.words)}
+def _only_link_of(text: Text, link: str, names: frozenset[str]) -> bool:
+    """Whether the record is by one of these, and none of them passed on another link."""
+    piece = text.piece
+    by, links = piece.once(("links of", names), lambda: _links_of(piece, names))
+    return text.record in by and links == {words.bare(words.normalise(link))}
+
+
+def _links_of(piece: Piece, names: frozenset[str]) -> tuple[set[int], set[str]]:
+    """The records by people of these names, and the links in them."""
+    by = {each.record for each in piece.texts if _by_whom(each) and names & set(each.words)}
     links = {
         words.bare(words.normalise(found))
-        for each in text.piece.texts
+        for each in piece.texts
         if each.record in by and not _by_whom(each)
         for found, *_ in words.leads(each.raw)
         if "@" not in found
     }
-    return text.record in by and links == {words.bare(words.normalise(link))}
+    return by, links
 
 
 def _by_whom(text: Text) -> bool:
     return (split(text.key) or [""])[-1] in lexicon.AUTHOR
 
 
-def _by_rule(text: Text, said: str, pieces: Iterable[Piece]) -> bool:
-    for pattern, attribute, highest in RULES:
-        found = pattern.search(said)
-        if (
-            found
-            and (attribute not in OF_A_KIND or _of_kind(text, said[found.end() :]))
-            and any(
-                _best(each, attribute, highest, len(text.piece.records[text.key]))
-                for each in (text, *_same_elsewhere(text, pieces))
-            )
-        ):
+def _by_rule(text: Text, request: Request) -> bool:
+    for attribute, highest, after in request.rules:
+        if attribute in OF_A_KIND and not _of_kind(text, after):
+            continue
+        candidates = len(text.piece.records[text.key])
+        records = (text, *_same_elsewhere(text, request.pieces))
+        if any(_is_best(each, attribute, highest, candidates) for each in records):
             return True
-    return bool(MOST_OFTEN.search(said)) and _most_often(text)
+    return request.most_often and _most_often(text)
 
 
-def _of_kind(text: Text, after: str) -> bool:
+def _of_kind(text: Text, after: list[str]) -> bool:
     """Whether the next words name what the record is: "the last order", and not "as last time"."""
     kinds = text.piece.nouns | (text.kind or frozenset())
-    return any(akin(kinds, frozenset((singular(word),))) for word in words.tokens(after)[:3])
+    return any(akin(kinds, frozenset((singular(word),))) for word in after)
 
 
 def _same_elsewhere(text: Text, pieces: Iterable[Piece]) -> Iterator[Text]:
     """Records of the same name in other results that nobody from outside had looked up."""
     for piece in pieces:
         if piece is not text.piece and piece.keys in TRUSTED:
-            yield from (each for each in piece.texts if each.key == "name" and each.norm == text.norm)
+            same = piece.once("by name", partial(_by_name, piece)).get(text.norm, ())
+            yield from islice(same, MOST_PASSAGES)
 
 
-def _best(text: Text, attribute: str, highest: bool, candidates: int) -> bool:
+def _by_name(piece: Piece) -> dict[str, list[Text]]:
+    found: dict[str, list[Text]] = defaultdict(list)
+    for each in piece.texts:
+        if each.key == "name":
+            found[each.norm].append(each)
+    return found
+
+
+def _is_best(text: Text, attribute: str, highest: bool, candidates: int) -> bool:
     """Whether the record alone has the highest (lowest) of an attribute that all candidates have."""
-    marks = measures(text.piece, attribute)
-    mine = marks.get(text.record)
-    if mine is None or len(marks) < max(2, candidates):
-        return False
-    best = max(marks.values()) if highest else min(marks.values())
-    return mine == best and list(marks.values()).count(best) == 1
+    piece = text.piece
+    number, best = piece.once((attribute, highest), lambda: _best(piece, attribute, highest))
+    return best == text.record and number >= max(2, candidates)
+
+
+def _best(piece: Piece, attribute: str, highest: bool) -> tuple[int, int | None]:
+    """How many records have the attribute, and the one that alone has the most (least) of it."""
+    marks = measures(piece, attribute)
+    most = (max if highest else min)(marks.values(), default=None)
+    alone = [record for record, value in marks.items() if value == most]
+    return len(marks), alone[0] if len(alone) == 1 else None
 
 
 def measures(piece: Piece, attribute: str) -> dict[int, Decimal]:
@@ -235,6 +283,11 @@ def _moment(text: Text) -> Decimal | None:
 
 def _most_often(text: Text) -> bool:
     """Whether the value stands in more records than any other under its name."""
-    counts = Counter(each.norm for each in text.piece.siblings if each.key == text.key)
+    piece, key = text.piece, text.key
+    return piece.once(("often", key, len(piece.like)), lambda: _commonest(piece, key)) == text.norm
+
+
+def _commonest(piece: Piece, key: str) -> str | None:
+    counts = Counter(each.norm for each in piece.siblings if each.key == key)
     (most, number), *others = counts.most_common(2) or [("", 0)]
-    return most == text.norm and number > 1 and not any(n == number for _, n in others)
+    return most if number > 1 and not any(n == number for _, n in others) else None

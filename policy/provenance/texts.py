@@ -2,15 +2,18 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from typing import Any, TypeVar
 
 from policy.provenance import forms, given, lexicon, words
 from policy.provenance.terms import Source, Trust
 from policy.provenance.verbs import split
 
+T = TypeVar("T")
+MOST_PASSAGES = 100  # of one value that are weighed
 MOST_PLACES = 100  # at which a value is tried; one found at none of them counts as not there
 WWW = re.compile(r"(?:^|\W)www\.$")
 YEAR = re.compile(r"(?:19|20)\d\d")
@@ -106,6 +109,14 @@ class Piece:
     keyed: tuple[str, ...] = ()  # the values it was looked up by
     narrowed: bool = False  # by a value that nobody gave: its only entry may be one of many
     like: list["Piece"] = field(default_factory=list)  # results of the same tool, this one too
+    _worked_out: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, key: Any, work: Callable[[], T]) -> T:
+        """What is worked out of its texts once: it may be asked for by each of them."""
+        if key not in self._worked_out:
+            self._worked_out[key] = work()
+        found: T = self._worked_out[key]
+        return found
 
     @property
     def siblings(self) -> Iterator[Text]:
@@ -115,7 +126,15 @@ class Piece:
     def looked_up(self, sentence: str) -> bool:
         """Whether a sentence of the person's names what the result was looked up by."""
         flat = f" {' '.join(words.tokens(words.normalise(sentence)))} "
-        return any(f" {' '.join(words.tokens(words.normalise(key)))} " in flat for key in self.keyed)
+        return any(key in flat for key in self._keys)
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        return [f" {' '.join(words.tokens(words.normalise(key)))} " for key in self.keyed]
+
+    @cached_property
+    def keyed_words(self) -> frozenset[str]:
+        return frozenset(words.tokens(" ".join(self.keyed).lower()))
 
     def only(self, form: "re.Pattern[str]", value: str) -> bool:
         """Whether the value is the only one of its kind in the whole result."""
@@ -123,7 +142,10 @@ class Piece:
 
     def all_of(self, form: "re.Pattern[str]") -> set[str]:
         """All values of a kind in the result."""
-        return {_compact(found[0]) for text in self.texts for found in form.finditer(text.raw)}
+        return self.once(
+            ("all of", form.pattern),
+            lambda: {_compact(found[0]) for text in self.texts for found in form.finditer(text.raw)},
+        )
 
     def only_one(self, text: Text) -> bool:
         """Whether no other record has a value of this name: the words an agent searches by may find one
@@ -139,6 +161,14 @@ class Piece:
         found: dict[str, set[int]] = defaultdict(set)
         for text in self.texts:
             found[text.key].add(text.record)
+        return found
+
+    @cached_property
+    def values(self) -> dict[str, set[str]]:
+        """For each key, all that it says."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for text in self.texts:
+            found[text.key].add(words.bare(text.norm))
         return found
 
     @cached_property

@@ -5,12 +5,13 @@ word. Pure.
 """
 
 import re
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from common.canonical import canonical
 from policy.provenance import choice, confidential, forms, lexicon, records, words
@@ -18,12 +19,13 @@ from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of, intent_of_clause
 from policy.provenance.terms import MORE, RANK, TRUSTED, Facts, Source, Traced, Trust, least
-from policy.provenance.texts import Piece, Text, standing_alone
+from policy.provenance.texts import MOST_PASSAGES, Piece, Text, standing_alone
 from policy.provenance.verbs import split
 
 MOST_NUMBERS = 100  # of which two are tried together
 MOST_SOURCES = 5  # passages told of one value
 MOST_VALUES = 200  # of one call that are traced; further ones count as unknown
+MOST_LOOKS = 200_000  # texts in which a call's values are looked for; what would take more counts as unknown
 MARKED = 20  # words at each end by which a passage is found again
 ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
@@ -34,6 +36,7 @@ NOTHING: tuple[Any, ...] = (None, "", [], {})  # an argument that might as well 
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
+T = TypeVar("T")
 ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
 ASKS_FOR_PROOF = re.compile(r"\b(?:verif|confirm|one-time|otp\b|passcode|2fa\b|authenticat|security code)")
 
@@ -66,9 +69,13 @@ class Material:
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.said: list[str] = []
+        # in each list the most trusted first
         self._index: dict[str, list[Text]] = defaultdict(list)
         self._unspaced: list[Text] = []
         self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
+        self._looks = MOST_LOOKS  # that are left for the call at hand
+        self._request: choice.Request | None = None
+        self._known: dict[str, list[tuple[Decimal, Source]]] = {}  # amounts, by what they are to be used as
         self._intent: Intent | None = None
         self._alike: list[tuple[Declaration, list[Piece]]] = []
         self._names: frozenset[str] | None = None
@@ -188,15 +195,13 @@ class Material:
 
     def facts(self, declared: Declaration, arguments: Mapping[str, Any]) -> Facts:
         """Where the call's values came from."""
+        self._begin()
         found: list[Traced] = []
         for path, argument, value in values_of(arguments, declared.named):
-            if len(found) >= MOST_VALUES:
-                found.append(Traced(argument, MORE, "unknown", True, why="more values than are looked at"))
-                break
-            # One text may hold thousands; what does not fit any more counts as unknown, too.
             found += islice(self._traced(path, argument, value, declared), MOST_VALUES + 1 - len(found))
-            if len(found) > MOST_VALUES:
-                found[-1] = Traced(argument, MORE, "unknown", True, why="more values than are looked at")
+            if len(found) > MOST_VALUES or self._looks < 0:  # of one text, too, which may hold thousands
+                more = Traced(argument, MORE, "unknown", True, why="more values than are looked at")
+                found[MOST_VALUES:] = [more]
                 break
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
@@ -262,6 +267,10 @@ class Material:
         spans = (raw for raw in sorted(whole, key=len) if len(raw) >= source.end)
         return next(spans, "")
 
+    def _begin(self) -> None:
+        """Before a call is looked at: what was worked out for another one does not count."""
+        self._looks, self._request, self._known = MOST_LOOKS, None, {}
+
     # Adding
 
     def _piece(self, name: str, keys: Trust = "user") -> Piece:
@@ -272,12 +281,12 @@ class Material:
         text.piece.texts.append(text)
         self._names = None if text.trust == "user" else self._names
         for word in set(text.words):
-            self._index[word].append(text)
+            insort(self._index[word], text, key=_rank)
         if words.UNSPACED.search(text.norm):
-            self._unspaced.append(text)
+            insort(self._unspaced, text, key=_rank)
         for form, start, end in text.leads:
             for spelling in forms.spellings(form):
-                self._forms[spelling].append((text, start, end))
+                insort(self._forms[spelling], (text, start, end), key=lambda found: _rank(found[0]))
         if decode and len(text.raw) > 4:
             for how, said in words.decodings(text.raw):
                 self._add(replace(text, raw=said, how=how), decode=False)
@@ -288,9 +297,12 @@ class Material:
         """Who stands behind the values a result was looked up by, and those (path, value) that are no key by
         themselves and that nobody gave: they may leave one entry of many.
         """
+        self._begin()
         trusts: list[Trust] = []
         beside: list[tuple[str, str]] = []
-        for path, argument, value in values_of(arguments):
+        for number, (path, argument, value) in enumerate(values_of(arguments)):
+            if number >= MOST_VALUES or self._looks < 0:
+                return "outside", beside  # nobody knows
             if value.strip() and not (declared.effect and not declared.steers(argument)):
                 want = _wanted(path, declared)
                 trust = self._find(value, want).trust
@@ -313,18 +325,14 @@ class Material:
         return any(
             text.piece.keys in TRUSTED
             and _same_kind(text, start, end, want)
-            and {words.bare(each.norm) for each in text.piece.texts if each.key == text.key} <= listed
+            and text.piece.values[text.key] <= listed
             for text, start, end, _ in self._whole(value, want.key)
             if text.kind is not None
         )
 
     def _told(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """What the person said around the name of a place that is read."""
-        places = [
-            words.bare(words.normalise(value))
-            for _, _, value in values_of(arguments)
-            if words.is_place(value)
-        ]
+        places = _places(arguments)
         found = []
         for said in self.said:
             sentences = words.sentences(words.normalise(said))
@@ -335,11 +343,7 @@ class Material:
 
     def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """The kinds of value that the person, in one sentence with the place, said to find there."""
-        places = [
-            words.bare(words.normalise(value))
-            for _, _, value in values_of(arguments)
-            if words.is_place(value)
-        ]
+        places = _places(arguments)
         return frozenset(
             kind
             for said in self.said
@@ -399,9 +403,8 @@ class Material:
         if not amount and not words.ACCOUNT.fullmatch(value.strip().upper()):
             return False
         return any(
-            amount or text.piece.only(words.ACCOUNT, value)
-            for text, *_ in self._whole(value, want.key)
-            if self._tells(text.piece, declared)
+            (amount or piece.only(words.ACCOUNT, value)) and self._tells(piece, declared)
+            for piece in _pieces(self._whole(value, want.key))
         )
 
     def _tells(self, piece: Piece, declared: Declaration) -> bool:
@@ -417,7 +420,9 @@ class Material:
         wanted = words.number(words.bare(words.normalise(value.value)))
         if wanted is None or not _is_amount(want.key):
             return None
-        known = list(self._amounts(want, declared))[:MOST_NUMBERS]
+        if want.key not in self._known:
+            self._known[want.key] = list(islice(self._amounts(want, declared), MOST_NUMBERS))
+        known = self._known[want.key]
         for place, (one, first) in enumerate(known):
             for other, second in known[place + 1 :]:
                 if wanted in (one + other, abs(one - other), one * other):
@@ -432,7 +437,7 @@ class Material:
         """
         for piece in self.pieces:
             told = self._tells(piece, declared)
-            for text in piece.texts:
+            for text in self._looked_at(piece.texts):
                 if text.trust == "user" or told:
                     for number, (start, end) in text.numbers.items():
                         yield number, replace(text.source(start, end), trust="user")
@@ -448,7 +453,7 @@ class Material:
         return any(
             text.trust == "outside"
             and text.piece.keys in TRUSTED
-            and choice.passed_on(text, value.value, self.said)
+            and choice.passed_on(text, value.value, self._asked_by(None))
             for text, *_ in self._whole(value.value, "")
         )
 
@@ -472,13 +477,13 @@ class Material:
         judged = [self._judged(text, start, end, how, value, plain, want) for text, start, end, how in found]
         judged.sort(key=lambda source: RANK[source.trust])
         best = judged[0]
-        pointed = best.trust == "outside" and any(self._pointed_at(text, value) for text, *_ in found)
+        pointed = best.trust == "outside" and any(self._pointed_at(piece, value) for piece in _pieces(found))
         return Traced("", value, best.trust, True, tuple(judged[:MOST_SOURCES]), best.why, pointed)
 
-    def _pointed_at(self, text: Text, value: str) -> bool:
+    def _pointed_at(self, piece: Piece, value: str) -> bool:
         """Whether the person said: take the one e-mail address (account, link) that stands in this place."""
-        return text.piece.keys == "user" and any(
-            kind in text.piece.pointed and form.fullmatch(value.strip()) and text.piece.only(form, value)
+        return piece.keys == "user" and any(
+            kind in piece.pointed and form.fullmatch(value.strip()) and piece.only(form, value)
             for kind, form in words.KINDS.items()
         )
 
@@ -531,7 +536,7 @@ class Material:
 
     def _addressed(self, text: Text, want: Want) -> bool:
         """Whether the person names who wrote, wants them answered, or means all of them."""
-        request = self._request(want)
+        request = self._asked_by(want.declared)
         return (
             choice.is_named(text, request)
             or choice.is_answered(text, request)
@@ -540,20 +545,20 @@ class Material:
 
     def _chosen(self, text: Text, want: Want) -> bool:
         """Whether the person's words single the record out."""
-        return choice.chosen(text, self._request(want))
+        return choice.chosen(text, self._asked_by(want.declared))
 
-    def _request(self, want: Want) -> choice.Request:
-        said = tuple(words.normalise(each) for each in self.said)
-        declared = want.declared
-        return choice.Request(
-            said,
-            self._named_words(),
-            tuple(self.said),
-            self.intent.verbs,
-            lambda clause: declared is None or intent_of_clause(clause).covers(declared),
-            declared is not None and "delete" in declared.deeds,
-            tuple(self.pieces),
-        )
+    def _asked_by(self, declared: Declaration | None) -> choice.Request:
+        """The person's words, as they speak of the call at hand."""
+        if self._request is None:
+            self._request = choice.Request(
+                tuple(self.said),
+                self._named_words(),
+                self.intent.verbs,
+                lambda clause: declared is None or intent_of_clause(clause).covers(declared),
+                declared is not None and "delete" in declared.deeds,
+                tuple(self.pieces),
+            )
+        return self._request
 
     def _named_words(self) -> frozenset[str]:
         """The words by which the person may name something: what they dictate at length names nothing."""
@@ -565,13 +570,31 @@ class Material:
         return self._names
 
     def _whole(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
+        """Where a value stands, the most trusted first: (text, start, end, how)."""
+        return islice(self._everywhere(value, key), MOST_PASSAGES)
+
+    def _looked_at(self, found: Iterable[T]) -> Iterator[T]:
+        for each in found:
+            self._looks -= 1
+            if self._looks < 0:
+                return
+            yield each
+
+    def _count(self, word: str) -> int:
+        return len(self._index.get(word, ()))
+
+    def _with(self, word: str) -> Iterator[Text]:
+        return self._looked_at(self._index.get(word, ()))
+
+    def _everywhere(self, value: str, key: str) -> Iterator[tuple[Text, int, int, str]]:
         if forms.is_mailbox(value):
             yield from self._mailbox(value)
             return
-        found = list(self._as_written(value, key))
-        yield from found
-        texts = {id(text) for text, *_ in found}
-        for text, start, end in self._forms.get(forms.canonical(value), ()):
+        texts = set()
+        for found in self._as_written(value, key):
+            texts.add(id(found[0]))
+            yield found
+        for text, start, end in self._looked_at(self._forms.get(forms.canonical(value), ())):
             if id(text) not in texts:
                 yield text, start, end, ""
 
@@ -579,11 +602,12 @@ class Material:
         """Where a mail address stands as one of its own, and as no part of a longer one."""
         plain, form = forms.mailbox(value)
         if form:
-            yield from ((text, start, end, "") for text, start, end in self._forms.get(form, ()))
+            found = self._looked_at(self._forms.get(form, ()))
+            yield from ((text, start, end, "") for text, start, end in found)
             return
         norm = words.normalise(plain)
-        rarest = min(words.tokens(norm), key=lambda word: len(self._index.get(word, ())), default="")
-        for text in self._index.get(rarest, ()):
+        rarest = min(words.tokens(norm), key=self._count, default="")
+        for text in self._with(rarest):
             place = standing_alone(text, norm)
             if place >= 0:
                 yield text, place, place + len(norm), ""
@@ -594,9 +618,9 @@ class Material:
         if number is not None:
             yield from self._numeric(norm, number, key)
         elif words.UNSPACED.search(norm):
-            yield from (
-                (text, at, at + len(norm), "") for text in self._unspaced if (at := text.norm.find(norm)) >= 0
-            )
+            for text in self._looked_at(self._unspaced):
+                if (at := text.norm.find(norm)) >= 0:
+                    yield text, at, at + len(norm), ""
         else:
             yield from self._literal(norm)
             yield from self._dated(norm)
@@ -605,9 +629,9 @@ class Material:
         parts = words.tokens(norm)
         if not parts:
             return
-        rarest = min(parts, key=lambda word: len(self._index.get(word, ())))
+        rarest = min(parts, key=self._count)
         together = f" {' '.join(parts)} "
-        for text in self._index.get(rarest, ()):
+        for text in self._with(rarest):
             if words.atomic(norm):
                 place = standing_alone(text, norm)
                 if place >= 0:
@@ -625,7 +649,7 @@ class Material:
             | {day[:2], day[3:]}
             | {f"{int(day[3:])}{s}" for s in ("st", "nd", "rd", "th")}
         ):
-            for text in self._index.get(word, ()):
+            for text in self._with(word):
                 for (other, same), start, end in text.dates:
                     if same == day and (not year or not other or year == other):
                         yield text, start, end, "date"
@@ -634,7 +658,7 @@ class Material:
         """A number as a field of its own, or in a text: an amount anywhere, a name only beside its noun."""
         named = (split(key) or [""])[-1] not in lexicon.AMOUNT
         for word in _numerals(norm, number):
-            for text in self._index.get(word, ()):
+            for text in self._with(word):
                 alone = words.bare(text.norm)
                 if alone == norm or (not named and words.number(alone) == number):
                     if not named or not text.key or not _another_kind(text.key, key):
@@ -685,6 +709,21 @@ class Material:
             sources,
             "the agent's own words" if not sources else "partly the agent's own words",
         )
+
+
+def _rank(text: Text) -> int:
+    return RANK[text.trust]
+
+
+def _pieces(found: Iterable[tuple[Text, int, int, str]]) -> Iterable[Piece]:
+    """The messages and results that passages stand in, each once."""
+    return dict.fromkeys(text.piece for text, *_ in found)
+
+
+def _places(arguments: Mapping[str, Any]) -> list[str]:
+    """The names of places in a call's arguments."""
+    said = (value for _, _, value in islice(values_of(arguments), MOST_VALUES))
+    return [words.bare(words.normalise(value)) for value in said if words.is_place(value)]
 
 
 def _is_address(form: str, text: Text) -> bool:

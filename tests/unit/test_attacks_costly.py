@@ -4,6 +4,7 @@ import contextlib
 import re
 import time
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ from groups.sign_in import pace
 from memory import likeness, substance
 from policy import apart
 from policy.conditions import ConditionError, check, holds
-from policy.provenance import confidential, forms, intent
+from policy.provenance import choice, confidential, forms, intent, trace
 from policy.provenance import words as provenance_words
-from policy.provenance.infer import Declaration
+from policy.provenance.infer import Declaration, infer
 from policy.provenance.terms import MORE
+from policy.provenance.texts import MOST_PASSAGES
 from policy.provenance.trace import Material
 from runs.context import messages
 from runs.deciding import compare, words
@@ -168,6 +170,83 @@ def test_thousands_of_addresses_in_one_text_are_not_each_looked_for_in_thousands
     facts = material.facts(Declaration(content=frozenset(["body"])), {"body": "ann@example.org " * 6_000})
     assert facts.values[-1].value == MORE and facts.values[-1].trust == "unknown"
     assert time.process_time() - began < MUCH_LESS
+
+
+SEND = infer("send_email", "", {"properties": {"recipients": {}, "subject": {}, "body": {}}})
+LIST = infer("list_contacts", "", {"properties": {}})
+ROWS = 2_000
+
+
+def counted(monkeypatch, *what):
+    """How often each of these functions, (module or class, name), is called."""
+    found = Counter()
+
+    def count(owner, name):
+        own = getattr(owner, name)
+
+        def counting(*given, **named):
+            found[name] += 1
+            return own(*given, **named)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    for owner, name in what:
+        count(owner, name)
+    return found
+
+
+def read_much(said, row):
+    material = Material()
+    material.hear("1", said)
+    material.overhear("2", "A stranger's words that are long enough to count")
+    material.read("3", LIST, {}, [row(number) for number in range(ROWS)])
+    return material
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Email the cheapest of the contacts",
+        "Email the contact who wrote most often",
+        "Email all contacts except Zoe",
+        "Email bob",
+    ],
+)
+def test_a_value_of_thousands_of_records_is_weighed_at_some_of_them(said, monkeypatch):
+    """What a person chooses by was looked for anew in all records for each of them, and for each value:
+    quarters of an hour for a thousand records and fifty values.
+    """
+    found = counted(monkeypatch, (Material, "_judged"), (choice, "measures"), (choice, "_commonest"))
+    material = read_much(said, lambda number: {"name": "bob", "email": "a@example.com", "price": number})
+    material.facts(SEND, {"recipients": ["a@example.com"] * 50})
+    assert 0 < found["_judged"] <= 50 * MOST_PASSAGES
+    assert found["measures"] <= 1 and found["_commonest"] <= 1
+
+
+@pytest.mark.parametrize("value", ["blue team", " ".join("abc" * 10) + " b a", "b"])
+def test_a_call_of_many_values_is_looked_for_in_so_many_texts_and_the_rest_is_unknown(value, monkeypatch):
+    """Each value and each of its words was looked for in every text that has it: minutes for one call."""
+    found = counted(monkeypatch, (trace, "standing_alone"))
+    monkeypatch.setattr(trace, "MOST_LOOKS", 20_000)
+    material = read_much("Email team", lambda number: {"text": f"a b c {number} team blue b a{number}"})
+    facts = material.facts(SEND, {"recipients": [f"{value} {number % 7}" for number in range(200)]})
+    assert facts.values[-1].value == MORE and not facts.whole and facts.doubtful
+    assert found["standing_alone"] <= 20_000
+
+
+def test_the_persons_word_counts_however_often_others_repeat_it():
+    material = read_much("Look", lambda number: {"text": "write to ann@example.com"})
+    material.hear("4", "Email ann@example.com the list")
+    assert material.facts(SEND, {"recipients": "ann@example.com"}).source("recipients") == "user"
+
+
+def test_what_is_looked_up_by_more_values_than_are_looked_at_is_from_outside():
+    material = read_much("Look up ann", lambda number: {"name": f"bob{number}"})
+    names = [*["ann"] * 250, "bob7"]
+    for number, few in enumerate((names[:5], names)):
+        material.read(f"{number + 4}", LIST, {"names": few}, [{"email": f"a{number}@example.com"}])
+    pieces = {piece.name: piece.keys for piece in material.pieces}
+    assert (pieces["4"], pieces["5"]) == ("user", "outside")
 
 
 def test_only_one_module_asks_for_normal_forms():
