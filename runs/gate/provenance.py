@@ -15,7 +15,7 @@ from memory.models import Memory, MemoryRevision, MemoryType
 from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
-from policy.provenance.trace import Material
+from policy.provenance.trace import ONCE_ONLY, Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall
@@ -23,8 +23,6 @@ from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
 Declare = Callable[[str], Declaration]
-
-ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
 
 
 def of_run(run: Run, declare: Declare, upto: int | None = None) -> "Gathered":
