@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import Q
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
@@ -17,6 +18,7 @@ from groups import accounts
 from groups.models import Membership
 
 from .addresses import Addressed
+from .locked import Locked
 from .tenancy import sight
 
 User = get_user_model()
@@ -42,7 +44,7 @@ class SuperusersOnly:
 
 
 @admin.register(User)
-class UserAdmin(SuperusersOnly, Addressed, DjangoUserAdmin, ModelAdmin):
+class UserAdmin(SuperusersOnly, Locked, Addressed, DjangoUserAdmin, ModelAdmin):
     """Everyone sees themselves and those who share an organization with them."""
 
     form = UserChangeForm
@@ -69,6 +71,10 @@ class UserAdmin(SuperusersOnly, Addressed, DjangoUserAdmin, ModelAdmin):
             self.log_change(request, user, [{"changed": {"fields": ["second factors"]}}])
             said = _("{name}: {number} second factors removed; the sessions have ended.")
             messages.success(request, said.format(name=user.get_username(), number=removed))
+
+    @transaction.atomic  # the form of an account is saved in one, that of its password is not
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        return super().user_change_password(request, id, form_url)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, Q, QuerySet
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse
@@ -26,6 +26,7 @@ from groups.models import Organization
 from .addresses import Addressed
 from .choosing import Choosing
 from .lists import ListFields
+from .locked import Locked
 from .moments import Moments
 
 
@@ -121,7 +122,7 @@ class OneOrganizationForm(ModelForm):
         return dict(cleaned)
 
 
-class TenantAdmin(Visible, ListFields, Moments, Choosing, Addressed, ModelAdmin):
+class TenantAdmin(Visible, ListFields, Moments, Choosing, Locked, Addressed, ModelAdmin):
     """The base of every admin page about a tenant's things.
 
     The organization is chosen when a thing is made and stays. Another tenant's object is a 404.
@@ -153,17 +154,6 @@ class TenantAdmin(Visible, ListFields, Moments, Choosing, Addressed, ModelAdmin)
         if not self.project_lookup:
             return False
         return obj is None or _at(obj, self.project_lookup) is not None
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """A form writes the whole row, so that it is locked before it is read: what somebody else is taking
-        back meanwhile, in columns that the form does not have too, is not written back as it was.
-        """
-        found = super().get_object(request, object_id, from_field)
-        if found is None or request.method != "POST" or not connection.in_atomic_block:
-            return found
-        row = self.model._base_manager.filter(pk=found.pk)
-        list(row.select_for_update(no_key=True, of=("self",)).values_list("pk"))
-        return super().get_object(request, object_id, from_field)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = tuple(super().get_readonly_fields(request, obj))

@@ -32,6 +32,11 @@ class AccountAdapter(DefaultAccountAdapter):
         name = str(credentials.get("username") or "")
         return pace.paced(request, name, lambda: authenticate(request, **credentials))
 
+    def set_password(self, user: Any, password: str) -> None:
+        """The password alone: what an administrator takes from the account meanwhile stays taken."""
+        user.set_password(password)
+        user.save(update_fields=["password"])
+
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Whether the account may be changed without confirming first: the rule for decisions, too.
 

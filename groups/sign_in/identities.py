@@ -164,7 +164,8 @@ def _arrange(provider: Provider, claims: dict[str, Any], user: Any) -> None:
     home, rule = home_of(provider), wanted(provider, claims)
     if home is None or rule == {}:
         return
-    found = Membership.objects.filter(organization=home, user=user).first()
+    places = Membership.objects.select_for_update(no_key=True).filter(organization=home, user=user)
+    found = places.first()
     if found is not None and found.kind != MembershipKind.HUMAN:
         raise Refused("a service account signs in by no provider")
     if rule is None:
