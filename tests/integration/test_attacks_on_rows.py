@@ -16,7 +16,6 @@ from groups.models import IdentityProvider, Membership
 from groups.sign_in import identities
 from runs.execution import executor
 from runs.models import Approval
-from tests.acting import approve
 from tests.admin_world import client_of, url
 from tests.at_once import Beside, until_blocked
 from tests.factories import MembershipFactory, UserFactory
