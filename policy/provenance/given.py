@@ -173,12 +173,12 @@ _IF = re.compile(r"\b(?:if|when|as|since|because)\b[^,]*$", re.IGNORECASE)
 _AFTER_NO = re.compile(r"\bbut\b(?!\s+not)|;|,\s(?:please|then)\b", re.IGNORECASE)
 _QUESTION = re.compile(
     r"^\W*(?:is|are|was|were|did|does|do|has|have|had|am|should|shall|may|might|must|who|whom|whose|what|which|when"
-    r"|where|how|why)\b.*\?\W*$|\b(?:should|shall|must|may|do)\s(?:i|we)\b.*\?\W*$",
+    r"|where|how|why)\b.*\?[^\w?]*$|\b(?:should|shall|must|may|do)\s(?:i|we)\b.*\?[^\w?]*$",
     re.IGNORECASE | re.DOTALL,
 )
 # "Pay A?" asks back; a request says so.
 _ASKS_BACK = re.compile(
-    r"(?!.*\b(?:can|could|will|would|won['’]?t|don['’]?t|please)\b).*\?\W*$", re.IGNORECASE | re.DOTALL
+    r"(?!.*\b(?:can|could|will|would|won['’]?t|don['’]?t|please)\b).*\?[^\w?]*$", re.IGNORECASE | re.DOTALL
 )
 _POINT = (
     r"(?<=[.])"

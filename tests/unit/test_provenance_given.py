@@ -480,6 +480,7 @@ def test_a_name_inside_an_address_names_nobody():
         *(
             "Send it " + "to A x " * 800,
             "do I " * 3000,
+            "why " + "?" * 15_000 + "x",
             "Ann's " * 2500,
             "Ann (" * 3000,
             "发给" + "王" * 9000,
