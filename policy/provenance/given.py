@@ -49,6 +49,28 @@ _BEFORE = re.compile(
     rf"(?P<rest>.*)(?<![\w-])(?P<by>to|cc|bcc|with|for|at|via|into|onto|on|in|through|under|from):?\s{_PHRASE}{_OPEN}",
     re.DOTALL,
 )
+# "Forward A to Ann": it is what is sent, and not to whom.
+_TO_ANOTHER = re.compile(
+    rf"{_CLOSE}\sto\s(?:{_NAME}|{MARK}|(?:him|her|them|me|us)\b|(?:my|our|the|his|her)\s\w)"
+)
+# "Add A to the meeting", and not "add A to the notes"; "let A know", and not "let A wait".
+_ADDED = re.compile(
+    rf"{_CLOSE}\s*(?:$|[.,;!?)]|{MARK}|(?:and|please|too|instead|for|an?|that|about)\b|as\s(?:an?\s)?(?:guest|participant|attendee"
+    r"|recipient|member|cc)|(?:to|in|on)\s(?:the\s|my\s|our\s|this\s)?(?:[\w’'-]+\s){0,3}?(?:event|meeting|calendar|invite"
+    r"|invitation|participant|attendee|guest|channel|team|group|project|contact|folder|recipient|cc|bcc|copy|newsletter|appointment"
+    r"|call|party|chat|course|workspace|(?:e-?)?mail)s?\b)",
+    re.IGNORECASE,
+)
+_AFTER = {
+    **dict.fromkeys(("add", "include", "copy"), _ADDED),
+    "let": re.compile(rf"{_CLOSE}\s(?:and\s[^.;,]{{1,60}}\s)?(?:know|have)\b"),
+}
+# What stands behind a further address of a list; of none of them something is said.
+_GOES_ON = re.compile(
+    rf"{_CLOSE}\s*(?:$|[.,;:!?&+/(-]|{MARK}|(?:and|or|as|also|plus|too|please|the|a|an|my|our|this|that|it|about|for|to|at|on"
+    r"|in|via|by|with|before|after|when|once|if|today|tomorrow|now|instead|saying|know|each|all|every|next|your|his|her|their)\b)",
+    re.IGNORECASE,
+)
 # The recipient of what was sent is no recipient of what is to be sent.
 _DISPATCHED = re.compile(
     r"\b(?:wrote|written|sent|went|gone|goes|came|comes|arrived|arrives|forwarded|mailed|emailed|replied|said|says"
@@ -133,6 +155,8 @@ _OF_A_THING = (lexicon.MEANS["change"] | _set("put start make keep file close me
 _SENDS = _set(
     "send mail email write forward reply tell message text notify inform post pay transfer wire respond"
 )
+_MAKES = _set("create schedule set setup make write prepare draft add put arrange organize plan")
+_OF = re.compile(r"\b(?:of|about)\b", re.IGNORECASE)  # "a summary of the chat with A"
 _GETS = _set("buy order purchase book rent reserve install import clone copy")
 _VERBS = (lexicon.VERBS | {"cc", "bcc", "include", "contact", "use", "reach"}) - {"open"}
 _NO = re.compile(
@@ -149,8 +173,12 @@ _IF = re.compile(r"\b(?:if|when|as|since|because)\b[^,]*$", re.IGNORECASE)
 _AFTER_NO = re.compile(r"\bbut\b(?!\s+not)|;|,\s(?:please|then)\b", re.IGNORECASE)
 _QUESTION = re.compile(
     r"^\W*(?:is|are|was|were|did|does|do|has|have|had|am|should|shall|may|might|must|who|whom|whose|what|which|when"
-    r"|where|how|why)\b.*\?\W*$|\b(?:should|shall|must|may|do)\s(?:i|we)\b.*\?\W*$",
+    r"|where|how|why)\b.*\?[^\w?]*$|\b(?:should|shall|must|may|do)\s(?:i|we)\b.*\?[^\w?]*$",
     re.IGNORECASE | re.DOTALL,
+)
+# "Pay A?" asks back; a request says so.
+_ASKS_BACK = re.compile(
+    r"(?!.*\b(?:can|could|will|would|won['’]?t|don['’]?t|please)\b).*\?[^\w?]*$", re.IGNORECASE | re.DOTALL
 )
 _POINT = (
     r"(?<=[.])"
@@ -178,8 +206,10 @@ _DICTATED = re.compile(
 # A line after which comes what somebody else wrote: "The mail says:", "What does this mean?"
 _PASTES = re.compile(
     _DICTATED.pattern.removesuffix(r"(?=\s|$)") + r"\s*$"
-    r"|\b(?:what|translate|summari[sz]e|explain|check|read|reply|answer|proofread|correct)\b[^.\n]{0,60}\b(?:this|following|below)"
-    r"(?:\s(?:e-?mail|mail|message|text|letter|note|thread|mean|say))?\s*[:?.]?\s*$",
+    r"|\b(?:what|translate|summari[sz]e|explain|check|read|reply|answer|proofread|correct|look|analy[sz]e|is)\b"
+    r"[^.\n]{0,60}\b(?:this|following|below)"
+    r"(?:\s(?:e-?mail|mail|message|text|letter|note|thread|mean|say|ok|okay|legit|spam|real|true))?\s*[:?.]?\s*$"
+    r"|\b(?:e-?mail|mail|message|text|letter)\s(?:that\s)?(?:i|we)\s(?:have\s)?(?:got|received)\W*$",
     re.IGNORECASE,
 )
 
@@ -190,7 +220,13 @@ _CHINESE_TO = re.compile(
 )
 _CHINESE_AND = re.compile(rf"{_CLOSE}\s?(?:和|与|及|以及|、|或)\s?[^{MARK}\s]{{0,6}}{_OPEN}")
 _CHINESE_IS = re.compile(rf"(?:邮箱|邮件|地址|账号|账户|电话|手机|微信号|网址)\s?(?:是|为|：|:)\s?{_OPEN}$")
-_CHINESE_BAD = re.compile("来自|从|骗|垃圾|旧|以前|可疑|诈")
+_CHINESE_BAD = re.compile("来自|从|骗|垃圾|旧|以前|可疑|诈|黑客|坏人|偷|吗|拒绝|翻译|解释")
+# An order begins its clause; "他让我…", "为什么…", "昨天…" only tells.
+_CHINESE_VERBS = "|".join(sorted(frozenset().union(*lexicon.CHINESE.values())))
+_CHINESE_ORDER = re.compile(
+    r"[\s\d.、)-]*(?:[Ee]mail|[Pp]lease|请|麻烦|帮我|帮忙|然后|再|并且|并|也|同时|最后|你|能|可以|我想|我要|现在|今天|明天|\s)*"
+    rf"(?:把|将|给|向|往|发|写|寄|转|抄送|联系|总结|读|查|{_CHINESE_VERBS})"
+)
 
 
 _OPENS_LIST = re.compile(r"(?:[:,]|\b(?:to|cc|bcc|with|and|people|addresses|recipients))\s*$", re.IGNORECASE)
@@ -204,7 +240,9 @@ _NOT_A_LIST = re.compile(
 )
 _ENDS_LABEL = re.compile(rf"^\s*{_LABEL}\s*$", re.IGNORECASE)
 # "Send Ann the mails to …": who gets it is said already.
-_SPOKEN_FOR = re.compile(rf"\s(?:me|us|her|him|them|{_NAME})\s(?:the|a|an|my|our|his|their|all|what|every)\s")
+_SPOKEN_FOR = re.compile(
+    rf"\s(?:me|us|her|him|them|(?:my|our|the|his|her)\s\w+|{_NAME})\s(?:the|a|an|my|our|his|her|their|all|what|every|about)\s"
+)
 
 
 def addresses(text: str) -> frozenset[str]:
@@ -244,7 +282,13 @@ def _spoken(text: str) -> Iterator[int]:
 def _is_answer(text: str) -> bool:
     """Whether a message is little else than addresses."""
     found = re.findall(r"[\w'’-]+", text[: NEAR * 10].replace(MARK, " "))
-    if "?" in text or len(found) > _LONGEST_ANSWER or _BAD.search(text) or len(text) > NEAR * 10:
+    if (
+        "?" in text
+        or re.search(MARK + _TO_ANOTHER.pattern, text)
+        or len(found) > _LONGEST_ANSWER
+        or _BAD.search(text)
+        or len(text) > NEAR * 10
+    ):
         return False
     return all(word.lower() in _ANSWER or _is_name(text, word) for word in found)
 
@@ -279,7 +323,7 @@ class _Sentence:
     def __init__(self, text: str) -> None:
         self.text = text
         asks = _REMINDERS.sub(_blank, _WHY_NOT.sub(_blank, text))
-        self.question = bool(_QUESTION.search(asks))
+        self.question = bool(_QUESTION.search(asks) or _ASKS_BACK.match(text))
         self.tokens = list(_TOKEN.finditer(asks))
         self.closed = [*_forbidden(asks), *_dictated(asks)]
         found = _BAD.search(text)
@@ -340,13 +384,17 @@ class _Sentence:
         before, after = self.text[max(0, start - NEAR) : start], self.text[end : end + NEAR]
         if _SUBJECT.match(after):
             return self._is_theirs(start, after)
+        verb = self.said.verb
+        if verb in _SENDS and _TO_ANOTHER.match(after):
+            return False
         if self._is_named(start, before, after):
             return True
         if self._is_closed(start):
             return False
         if self.last >= 0 and _goes_with(self.text[self.last : start], after):
             return True
-        found = bool(self.said.verb) and not self.said.told and self._is_sent_to(start)
+        found = bool(verb) and not self.said.told and self._is_sent_to(start)
+        found = found and (verb not in _AFTER or _AFTER[verb].match(after) is not None)
         self.said.served |= found
         return found
 
@@ -365,7 +413,7 @@ class _Sentence:
                 verb in lexicon.ANSWERS and _ANSWERED.fullmatch(found["rest"]) is not None
             )
         if found["by"] in ("with", "for"):
-            return verb not in _SENDS
+            return verb not in _SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
         return found["by"] != "to" or not _SPOKEN_FOR.match(between)
 
     def _is_named(self, start: int, before: str, after: str) -> bool:
@@ -385,7 +433,7 @@ class _Sentence:
 
 def _goes_with(beside: str, after: str) -> bool:
     """Whether an address stands in a list with the one before."""
-    if len(beside) > NEAR:
+    if len(beside) > NEAR or not _GOES_ON.match(after):
         return False
     return bool(_BETWEEN.fullmatch(beside) or (_AND_ANOTHER.fullmatch(beside) and _ARTICLE.match(after)))
 
@@ -459,7 +507,9 @@ class _Chinese:
         number = 0
         for clause in _CHINESE_CLAUSE.split(self.text):
             bad = bool(_CHINESE_BAD.search(clause) or _NO.search(normalise(clause)))
-            asks = any(form in clause for deeds in lexicon.CHINESE.values() for form in deeds)
+            asks = bool(_CHINESE_ORDER.match(clause)) and any(
+                form in clause for deeds in lexicon.CHINESE.values() for form in deeds
+            )
             last = -1
             for found in re.finditer(MARK, clause):
                 near = clause[max(0, found.start() - NEAR) : found.start()]

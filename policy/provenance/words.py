@@ -136,9 +136,10 @@ def _between(begin: str, end: str, others: str = "", more: str = "") -> str:
 
 # A mail that is passed on has no end: what follows the line that begins it may all be somebody else's.
 _PASSED_ON = (
-    r"^[ \t]*(?:-{2,}[ \t]*(?:forwarded message|original (?:message|appointment)|weitergeleitete nachricht"
-    r"|ursprüngliche nachricht|转发的?邮件|原始邮件)[ \t]*-{2,}|begin forwarded message:"
-    r"|on [^\n]{5,200}\n?[^\n]{0,100}\bwrote:[ \t]*$"
+    r"^[ \t]*(?:(?:-{2,}[ \t]*)?(?:forwarded message|original (?:message|appointment)"
+    r"|weitergeleitete nachricht|ursprüngliche nachricht|转发的?邮件|原始邮件)[ \t]*(?:-{2,}|:?[ \t]*$)"
+    r"|begin forwarded message\b"
+    r"|on [^\n]{5,200}\n?[^\n]{0,100}\bwrote:?[ \t]*$"
     r"|(?:from|von|发件人)[:：][^\n]+\n[ \t]*(?:sent|date|to|cc|subject|gesendet|datum|an|betreff"
     r"|发送时间|日期|收件人|主题)[:：]|(?:sent|date|to|subject)[:：][^\n]*\n[ \t]*from[:：])[^\0]*"
 )
