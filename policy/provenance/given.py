@@ -1,18 +1,22 @@
-"""Which addresses a person's words give: as whom to write to, pay or invite, or by saying whose they are.
+"""Which addresses a person's words give, and what for: as whom to write to, pay or invite, or by saying whose
+they are.
 
 A list of what counts, not of what does not: an address that the words mention in any other way, in a language
 or a form that nobody thought of, is not the person's for a call that acts, and is asked about.
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from policy.provenance import forms, lexicon
-from policy.provenance.intent import REMINDERS
+from policy.provenance.infer import Declaration
+from policy.provenance.intent import REMINDERS, intent_of_clause
 from policy.provenance.words import NOT, NOT_CHINESE, UNSPACED, normalise
 
 LONGEST = 20_000  # characters of what a person says; what stands behind them gives nothing
+ANYTHING = ""  # what an address is given for whose owner is told
 NEAR = 200  # characters on either side of an address that say what it is there
 
 
@@ -245,34 +249,49 @@ _SPOKEN_FOR = re.compile(
 )
 
 
-def addresses(text: str) -> frozenset[str]:
-    """The addresses that words give, in every form of each. `text`: without quotations."""
+def serves(said: str, declared: Declaration | None) -> bool:
+    """Whether an address that a sentence gives is given for what a call does: "order a book on …" lets nobody
+    write there.
+    """
+    if said == ANYTHING or declared is None or not declared.deeds:
+        return True
+    asked = intent_of_clause(said)
+    return not (asked.verbs or asked.deeds) or asked.orders(declared)
+
+
+def addresses(text: str) -> Mapping[str, set[str]]:
+    """The addresses that words give, in every form of each, with the sentences that do or ANYTHING. `text`:
+    without quotations.
+    """
     clean = _NO_BLANK.sub(". ", forms.clean(text[:LONGEST]))
     found = list(forms.leads(clean))
     if not found or MARK in clean:
-        return frozenset()
+        return {}
     starts = [0, *(end for _, _, end in found)]
     ends = [*(start for _, start, _ in found), len(clean)]
     marked = MARK.join(clean[start:end] for start, end in zip(starts, ends, strict=True))
-    spoken = {found[number][0] for number in _spoken(marked)}
-    return frozenset(spelled for form in spoken for spelled in forms.spellings(form))
+    spoken: dict[str, set[str]] = defaultdict(set)
+    for number, said in _spoken(marked):
+        for spelled in forms.spellings(found[number][0]):
+            spoken[spelled].add(said)
+    return spoken
 
 
-def _spoken(text: str) -> Iterator[int]:
-    """The numbers of the marks that stand where an address is given."""
+def _spoken(text: str) -> Iterator[tuple[int, str]]:
+    """The numbers of the marks that stand where an address is given, each with the sentence."""
     if _is_answer(text):
-        yield from range(text.count(MARK))
+        yield from ((number, ANYTHING) for number in range(text.count(MARK)))
         return
     first = 0
-    goes_on = False  # whether a list on the next line still belongs to what was said
+    goes_on: str | None = None  # what the addresses of a list on the next line are given for
     for line in text.split("\n"):
-        if MARK in line and goes_on and _is_list(line):
-            yield from range(first, first + line.count(MARK))
+        if MARK in line and goes_on is not None and _is_list(line):
+            yield from ((first + number, goes_on) for number in range(line.count(MARK)))
             first += line.count(MARK)
         elif line.strip():
             for part in _SENTENCE.split(line):
                 sentence = _Chinese(part) if UNSPACED.search(part) else _Sentence(part)
-                yield from (first + number for number in sentence.given())
+                yield from ((first + number, what) for number, what in sentence.given())
                 goes_on = sentence.goes_on()
                 first += part.count(MARK)
             if _PASTES.search(line):
@@ -331,10 +350,10 @@ class _Sentence:
         found = _NO.search(asks)
         self.no = found.start() if found else len(text)
         self.said = _Said()
-        self.last = -1  # where the address ends that was given last
+        self.last, self.what = -1, ANYTHING  # where the address ends that was given last, and what for
 
-    def given(self) -> Iterator[int]:
-        """The numbers of its marks that are given."""
+    def given(self) -> Iterator[tuple[int, str]]:
+        """The numbers of its marks that are given, and what for."""
         if self.question:
             return
         before: list[str] = []
@@ -342,25 +361,26 @@ class _Sentence:
         for token in self.tokens:
             word = token[0].lower()
             if word == MARK:
-                if self._gives(*token.span()):
-                    self.last = token.end()
-                    yield number
+                what = self._gives(*token.span())
+                if what is not None:
+                    self.last, self.what = token.end(), what
+                    yield number, what
                 number += 1
             else:
                 self._hear(word, before, token.end())
             before.append(word)
 
-    def goes_on(self) -> bool:
-        """Whether a list on the next line is one of those it speaks of."""
+    def goes_on(self) -> str | None:
+        """What a list on the next line is given for, where it is one of those it speaks of."""
         if _ENDS_LABEL.search(self.text):
-            return True
+            return ANYTHING
         if not _OPENS_LIST.search(self.text) or self._is_closed(len(self.text)):
-            return False
+            return None
         if self.last >= 0:
-            return True
+            return self.what
         if self.question or self.said.told or not self.said.verb or self.said.verb in _OF_A_THING:
-            return False
-        return not _NOT_A_LIST.search(self.text[self.said.end :])
+            return None
+        return None if _NOT_A_LIST.search(self.text[self.said.end :]) else self.text
 
     def _is_closed(self, place: int) -> bool:
         return any(start <= place < end for start, end in self.closed)
@@ -380,23 +400,22 @@ class _Sentence:
             acts = _base(word) in _VERBS and word not in _TAKES_AWAY
             self.said = _Said(_base(word) if acts else "", end)
 
-    def _gives(self, start: int, end: int) -> bool:
+    def _gives(self, start: int, end: int) -> str | None:
+        """What an address is given for, if it is."""
         before, after = self.text[max(0, start - NEAR) : start], self.text[end : end + NEAR]
         if _SUBJECT.match(after):
-            return self._is_theirs(start, after)
+            return ANYTHING if self._is_theirs(start, after) else None
         verb = self.said.verb
         if verb in _SENDS and _TO_ANOTHER.match(after):
-            return False
-        if self._is_named(start, before, after):
-            return True
-        if self._is_closed(start):
-            return False
-        if self.last >= 0 and _goes_with(self.text[self.last : start], after):
-            return True
-        found = bool(verb) and not self.said.told and self._is_sent_to(start)
-        found = found and (verb not in _AFTER or _AFTER[verb].match(after) is not None)
-        self.said.served |= found
-        return found
+            return None
+        if not self._is_closed(start):
+            if self.last >= 0 and _goes_with(self.text[self.last : start], after):
+                return self.what
+            found = bool(verb) and not self.said.told and self._is_sent_to(start)
+            if found and (verb not in _AFTER or _AFTER[verb].match(after)):
+                self.said.served = True
+                return self.text if verb != "use" else ANYTHING
+        return ANYTHING if self._is_named(start, before, after) else None
 
     def _is_sent_to(self, start: int) -> bool:
         """Whether the verb sends, pays or invites to what stands there."""
@@ -498,12 +517,12 @@ class _Chinese:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.continues = False
+        self.continues: str | None = None
 
-    def goes_on(self) -> bool:
+    def goes_on(self) -> str | None:
         return self.continues
 
-    def given(self) -> Iterator[int]:
+    def given(self) -> Iterator[tuple[int, str]]:
         number = 0
         for clause in _CHINESE_CLAUSE.split(self.text):
             bad = bool(_CHINESE_BAD.search(clause) or _NO.search(normalise(clause)))
@@ -519,11 +538,13 @@ class _Chinese:
                     and clause[found.end() : found.end() + 1] not in ("的", "是")
                 )
                 listed = last >= 0 and _CHINESE_AND.fullmatch(clause[last : found.start()][:NEAR])
-                if not bad and (listed or to or _CHINESE_IS.search(near)):
+                named = _CHINESE_IS.search(near)
+                if not bad and (listed or to or named):
                     last = found.end()
-                    yield number
+                    yield number, ANYTHING if named else self.text
                 number += 1
-            self.continues = last >= 0 or (asks and not bad and clause.rstrip().endswith(("：", ":")))
+            opens = last >= 0 or (asks and not bad and clause.rstrip().endswith(("：", ":")))
+            self.continues = self.text if opens else None
 
 
 def _blank(found: "re.Match[str]") -> str:

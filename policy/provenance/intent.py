@@ -49,8 +49,10 @@ class Intent:
         """Whether the request asks for what the tool does. Reading is always asked for, also from afar."""
         if not tool.effect or (tool.network and tool.deeds == {"read"}):
             return True
-        if tool.matter and not self.speaks_of(tool.matter):
-            return False
+        return (not tool.matter or self.speaks_of(tool.matter)) and self.orders(tool)
+
+    def orders(self, tool: Declaration) -> bool:
+        """The same, whatever it is done with."""
         if tool.verb and tool.verb in self.commanded:
             return True
         return any(

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -75,8 +75,8 @@ class Text:
         return replace(self, raw=words.without(self.raw, spans))
 
     @cached_property
-    def given(self) -> frozenset[str]:
-        """Of the person's words: the addresses they give, in every form of each."""
+    def given(self) -> Mapping[str, set[str]]:
+        """Of the person's words: the addresses they give, in every form of each, and what for."""
         return given.addresses(words.without(self.raw, words.quoted(self.raw)))
 
     @cached_property

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from common.canonical import canonical
-from policy.provenance import choice, confidential, forms, lexicon, records, words
+from policy.provenance import choice, confidential, forms, given, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import Intent, intent_of, intent_of_clause
@@ -513,9 +513,10 @@ class Material:
         if text.piece.offered:
             return replace(source, trust="outside", why="the agent offered it, and the person took it")
         if want.acts and _is_address(form, text):
-            if form in text.given:
+            if any(given.serves(said, want.declared) for said in text.given.get(form, ())):
                 return source
-            return replace(source, trust="outside", why="the person mentions it, and does not give it")
+            why = "the person mentions it, and does not give it for this"
+            return replace(source, trust="outside", why=why)
         own = text.own if want.steers else text.meant
         if own.raw == text.raw or standing_alone(own, norm) >= 0:
             return source

@@ -32,6 +32,20 @@ def trust(prompt, address=M, declared=SEND, argument="recipients"):
     return material.facts(declared, {argument: address}).source(argument)
 
 
+TOOLS = {
+    "send": (SEND, "recipients"),
+    "pay": (PAY, "recipient"),
+    "create": (infer("create_event", "", {"properties": {"title": {}, "participants": {}}}), "participants"),
+    "share": (infer("share_file", "", {"properties": {"file": {}, "email": {}}}), "email"),
+    "invite": (infer("invite_user", "", {"properties": {"email": {}}}), "email"),
+    "book": (infer("reserve_table", "", {"properties": {"guest": {}, "email": {}}}), "email"),
+}
+
+
+def given_for(prompt):
+    return {name for name, tool in TOOLS.items() if trust(_filled(prompt), M, *tool) == "user"}
+
+
 GIVEN = [
     "Reply to the mail from A that I agree",
     "Answer the last message from A",
@@ -130,7 +144,6 @@ GIVEN = [
     "If anything is unclear, ask A",
     "Subscribe A to the newsletter",
     "Register A for the course",
-    "Sign me up with A",
     "My email is A, please sign me up",
     "my e-mail address is A",
     "Send the attached file to: A",
@@ -391,16 +404,37 @@ NOT_GIVEN = [
 
 @pytest.mark.parametrize("prompt", GIVEN)
 def test_an_address_that_the_persons_words_give_is_theirs(prompt):
-    assert trust(_filled(prompt)) == "user"
+    assert given_for(prompt)
 
 
 @pytest.mark.parametrize("prompt", NOT_GIVEN)
 def test_one_that_they_only_mention_is_not(prompt):
-    assert trust(_filled(prompt)) in ("outside", "unknown")
+    assert not given_for(prompt)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "deeds"),
+    [
+        ("Email A the news", {"send", "pay"}),  # money is sent, too
+        ("Pay A 20 euros", {"pay"}),
+        ("Invite A to the meeting", {"invite", "share"}),
+        ("Share the folder with A", {"share", "send", "pay"}),
+        ("Reserve a table for A", {"book"}),
+        ("Order a book on A", {"book", "pay"}),
+        ("Upload the letter to A", {"create"}),
+        ("我想请你把文件分享给A", {"share"}),
+        ("邀请 A 参加会议", {"invite"}),
+        ("Her email is A.", {*TOOLS}),
+        ("A", {*TOOLS}),
+    ],
+)
+def test_one_is_given_for_what_its_sentence_orders(prompt, deeds):
+    assert given_for(prompt) == deeds
 
 
 # What is the person's wish, in a form that nobody knows: it is asked about.
 ASKED_ABOUT = [
+    "Sign me up with A",
     "I would like the tickets sent to A",
     "The report should go to A",
     "Send the report I wrote to A",
