@@ -46,8 +46,13 @@ RESULTS = "read"
 
 # A mail address, and the part of a link that names a host: they mean the same in capitals.
 PLACE = re.compile(
-    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.-]+|@[\w.-]+|https?://[^\s/?#@]+", re.IGNORECASE
+    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.。．｡-]+|@[\w.。．｡-]+|https?://[^\s/?#@]+",
+    re.IGNORECASE,
 )
+DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
+
+# What means something else in small letters, as `\S` does in a pattern.
+ESCAPED = re.compile(r"(\\+(?:[pP](?:\{[^}]*\}|\w)|.))", re.DOTALL)
 
 # A label of a host as machines write it (`xn--bcher-kva` for `bücher`): the same host, spelled in ASCII.
 LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
@@ -128,10 +133,11 @@ def holds(
     are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches.
 
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
-    nobody can tell. So where there are addresses it is asked once more without regard to capitals. A rule
-    that `allows` takes both to be true, any other one of them.
+    nobody can tell. So where there are addresses it is asked once more without regard to capitals, and where
+    it speaks of "xn--", with hosts as machines write them. A rule that `allows` takes all to be true, any
+    other one of them.
     """
-    text = _small(text)
+    text = _condition_small(text)
     condition = compiled(text)
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
@@ -139,12 +145,8 @@ def holds(
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
     try:
-        values = _small(values)
-        found = _asked(text, values)
-        plain_text = _without_capitals(text)
-        if found is not allows or plain_text == text or not _has_place(values):
-            return found
-        return _asked(plain_text, _lowered(values))
+        found = (_asked(*spelled) for spelled in _spelled(text, values))
+        return all(found) if allows else any(found)
     except apart.Failed as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
@@ -156,18 +158,49 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
     return here(text, values) if _size(values, quick) <= quick else apart.truth(text, values)
 
 
-def _small(value: Any) -> Any:
+def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The condition and the values in each of the spellings in which it is asked."""
+    small = _small(values)
+    yield text, small
+    if "xn--" in text.lower():  # it speaks of how machines write hosts
+        yield text, _small(values, as_people_write=False)
+    plain_text = _without_capitals(text)
+    if plain_text != text and _has_place(small):
+        yield plain_text, _lowered(small)
+
+
+@lru_cache(maxsize=CACHED)
+def _condition_small(text: str) -> str:
+    """The condition with addresses and hosts in one spelling; what its patterns ask stays."""
+
+    def small(place: re.Match[str]) -> str:
+        parts = ESCAPED.split(place[0])
+        parts[::2] = (_place_small(part) for part in parts[::2])  # between the escapes
+        return "".join(parts)
+
+    return PLACE.sub(small, LABEL.sub(_as_people_write, text))
+
+
+def _small(value: Any, as_people_write: bool = True) -> Any:
     """The same, with addresses and hosts in one spelling: in small letters, and as people write them."""
     if isinstance(value, str):
-        if "xn--" in value.lower():
+        if as_people_write and "xn--" in value.lower():
             value = LABEL.sub(_as_people_write, value)
-        return PLACE.sub(lambda place: place[0].lower(), value) if _is_place(value) else value
+        return PLACE.sub(lambda place: _place_small(place[0]), value) if _is_place(value) else value
     if isinstance(value, Mapping):
-        found = {_small(name): _small(inner) for name, inner in value.items()}
+        found = {
+            _small(name, as_people_write): _small(inner, as_people_write) for name, inner in value.items()
+        }
         if len(found) < len(value):
             raise ConditionError("two names in a value are the same address")
         return found
-    return [_small(inner) for inner in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_small(inner, as_people_write) for inner in value]
+    return value
+
+
+def _place_small(place: str) -> str:
+    return place.lower().translate(DOTS)
 
 
 def _as_people_write(label: re.Match[str]) -> str:

@@ -22,6 +22,9 @@ pytestmark = pytest.mark.django_db
         ('to.exists(a, a.endsWith("@bücher.example"))', "eve@xn--bcher-kva.example"),
         ('to.exists(a, a.endsWith("@xn--bcher-kva.example"))', "eve@bücher.example"),
         ('to.exists(a, a.endsWith("@xn--bcher-kva.example"))', "eve@XN--Bcher-KVA.example"),
+        ('to.exists(a, a.contains("@xn--"))', "eve@xn--bcher-kva.example"),
+        (r'to.exists(a, a.matches("^\\S+@bank\\.example$"))', "eve@bank.example"),
+        (r'to.exists(a, a.matches(r"^[^\W]+@Bank\.example$"))', "eve@BANK.example"),
     ],
 )
 def test_whom_a_rule_names_it_names_however_either_is_spelled(world, ask, condition, to):
