@@ -129,13 +129,23 @@ def holds(
 ) -> bool:
     """Whether the condition is true of these arguments; ConditionError where it is neither true nor false.
 
+    A rule that `allows` takes all of its answers to be true, any other one of them.
+    """
+    found = answers(text, arguments, facts)
+    return found == {True} if allows else True in found
+
+
+def answers(
+    text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None
+) -> frozenset[bool]:
+    """Whether the condition is true of these arguments, in each way in which it may be meant.
+
     `facts` is called only by a condition that asks where the values came from. Addresses and hosts
     are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches.
 
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
     nobody can tell. So where there are addresses it is asked once more without regard to capitals, and where
-    it speaks of "xn--", with hosts as machines write them. A rule that `allows` takes all to be true, any
-    other one of them.
+    it speaks of "xn--", with hosts as machines write them.
     """
     text = _condition_small(text)
     condition = compiled(text)
@@ -145,8 +155,7 @@ def holds(
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
     try:
-        found = (_asked(*spelled) for spelled in _spelled(text, values))
-        return all(found) if allows else any(found)
+        return frozenset(_asked(*spelled) for spelled in _spelled(text, values))
     except apart.Failed as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:

@@ -5,7 +5,8 @@ a rule that is spelled otherwise.
 import pytest
 from django.core import mail
 
-from policy.models import CapabilityRule
+from policy.models import Capability, CapabilityRule
+from runs.models import Approval
 from tests.scripted import call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -44,3 +45,20 @@ def test_nor_does_it_allow_what_it_excepts(world, ask, to):
     )  # fmt: skip
     run = ask(in_order(call(("send_email", {"to": [to], "subject": "s", "body": "b"})), say("done")))
     assert (run.status, mail.outbox) == ("waiting", [])
+
+
+@pytest.mark.parametrize("to", ["eve@Rival.example", "eve@rival.example", "eve@RIVAL.example"])
+def test_nor_does_it_ask_for_less_about_what_it_excepts(world, ask, to):
+    """A rule that asks for one decider, of a tool, stands in the place of one for two, of all tools."""
+    organization = world.organization
+    mails, _ = Capability.objects.get_or_create(organization=organization, name="send_email")
+    CapabilityRule.objects.create(
+        organization=organization, capability=mails, effect="require_human", deciders_needed=2
+    )
+    CapabilityRule.objects.create(
+        organization=organization, tool="send_email", effect="require_approval",
+        condition='!to.exists(a, a.endsWith("Rival.example"))',
+    )  # fmt: skip
+    ask(in_order(call(("send_email", {"to": [to], "subject": "s", "body": "b"})), say("done")))
+    found = Approval.objects.get()
+    assert (found.effect, found.deciders_needed) == ("require_human", 2)
