@@ -40,6 +40,10 @@ def test_no_header_is_ended_by_an_argument(end):
         '"ada,mallory@evil.example"@example.org',
         "ceo@ｅｘａｍｐｌｅ.org",
         "ceo@exam\u00adple.org",
+        "ceo%evil.example@example.org",  # Postfix sends it on to ceo@evil.example, and so
+        "evil.example!ceo@example.org",  # this one: as it comes, for those whose mail it relays
+        "ceo@[93.184.216.34]",  # a host that a rule names by its name
+        "ceo@[IPv6:2606:2800:220::1]",
     ],
 )
 def test_an_address_is_written_as_it_is_sent(to):
