@@ -16,9 +16,11 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from common.normal_forms import normalized
 from policy import apart
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
+from policy.provenance.words import INVISIBLE
 
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
@@ -49,6 +51,7 @@ PLACE = re.compile(
     r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.。．｡-]+|@[\w.。．｡-]+|https?://[^\s/?#@]+",
     re.IGNORECASE,
 )
+SPACES = re.compile(r"(\s+)")
 DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
 
 # What means something else in small letters, as `\S` does in a pattern.
@@ -144,8 +147,9 @@ def answers(
     are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches.
 
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
-    nobody can tell. So where there are addresses it is asked once more without regard to capitals, and where
-    it speaks of "xn--", with hosts as machines write them.
+    nobody can tell. So where there are addresses it is asked once more without regard to capitals; where it
+    speaks of "xn--", with hosts as machines write them; and where characters of an address are taken for
+    others (wide letters, accents apart, invisible ones), with those.
     """
     text = _condition_small(text)
     condition = compiled(text)
@@ -169,13 +173,16 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
 
 def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The condition and the values in each of the spellings in which it is asked."""
-    small = _small(values)
+    small = _each(values, _small)
     yield text, small
     if "xn--" in text.lower():  # it speaks of how machines write hosts
-        yield text, _small(values, as_people_write=False)
+        yield text, _each(values, _places_small)
+    usual = _each(values, _usual)
+    if usual != small:
+        yield text, usual
     plain_text = _without_capitals(text)
-    if plain_text != text and _has_place(small):
-        yield plain_text, _lowered(small)
+    if plain_text != text and _has_place(usual):
+        yield plain_text, _lowered(usual)
 
 
 @lru_cache(maxsize=CACHED)
@@ -190,22 +197,37 @@ def _condition_small(text: str) -> str:
     return PLACE.sub(small, LABEL.sub(_as_people_write, text))
 
 
-def _small(value: Any, as_people_write: bool = True) -> Any:
-    """The same, with addresses and hosts in one spelling: in small letters, and as people write them."""
+def _each(value: Any, spelled: Callable[[str], str]) -> Any:
+    """The same with each text and name `spelled`."""
     if isinstance(value, str):
-        if as_people_write and "xn--" in value.lower():
-            value = LABEL.sub(_as_people_write, value)
-        return PLACE.sub(lambda place: _place_small(place[0]), value) if _is_place(value) else value
+        return spelled(value)
     if isinstance(value, Mapping):
-        found = {
-            _small(name, as_people_write): _small(inner, as_people_write) for name, inner in value.items()
-        }
+        found = {spelled(name): _each(inner, spelled) for name, inner in value.items()}
         if len(found) < len(value):
             raise ConditionError("two names in a value are the same address")
         return found
-    if isinstance(value, list | tuple):
-        return [_small(inner, as_people_write) for inner in value]
-    return value
+    return [_each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _small(text: str) -> str:
+    """The text with addresses and hosts in one spelling: in small letters, and as people write them."""
+    return _places_small(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text)
+
+
+def _usual(text: str) -> str:
+    """The same of one with an address whose characters may be written in other ways: wide, or in parts."""
+    if _is_place(text) and not text.isascii():
+        text = "".join(map(_plain_word, SPACES.split(text)))
+    return _small(text)
+
+
+def _plain_word(word: str) -> str:
+    odd = _is_place(word) and not word.isascii()
+    return normalized("NFKC", INVISIBLE.sub("", word)) if odd else word
+
+
+def _places_small(text: str) -> str:
+    return PLACE.sub(lambda place: _place_small(place[0]), text) if _is_place(text) else text
 
 
 def _place_small(place: str) -> str:

@@ -69,7 +69,7 @@ def send_email(
 
 def _as_sent(address: str) -> bool:
     """Whether the mail goes to the address as it is written, which is what rules and deciders have seen: no
-    quotes, encoded words, further hosts, a host's numbers or characters that a domain name has in another form.
+    quotes, encoded words, further hosts, a host's numbers or characters that a domain has in another form.
     """
     local, _, domain = address.rpartition("@")
     if not LOCAL.fullmatch(local) or ENCODED in local or domain.startswith("["):
