@@ -16,9 +16,11 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from common.normal_forms import normalized
 from policy import apart
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
+from policy.provenance.words import INVISIBLE
 
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
@@ -46,8 +48,14 @@ RESULTS = "read"
 
 # A mail address, and the part of a link that names a host: they mean the same in capitals.
 PLACE = re.compile(
-    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.-]+|@[\w.-]+|https?://[^\s/?#@]+", re.IGNORECASE
+    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.。．｡-]+|@[\w.。．｡-]+|https?://[^\s/?#@]+",
+    re.IGNORECASE,
 )
+SPACES = re.compile(r"(\s+)")
+DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
+
+# What means something else in small letters, as `\S` does in a pattern.
+ESCAPED = re.compile(r"(\\+(?:[pP](?:\{[^}]*\}|\w)|.))", re.DOTALL)
 
 # A label of a host as machines write it (`xn--bcher-kva` for `bücher`): the same host, spelled in ASCII.
 LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
@@ -124,14 +132,26 @@ def holds(
 ) -> bool:
     """Whether the condition is true of these arguments; ConditionError where it is neither true nor false.
 
+    A rule that `allows` takes all of its answers to be true, any other one of them.
+    """
+    found = answers(text, arguments, facts)
+    return found == {True} if allows else True in found
+
+
+def answers(
+    text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None
+) -> frozenset[bool]:
+    """Whether the condition is true of these arguments, in each way in which it may be meant.
+
     `facts` is called only by a condition that asks where the values came from. Addresses and hosts
     are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches.
 
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
-    nobody can tell. So where there are addresses it is asked once more without regard to capitals. A rule
-    that `allows` takes both to be true, any other one of them.
+    nobody can tell. So where there are addresses it is asked once more without regard to capitals; where it
+    speaks of "xn--", with hosts as machines write them; and where characters of an address are taken for
+    others (wide letters, accents apart, invisible ones), with those.
     """
-    text = _small(text)
+    text = _condition_small(text)
     condition = compiled(text)
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
@@ -139,12 +159,7 @@ def holds(
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
     try:
-        values = _small(values)
-        found = _asked(text, values)
-        plain_text = _without_capitals(text)
-        if found is not allows or plain_text == text or not _has_place(values):
-            return found
-        return _asked(plain_text, _lowered(values))
+        return frozenset(_asked(*spelled) for spelled in _spelled(text, values))
     except apart.Failed as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
@@ -156,18 +171,67 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
     return here(text, values) if _size(values, quick) <= quick else apart.truth(text, values)
 
 
-def _small(value: Any) -> Any:
-    """The same, with addresses and hosts in one spelling: in small letters, and as people write them."""
+def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The condition and the values in each of the spellings in which it is asked."""
+    small = _each(values, _small)
+    yield text, small
+    if "xn--" in text.lower():  # it speaks of how machines write hosts
+        yield text, _each(values, _places_small)
+    usual = _each(values, _usual)
+    if usual != small:
+        yield text, usual
+    plain_text = _without_capitals(text)
+    if plain_text != text and _has_place(usual):
+        yield plain_text, _lowered(usual)
+
+
+@lru_cache(maxsize=CACHED)
+def _condition_small(text: str) -> str:
+    """The condition with addresses and hosts in one spelling; what its patterns ask stays."""
+
+    def small(place: re.Match[str]) -> str:
+        parts = ESCAPED.split(place[0])
+        parts[::2] = (_place_small(part) for part in parts[::2])  # between the escapes
+        return "".join(parts)
+
+    return PLACE.sub(small, LABEL.sub(_as_people_write, text))
+
+
+def _each(value: Any, spelled: Callable[[str], str]) -> Any:
+    """The same with each text and name `spelled`."""
     if isinstance(value, str):
-        if "xn--" in value.lower():
-            value = LABEL.sub(_as_people_write, value)
-        return PLACE.sub(lambda place: place[0].lower(), value) if _is_place(value) else value
+        return spelled(value)
     if isinstance(value, Mapping):
-        found = {_small(name): _small(inner) for name, inner in value.items()}
+        found = {spelled(name): _each(inner, spelled) for name, inner in value.items()}
         if len(found) < len(value):
             raise ConditionError("two names in a value are the same address")
         return found
-    return [_small(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return [_each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _small(text: str) -> str:
+    """The text with addresses and hosts in one spelling: in small letters, and as people write them."""
+    return _places_small(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text)
+
+
+def _usual(text: str) -> str:
+    """The same of one with an address whose characters may be written in other ways: wide, or in parts."""
+    if _is_place(text) and not text.isascii():
+        text = "".join(map(_plain_word, SPACES.split(text)))
+    return _small(text)
+
+
+def _plain_word(word: str) -> str:
+    odd = _is_place(word) and not word.isascii()
+    return normalized("NFKC", INVISIBLE.sub("", word)) if odd else word
+
+
+def _places_small(text: str) -> str:
+    return PLACE.sub(lambda place: _place_small(place[0]), text) if _is_place(text) else text
+
+
+def _place_small(place: str) -> str:
+    return place.lower().translate(DOTS)
 
 
 def _as_people_write(label: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ Pure: no ORM, no clock, no I/O of its own (conditions: policy/apart.py). Tool na
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import reduce
 from operator import itemgetter
 from typing import Any
 
@@ -55,6 +56,7 @@ __all__ = [
 ]
 
 Arguments = Mapping[str, Any]
+Matched = tuple[Rank, Rule, bool]  # whether the rule speaks of the call however its addresses are spelled
 
 
 def evaluate(context: Context, tool: ToolInfo, arguments: Arguments) -> Decision:
@@ -188,14 +190,16 @@ def rule_for(
     Beside one that members of some projects arranged, the most specific rule of no project holds as well: it
     may have come, or come to be applied, after theirs was accepted.
     """
-    matching: list[tuple[Rank, Rule, str | None]] = []
+    matching: list[Matched] = []
     denying: list[tuple[Rank, Rule, str | None]] = []
     for rank, rule in context.rules.about(tool.name, capability, context.scope):
-        error = None
+        error, sure = None, True
         if rule.condition is not None:
             try:
                 known = facts(context, tool, arguments)
-                if not conditions.holds(rule.condition, arguments, known, rule.effect == "allow"):
+                found = conditions.answers(rule.condition, arguments, known)
+                sure = False not in found
+                if True not in found or (rule.effect == "allow" and not sure):
                     continue
             except conditions.ConditionError as failure:
                 error = str(failure)
@@ -204,15 +208,29 @@ def rule_for(
         elif error is not None or rule.effect == "deny":
             denying.append((rank, rule, error))
         else:
-            matching.append((rank, rule, error))
-    if not denying and not matching:
-        return None
-    _, rule, error = max(denying or matching, key=itemgetter(0))
-    answer = by_rule(rule, capability, tool, error)
-    wider = [ranked for ranked in matching if ranked[1].project is None]
-    if denying or not rule.limited or not wider:
-        return answer
-    return stricter(by_rule(max(wider, key=itemgetter(0))[1], capability, tool, None), answer)
+            matching.append((rank, rule, sure))
+    if denying:
+        _, rule, error = max(denying, key=itemgetter(0))
+        return by_rule(rule, capability, tool, error)
+    matching.sort(key=itemgetter(0), reverse=True)
+    deciding = up_to_a_sure_one(matching)
+    if any(rule.limited for rule in deciding):
+        wider = [matched for matched in matching if matched[1].project is None]
+        deciding = [*up_to_a_sure_one(wider), *deciding]
+    said = (by_rule(rule, capability, tool, None) for rule in deciding)
+    return reduce(stricter, said) if deciding else None
+
+
+def up_to_a_sure_one(matching: Iterable[Matched]) -> list[Rule]:
+    """The most specific rule; where it speaks of the call in some spellings of its addresses only, and so may
+    not be meant, the next one as well.
+    """
+    found = []
+    for _, rule, sure in matching:
+        found.append(rule)
+        if sure:
+            break
+    return found
 
 
 def by_rule(rule: Rule, capability: str | None, tool: ToolInfo, error: str | None) -> Decision:

@@ -18,7 +18,7 @@ from policy.provenance.infer import Declaration
 from policy.terms import Risk
 from runs.tools.base import Tool
 from runs.tools.previews import BadPreview, Preview
-from runs.tools.schemas import called_with_model, is_model, schema_of
+from runs.tools.schemas import called_with_model, is_model, schema_of, schema_of_model
 
 BUILTIN = "runs.tools.builtin"  # importing it registers the tools that Deputy brings
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -57,7 +57,7 @@ def tool(
         function: Any = subject() if inspect.isclass(subject) else subject
         schema = schema_of(function) if parameters is None else parameters
         if is_model(parameters):
-            schema, function = parameters.model_json_schema(), called_with_model(function, parameters)
+            schema, function = schema_of_model(parameters), called_with_model(function, parameters)
         made = Tool(
             name=name or subject.__name__,
             description=description,

@@ -21,6 +21,17 @@ def is_model(parameters: Any) -> bool:
     return inspect.isclass(parameters) and hasattr(parameters, "model_json_schema")
 
 
+def schema_of_model(model: Any) -> dict[str, Any]:
+    """The JSON Schema of a pydantic model, which names all that the model takes: nothing that it knows by
+    another name comes past what is asked about the one.
+    """
+    schema: dict[str, Any] = model.model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        if "properties" in part:
+            part.setdefault("additionalProperties", False)
+    return schema
+
+
 def called_with_model(function: Callable[..., Any], model: Any) -> Callable[..., Any]:
     """The function, called with an instance of the model in place of its fields."""
 

@@ -5,7 +5,8 @@ a rule that is spelled otherwise.
 import pytest
 from django.core import mail
 
-from policy.models import CapabilityRule
+from policy.models import Capability, CapabilityRule
+from runs.models import Approval
 from tests.scripted import call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +23,9 @@ pytestmark = pytest.mark.django_db
         ('to.exists(a, a.endsWith("@bücher.example"))', "eve@xn--bcher-kva.example"),
         ('to.exists(a, a.endsWith("@xn--bcher-kva.example"))', "eve@bücher.example"),
         ('to.exists(a, a.endsWith("@xn--bcher-kva.example"))', "eve@XN--Bcher-KVA.example"),
+        ('to.exists(a, a.contains("@xn--"))', "eve@xn--bcher-kva.example"),
+        (r'to.exists(a, a.matches("^\\S+@bank\\.example$"))', "eve@bank.example"),
+        (r'to.exists(a, a.matches(r"^[^\W]+@Bank\.example$"))', "eve@BANK.example"),
     ],
 )
 def test_whom_a_rule_names_it_names_however_either_is_spelled(world, ask, condition, to):
@@ -41,3 +45,20 @@ def test_nor_does_it_allow_what_it_excepts(world, ask, to):
     )  # fmt: skip
     run = ask(in_order(call(("send_email", {"to": [to], "subject": "s", "body": "b"})), say("done")))
     assert (run.status, mail.outbox) == ("waiting", [])
+
+
+@pytest.mark.parametrize("to", ["eve@Rival.example", "eve@rival.example", "eve@RIVAL.example"])
+def test_nor_does_it_ask_for_less_about_what_it_excepts(world, ask, to):
+    """A rule that asks for one decider, of a tool, stands in the place of one for two, of all tools."""
+    organization = world.organization
+    mails, _ = Capability.objects.get_or_create(organization=organization, name="send_email")
+    CapabilityRule.objects.create(
+        organization=organization, capability=mails, effect="require_human", deciders_needed=2
+    )
+    CapabilityRule.objects.create(
+        organization=organization, tool="send_email", effect="require_approval",
+        condition='!to.exists(a, a.endsWith("Rival.example"))',
+    )  # fmt: skip
+    ask(in_order(call(("send_email", {"to": [to], "subject": "s", "body": "b"})), say("done")))
+    found = Approval.objects.get()
+    assert (found.effect, found.deciders_needed) == ("require_human", 2)

@@ -1,12 +1,16 @@
-"""Ways to have a mail say, or go, more than its decider saw."""
+"""Ways to have a mail say, or go, more than its decider saw; and a page come from another host."""
 
 from types import SimpleNamespace
 
 import pytest
 from django.core import mail
 
+from common.outbound import Fetched
 from runs.tools import registry
 from runs.tools.base import ToolError
+from runs.tools.builtin import web
+
+PAGE = Fetched("https://example.org/", 200, {}, "Hello.", 6, False, ())
 
 LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # for the standard library's header
 
@@ -36,6 +40,10 @@ def test_no_header_is_ended_by_an_argument(end):
         '"ada,mallory@evil.example"@example.org',
         "ceo@ｅｘａｍｐｌｅ.org",
         "ceo@exam\u00adple.org",
+        "ceo%evil.example@example.org",  # Postfix sends it on to ceo@evil.example, and so
+        "evil.example!ceo@example.org",  # this one: as it comes, for those whose mail it relays
+        "ceo@[93.184.216.34]",  # a host that a rule names by its name
+        "ceo@[IPv6:2606:2800:220::1]",
     ],
 )
 def test_an_address_is_written_as_it_is_sent(to):
@@ -68,3 +76,36 @@ def test_plain_addresses_are_sent(to):
     send = registry.all_tools()["send_email"].function
     send(SimpleNamespace(idempotency_key="0" * 64), to=[to], subject="Is 1 = ?", body="Friday it is.")
     assert [one.to for one in mail.outbox] == [[to]]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil。example/",  # asked as evil.example, of which a rule may speak
+        "https://evil｡example:8443/",
+        "https://evil.example./",
+        "https://@evil.example/",
+        "https://evil.example:443/",
+        "http://evil.example:080/",
+    ],
+)
+def test_a_host_is_written_as_it_is_asked(url):
+    read = registry.all_tools()["http_get"].function
+    with pytest.raises(ToolError, match="written otherwise"):
+        read(SimpleNamespace(), url=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example",
+        "HTTPS://Evil.example:8443?a@b",
+        "http://bücher.example/",
+        "http://[2606:4700::1]:81/",
+    ],
+)
+def test_plain_hosts_are_asked(url, monkeypatch):
+    asked = []
+    monkeypatch.setattr(web, "fetch", lambda url, **_: asked.append(url) or PAGE)
+    registry.all_tools()["http_get"].function(SimpleNamespace(), url=url)
+    assert asked == [url]

@@ -49,6 +49,18 @@ SCHEMA = {
         (r'note.matches("^\\S+@(Bank|Post)[.]example$")', {"note": "eve@Bank.example"}, True),
         (r'note.matches(r"^\S+@(Bank|Post)[.]example$")', {"note": "eve@Bank.example"}, True),
         (r'note.contains("\U0001F600 HI")', {"note": "\U0001f600 hi joe@bank.example"}, True),
+        (r'note.matches("^\\S+@bank\\.example$")', {"note": "eve@Bank.example"}, True),
+        (r'note.matches(r"^\p{L}+@bank\.example$")', {"note": "eve@bank.example"}, True),
+        (r'note.matches("^https://\\S+\\.Bank\\.example/")', {"note": "https://www.bank.example/"}, True),
+        ('note.contains("xn--")', {"note": "eve@xn--bcher-kva.example"}, True),
+        ('note.contains("xn--") || note == "e@bücher.de"', {"note": "e@xn--bcher-kva.de"}, True),
+        ('note.startsWith("https://evil.example/")', {"note": "https://EVIL。example/"}, True),
+        ('note.endsWith("@evil.example")', {"note": "joe@sub｡EVIL．example"}, False),
+        ('note.endsWith(".evil.example")', {"note": "joe@sub｡EVIL．example"}, True),
+        ('note.contains("//evil.example")', {"note": "https://ｅVIL．example/"}, True),
+        ('note.contains("//evil.example")', {"note": "https://ev\u00adil.example/"}, True),
+        ('note.endsWith("@Bücher.example")', {"note": "joe@bu\u0308CHER.example"}, True),
+        ('note == "ｗｉｄｅ joe@bank.example"', {"note": "ｗｉｄｅ joe@Bank.example"}, True),
         ('args["Reply-To"].startsWith("CEO")', {"Reply-To": "ceo@bank.example"}, True),
         ('note in ["CEO@Bank.example", "CFO"]', {"note": "cfo", "tags": ["a@b.example"]}, False),
         ('note in ["CEO@Bank.example", "CFO"] || tags == []', {"note": "cfo", "tags": ["a@b.example"]}, True),
@@ -74,10 +86,12 @@ def test_a_condition_speaks_of_the_arguments(condition, arguments, truth):
         ('note.endsWith("Bank.example")', False),
         ('!note.endsWith("Bank.example")', False),
         ('note.matches("^[A-Z]")', False),
+        ('!note.contains("xn--") && !args.hosts[0].contains("xn--")', False),
     ],
 )
 def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth):
-    assert holds(condition, {"note": "Eve@Bank.example", "currency": "EUR"}, allows=True) is truth
+    arguments = {"note": "Eve@Bank.example", "currency": "EUR", "hosts": ["xn--bcher-kva.example"]}
+    assert holds(condition, arguments, allows=True) is truth
 
 
 def test_of_two_spellings_of_one_name_neither_hides_the_other():

@@ -15,9 +15,9 @@ from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 MAX_RECIPIENTS = 50
-LOCAL = re.compile(
-    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+"
-)  # before the @; quoted ones may be written in many ways
+# Before the @. Quoted ones may be written in many ways, and by % and ! a mail server may be told to send the
+# mail on to another host.
+LOCAL = re.compile(r"[A-Za-z0-9.#$&'*+/=?^_`{|}~-]+")
 ENCODED = "=?"  # begins an encoded word (RFC 2047), which mail programs show as what it stands for
 
 
@@ -69,10 +69,10 @@ def send_email(
 
 def _as_sent(address: str) -> bool:
     """Whether the mail goes to the address as it is written, which is what rules and deciders have seen: no
-    quotes, encoded words or characters that a domain name has in another form.
+    quotes, encoded words, further hosts, a host's numbers or characters that a domain has in another form.
     """
     local, _, domain = address.rpartition("@")
-    if not LOCAL.fullmatch(local) or ENCODED in local:
+    if not LOCAL.fullmatch(local) or ENCODED in local or domain.startswith("["):
         return False
     return domain.isascii() or punycode(domain).encode().decode("idna") == domain.lower()
 

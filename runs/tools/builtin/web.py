@@ -1,7 +1,9 @@
 """Read the web, public addresses only."""
 
+import re
 from typing import Annotated, Any
 
+import httpx
 from django.conf import settings
 
 from common.outbound import OutboundError, fetch, readable
@@ -28,6 +30,9 @@ MAX_TEXT = 100_000  # characters of a page that reach the log
 def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// address"]) -> dict[str, Any]:
     """GET, redirects re-checked, within limits of size and time."""
     try:
+        if not _as_sent(url):
+            said = "The host is written otherwise than it would be asked: use the plain address."
+            raise ToolError(said, "URL_INVALID")
         page = fetch(url, allow_private=frozenset(settings.OUTBOUND_ALLOW))
     except OutboundError as error:
         raise ToolError(error.message, error.code) from None
@@ -40,3 +45,17 @@ def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// ad
         "text": text[:MAX_TEXT],
         "truncated": page.truncated or len(text) > MAX_TEXT,
     }
+
+
+def _as_sent(url: str) -> bool:
+    """Whether the host stands there as it is asked, which is what rules and deciders have seen: no empty name
+    of a user, other dots, port that goes without saying, or dot at its end. `fetch` tells what is no URL.
+    """
+    try:
+        asked = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        return True
+    written = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].lower()
+    raw, people = asked.netloc.decode(), asked.host
+    port = f":{asked.port}" if asked.port else ""
+    return asked.userinfo != b"" or (written in (raw, f"{people}{port}") and not people.endswith("."))
