@@ -55,15 +55,18 @@ def fetch(
     timeout: float = 10.0,
     max_bytes: int = 1_000_000,
     max_redirects: int = 5,
+    stay: bool = False,
     allow_private: Collection[str] = frozenset(),
 ) -> Fetched:
     """Ask `url` and follow its redirects; raises OutboundError.
 
     `timeout` is in seconds for all of it, name lookups and slow servers included. A body longer than
     `max_bytes`, counted unpacked, is cut there. Without `max_redirects` a redirect is an answer like any
-    other. `allow_private` lists what may be reached although it is
-    not public: `host:port` as the URL has them (whatever the name resolves to), an address, or
-    `address:port`; IPv6 addresses before a port stand in brackets.
+    other, and so is, to `stay`, one to another host; with or without `www.` it is the same.
+
+    `allow_private` lists what may be reached although it is not public: `host:port` as the URL has them
+    (whatever the name resolves to), an address, or `address:port`; IPv6 addresses before a port stand in
+    brackets.
 
     Another origin gets none of the caller's headers but Accept, Accept-Language and User-Agent, and no
     body: where a redirect asks for that, it is returned as it is. In a web process few do so at once
@@ -72,7 +75,7 @@ def fetch(
     asked = _parsed(url)
     with turn(asked.host):
         request = _request(method, asked, dict(headers or {}), content)
-        return _followed(request, Deadline(timeout), max_bytes, max_redirects, allow_private)
+        return _followed(request, Deadline(timeout), max_bytes, max_redirects, stay, allow_private)
 
 
 def _followed(
@@ -80,13 +83,14 @@ def _followed(
     deadline: Deadline,
     max_bytes: int,
     max_redirects: int,
+    stay: bool,
     allow_private: Collection[str],
 ) -> Fetched:
     left_behind: list[str] = []
     while True:
         with _answer(request, deadline, allow_private) as answer:
             following = _redirected(request, answer) if max_redirects else None
-            if following is None:
+            if following is None or (stay and not _same_site(request.url, following.url)):
                 return _fetched(request, answer, max_bytes, tuple(left_behind))
         if len(left_behind) >= max_redirects:
             raise OutboundError("TOO_MANY_REDIRECTS", f"more than {max_redirects} redirects")
@@ -185,6 +189,11 @@ def _same_origin(one: httpx.URL, other: httpx.URL) -> bool:
         return False
     ends = (one.scheme, _port(one)), (other.scheme, _port(other))
     return ends[0] == ends[1] or ends == (("http", 80), ("https", 443))
+
+
+def _same_site(one: httpx.URL, other: httpx.URL) -> bool:
+    """The same, with or without `www.` before the host."""
+    return _same_origin(*(url.copy_with(host=url.host.removeprefix("www.")) for url in (one, other)))
 
 
 def _carried(headers: httpx.Headers, same_origin: bool, with_body: bool) -> dict[str, str]:

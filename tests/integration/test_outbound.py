@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.outbound import Fetched, OutboundError, connection, fetch
+from runs.tools.builtin.web import http_get
 from tests.guard import ends
 
 CERTIFICATE = Path(__file__).parents[1] / "data" / "deputy.test.pem"  # for deputy.test, known to nobody else
@@ -286,6 +288,31 @@ def test_redirects_are_followed_told_and_counted() -> None:
         assert local(port, max_redirects=2).status == 200
         with refused("TOO_MANY_REDIRECTS"):
             local(port, max_redirects=1)
+
+
+@pytest.mark.parametrize(
+    ("location", "followed"),
+    [
+        ("/b", True),
+        ("http://www.site.test:{port}/b", True),
+        ("http://other.test:{port}/b", False),
+        ("//other.test:{port}/b", False),
+        ("http://site.test.other.test:{port}/b", False),
+        ("http://site.test:1/b", False),
+    ],
+)
+def test_to_stay_a_redirect_to_another_host_is_an_answer(
+    names: dict[str, list[str]], settings: Any, location: str, followed: bool
+) -> None:
+    site: Site = {"/b": echo}
+    with serving(site) as port:
+        site["/"] = replying(302, location=location.format(port=port))
+        hosts = ("site.test", "www.site.test", "other.test", "site.test.other.test")
+        names |= {host: ["127.0.0.1"] for host in hosts}
+        settings.OUTBOUND_ALLOW = [f"{host}:{port}" for host in hosts]
+        page = http_get(None, url=f"http://site.test:{port}/")
+        assert page["status"] == (200 if followed else 302)
+        assert page.get("leads_to") == (None if followed else location.format(port=port))
 
 
 def test_a_circle_of_redirects_ends() -> None:
