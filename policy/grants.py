@@ -45,12 +45,15 @@ def of_call(
     return tuple(
         GrantView(id=grant.id, tool=grant.tool, project=grant.project_id)
         for grant in found
-        if grant.any_arguments or matches(grant.arguments, arguments)
+        if grant.any_arguments or matches(grant.arguments, grant.free, arguments)
     )
 
 
-def matches(pattern: dict[str, Any], arguments: dict[str, Any]) -> bool:
-    """Every argument the pattern names is there with exactly that value."""
+def matches(pattern: dict[str, Any], free: list[str] | None, arguments: dict[str, Any]) -> bool:
+    """Every argument the pattern names is there with exactly that value, and no other but those `free`."""
+    said = {name for name, value in arguments.items() if value is not None}
+    if free is not None and not said <= {*pattern, *free}:
+        return False
     return all(
         name in arguments and canonical(arguments[name]) == canonical(value)
         for name, value in pattern.items()

@@ -141,7 +141,7 @@ def _grant(before: Row, after: Row) -> str:
         return ""
     revived = before["revoked_at"] is not None and after["revoked_at"] is None
     longer = more(before["expires_at"], after["expires_at"]) or more(before["max_uses"], after["max_uses"])
-    other = _differs(("project_id", "tool", "arguments", "any_arguments"), before, after)
+    other = _differs(("project_id", "tool", "arguments", "free", "any_arguments"), before, after)
     return gettext_noop("more calls are approved in advance") if revived or longer or other else ""
 
 

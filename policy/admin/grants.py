@@ -58,12 +58,12 @@ class GrantAdmin(TenantAdmin):
         return super().get_queryset(request).annotate(uses_total=Count("uses"))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        shown = ("granted_by", "revoked_at", "state")
+        shown = ("free", "granted_by", "revoked_at", "state")
         fixed = ("organization", "project", "tool", "arguments", "any_arguments", *shown)
         return fixed if obj else ()
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return (*self.fields, "granted_by", "revoked_at", "state") if obj else self.fields
+        return (*self.fields, "free", "granted_by", "revoked_at", "state") if obj else self.fields
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Whether they count is asked once for all that are shown."""

@@ -105,6 +105,11 @@ class BindingInput(StrictSerializer):
 class GrantSerializer(serializers.ModelSerializer):
     project = serializers.CharField(source="project_id")
     arguments = serializers.DictField(help_text="The values these must have; others are free.")
+    free = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="Which others there may be: those of the call that was approved with it. null: any.",
+    )
     granted_by = serializers.CharField(source="granted_by.username")
     uses = serializers.IntegerField(source="uses_total")
     void = serializers.SerializerMethodField(
@@ -119,6 +124,7 @@ class GrantSerializer(serializers.ModelSerializer):
             "project",
             "tool",
             "arguments",
+            "free",
             "any_arguments",
             "reason",
             "granted_by",

@@ -33,6 +33,11 @@ class Grant(Created):
     arguments = models.JSONField(
         default=dict, blank=True, help_text="The values these arguments must have, exactly; others are free."
     )
+    free = models.JSONField(
+        null=True,
+        editable=False,
+        help_text="Which others there may be; none said: any. A decision says them.",
+    )
     any_arguments = models.BooleanField(default=False, help_text="Whatever the arguments are.")
     reason = models.TextField(blank=True)
     granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -443,6 +443,8 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         project_id=asked.log.project_id,
         tool=approval.tool_call.tool,
         arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
+        # What the call did not have, such as a blind copy, nobody has seen.
+        free=None if remember.any_arguments else sorted({*arguments} - {*remember.fixed}),
         any_arguments=remember.any_arguments,
         reason=said.shown_reason,
         expires_at=remember.until,

@@ -9,6 +9,7 @@ from django.core import mail
 from django.utils import timezone
 
 from groups.models import IdentityProvider
+from policy import grants
 from policy.models import CapabilityRule, Grant
 from runs.actions import decide
 from runs.actions.decide import DecisionRefused, Remember
@@ -399,6 +400,18 @@ def test_a_grant_covers_only_the_arguments_it_names(waiting, approver, ask):
 
     other = ask(in_order(call(("send_email", {**TO, "to": ["c@example.com"]}))))
     assert other.status == "waiting"
+
+
+def test_a_grant_covers_no_argument_that_the_approved_call_did_not_have(waiting, approver):
+    """A blind copy, say, which whoever approved has not seen; who makes one elsewhere says what is free."""
+    _, approval = waiting()
+    approve(approval.pk, approver, remember=Remember(fixed=("to",), uses=9))
+    grant = Grant.objects.get()
+    assert grant.free == ["body", "subject"]
+    with_copy = {**TO, "bcc": ["c@example.com"]}
+    assert grants.matches(grant.arguments, grant.free, {**TO, "subject": "Again", "bcc": None})
+    assert not grants.matches(grant.arguments, grant.free, with_copy)
+    assert grants.matches(grant.arguments, None, with_copy)
 
 
 def test_a_grant_never_lifts_a_deny_nor_a_persons_decision(waiting, approver, ask, rule):

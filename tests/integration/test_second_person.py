@@ -556,7 +556,7 @@ MEMBER = {
 ROLE = {"allowed_tools": ["t"], "denied_tools": ["d"], "delegable_tools": []}
 PROJECT = {"approval_profile": "off", "allow_self_approval": False, "owner_id": "m", "review_deposits": True}
 GRANT = {
-    "project_id": "p", "tool": "t", "arguments": {}, "any_arguments": True, "revoked_at": None,
+    "project_id": "p", "tool": "t", "arguments": {}, "free": None, "any_arguments": True, "revoked_at": None,
     "expires_at": None, "max_uses": 5,
 }  # fmt: skip
 CHANNEL = {
