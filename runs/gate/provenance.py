@@ -87,8 +87,10 @@ class Gathered:
         """The secrets that other runs of these trees have read: goals, results and earlier turns hand them on
         without the name of the field they stood in.
         """
-        others = ToolCall.objects.filter(run__root_id__in=roots, result__isnull=False)
-        found = others.exclude(run_id=self.run_id).exclude(pk__in=self.known)
+        # in two steps, each by an index: joined, all calls of all runs may be read
+        others = [*Run.objects.filter(root_id__in=roots).exclude(pk=self.run_id).values_list("pk", flat=True)]
+        calls = ToolCall.objects.filter(run_id__in=others, result__isnull=False)
+        found = calls.exclude(pk__in=self.known)
         for pk, tool, result in found.values_list("pk", "tool", "result"):
             self.known.add(pk)
             self.material.know(self.declare(tool), result)
