@@ -104,7 +104,7 @@ class BindingInput(StrictSerializer):
 
 class GrantSerializer(serializers.ModelSerializer):
     project = serializers.CharField(source="project_id")
-    arguments = serializers.DictField(help_text="The values these must have; others are free.")
+    arguments = serializers.DictField(help_text="The values these must have, exactly.")
     free = serializers.ListField(
         child=serializers.CharField(),
         allow_null=True,

@@ -31,7 +31,7 @@ class Grant(Created):
     project = models.ForeignKey("groups.Project", on_delete=models.CASCADE, related_name="+")
     tool = models.CharField(max_length=64)
     arguments = models.JSONField(
-        default=dict, blank=True, help_text="The values these arguments must have, exactly; others are free."
+        default=dict, blank=True, help_text="The values these arguments must have, exactly."
     )
     free = models.JSONField(
         null=True,
