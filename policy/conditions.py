@@ -46,9 +46,13 @@ SOURCES = "sources"
 READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
 RESULTS = "read"
 
-# A mail address, and the part of a link that names a host: they mean the same in capitals.
-PLACE = re.compile(
-    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.。．｡-]+|@[\w.。．｡-]+|https?://[^\s/?#@]+",
+# A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
+# that stands before the @ counts, in a condition what can stand there without a quotation mark.
+HOST = r"[\w.\u0300-\U0010ffff-]+"
+LINK = r"https?://[^\s/?#@]+"
+PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|{LINK}", re.IGNORECASE)
+SPOKEN = re.compile(
+    rf"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]*@{HOST}|@{HOST}|{LINK}",
     re.IGNORECASE,
 )
 SPACES = re.compile(r"(\s+)")
@@ -59,6 +63,10 @@ ESCAPED = re.compile(r"(\\+(?:[pP](?:\{[^}]*\}|\w)|.))", re.DOTALL)
 
 # A label of a host as machines write it (`xn--bcher-kva` for `bücher`): the same host, spelled in ASCII.
 LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
+
+# A label that machines write so; of more letters than these there is none.
+LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
+MOST_LETTERS = 63
 
 # What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
 # put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
@@ -149,10 +157,10 @@ def answers(
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
     nobody can tell. So where there are addresses it is asked once more without regard to capitals; where it
     speaks of "xn--", with hosts as machines write them; and where characters of an address are taken for
-    others (wide letters, accents apart, invisible ones), with those.
+    others (wide letters, accents apart, invisible ones), with those; each of these without regard to capitals
+    as well.
     """
-    text = _condition_small(text)
-    condition = compiled(text)
+    condition = compiled(_condition_small(text))
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
@@ -173,28 +181,41 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
 
 def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The condition and the values in each of the spellings in which it is asked."""
-    small = _each(values, _small)
-    yield text, small
+    words = _condition_small(text)
+    ways = [(words, _small), (words, _usual)]
     if "xn--" in text.lower():  # it speaks of how machines write hosts
-        yield text, _each(values, _places_small)
-    usual = _each(values, _usual)
-    if usual != small:
-        yield text, usual
-    plain_text = _without_capitals(text)
-    if plain_text != text and _has_place(usual):
-        yield plain_text, _lowered(usual)
+        ways.append((_condition_of_machines(text), _of_machines))
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+    for words, way in ways:
+        found = _each(values, way)
+        if (words, found) in asked:
+            continue
+        asked.append((words, found))
+        yield words, found
+        without = _without_capitals(words)
+        if without != words and _has_place(found):
+            yield without, _lowered(found)
 
 
 @lru_cache(maxsize=CACHED)
 def _condition_small(text: str) -> str:
     """The condition with addresses and hosts in one spelling; what its patterns ask stays."""
+    return _places_in_condition(LABEL.sub(_as_people_write, text), _place_small)
 
-    def small(place: re.Match[str]) -> str:
-        parts = ESCAPED.split(place[0])
-        parts[::2] = (_place_small(part) for part in parts[::2])  # between the escapes
+
+@lru_cache(maxsize=CACHED)
+def _condition_of_machines(text: str) -> str:
+    """The same with hosts as machines write them."""
+    return _places_in_condition(text, _place_of_machines)
+
+
+def _places_in_condition(text: str, spelled: Callable[[str], str]) -> str:
+    def place(found: re.Match[str]) -> str:
+        parts = ESCAPED.split(normalized("NFC", found[0]))
+        parts[::2] = map(spelled, parts[::2])  # between the escapes
         return "".join(parts)
 
-    return PLACE.sub(small, LABEL.sub(_as_people_write, text))
+    return SPOKEN.sub(place, text)
 
 
 def _each(value: Any, spelled: Callable[[str], str]) -> Any:
@@ -211,14 +232,23 @@ def _each(value: Any, spelled: Callable[[str], str]) -> Any:
 
 def _small(text: str) -> str:
     """The text with addresses and hosts in one spelling: in small letters, and as people write them."""
-    return _places_small(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text)
+    return _places(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text, _place_small)
 
 
 def _usual(text: str) -> str:
     """The same of one with an address whose characters may be written in other ways: wide, or in parts."""
-    if _is_place(text) and not text.isascii():
-        text = "".join(map(_plain_word, SPACES.split(text)))
-    return _small(text)
+    return _small(_plain_words(text))
+
+
+def _of_machines(text: str) -> str:
+    """The same with hosts as machines write them."""
+    return _places(_plain_words(text), _place_of_machines)
+
+
+def _plain_words(text: str) -> str:
+    if text.isascii() or not _is_place(text):
+        return text
+    return "".join(map(_plain_word, SPACES.split(text)))
 
 
 def _plain_word(word: str) -> str:
@@ -226,12 +256,24 @@ def _plain_word(word: str) -> str:
     return normalized("NFKC", INVISIBLE.sub("", word)) if odd else word
 
 
-def _places_small(text: str) -> str:
-    return PLACE.sub(lambda place: _place_small(place[0]), text) if _is_place(text) else text
+def _places(text: str, spelled: Callable[[str], str]) -> str:
+    return PLACE.sub(lambda place: spelled(place[0]), text) if _is_place(text) else text
 
 
 def _place_small(place: str) -> str:
     return place.lower().translate(DOTS)
+
+
+def _place_of_machines(place: str) -> str:
+    small = _place_small(place)
+    start = max(small.rfind("@"), small.rfind("//")) + 1
+    return small[:start] + LETTERS.sub(_as_machines_write, small[start:])
+
+
+def _as_machines_write(label: re.Match[str]) -> str:
+    if label[0].isascii() or len(label[0]) > MOST_LETTERS:
+        return label[0]
+    return f"xn--{label[0].encode('punycode').decode()}"
 
 
 def _as_people_write(label: re.Match[str]) -> str:
