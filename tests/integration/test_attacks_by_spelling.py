@@ -28,7 +28,6 @@ pytestmark = pytest.mark.django_db
         (r'to.exists(a, a.matches(r"^[^\W]+@Bank\.example$"))', "eve@BANK.example"),
         ("""to.exists(a, a == "o'brien@bank.example")""", "O'Brien@bank.example"),
         ('to.exists(a, a.startsWith("ceo+"))', f"CEO+{'x' * 70}@bank.example"),
-        ('to.exists(a, a.endsWith(".example"))', "eve@हिन्दी.EXAMPLE"),
         ('to.exists(a, a.contains("@xn--"))', "eve@bücher.example"),
         ('to.exists(a, a.contains("@xn--") && a.endsWith(".xn--p1ai"))', "eve@xn--80ak6aa92e.xn--p1ai"),
         ('to.exists(a, a.contains("@xn--") && a.startsWith("CEO"))', "ceo@xn--bcher-kva.example"),

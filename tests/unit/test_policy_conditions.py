@@ -62,6 +62,7 @@ SCHEMA = {
         ('note.endsWith("@Bücher.example")', {"note": "joe@bu\u0308CHER.example"}, True),
         ('note.contains("ceo@bank.example")', {"note": "joe@post.example;CEO@bank.example"}, True),
         ('note.startsWith("\\"ceo\\"@")', {"note": '"CEO"@bank.example'}, True),
+        ('note.endsWith(".example")', {"note": "eve@हिन्दी.EXAMPLE"}, True),
         ('note.contains("//xn--")', {"note": "https://bücher.example:8443/Path"}, True),
         ('note.contains("@xn--")', {"note": "joe@ｘn--bcher-kva.example"}, True),
         ('note.contains("@xn--")', {"note": f"joe@{'ü' * 64}.example"}, False),
