@@ -55,6 +55,12 @@ SPOKEN = re.compile(
     rf"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]*@{HOST}|@{HOST}|{LINK}",
     re.IGNORECASE,
 )
+# A host alone, or a link without what usually begins one: programs that open it complete it. It may be
+# another name with a dot as well.
+BARE = re.compile(
+    rf"\s*(?:https?:)?[/\\]*(?=\S*[.。]){HOST}(?:[:/?#\\].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
 SPACES = re.compile(r"(\s+)")
 DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
 
@@ -183,7 +189,7 @@ def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mappin
     """The condition and the values in each of the spellings in which it is asked."""
     words = _condition_small(text)
     ways = [(words, _small), (words, _usual)]
-    if "xn--" in text.lower():  # it speaks of how machines write hosts
+    if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
         ways.append((_condition_of_machines(text), _of_machines))
     asked: list[tuple[str, Mapping[str, Any]]] = []
     for words, way in ways:
@@ -192,9 +198,9 @@ def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mappin
             continue
         asked.append((words, found))
         yield words, found
-        without = _without_capitals(words)
-        if without != words and _has_place(found):
-            yield without, _lowered(found)
+        without, lowered = _without_capitals(words), _lowered(found)
+        if (without != words and _has_place(found)) or (lowered != found and _has_bare(found)):
+            yield without, lowered
 
 
 @lru_cache(maxsize=CACHED)
@@ -242,18 +248,20 @@ def _usual(text: str) -> str:
 
 def _of_machines(text: str) -> str:
     """The same with hosts as machines write them."""
-    return _places(_plain_words(text), _place_of_machines)
+    plain_text = _plain_words(text)
+    is_bare = BARE.fullmatch(plain_text)
+    return _place_of_machines(plain_text) if is_bare else _places(plain_text, _place_of_machines)
 
 
 def _plain_words(text: str) -> str:
-    if text.isascii() or not _is_place(text):
-        return text
-    return "".join(map(_plain_word, SPACES.split(text)))
+    return text if text.isascii() else "".join(map(_plain_word, SPACES.split(text)))
 
 
 def _plain_word(word: str) -> str:
-    odd = _is_place(word) and not word.isascii()
-    return normalized("NFKC", INVISIBLE.sub("", word)) if odd else word
+    if word.isascii():
+        return word
+    found = normalized("NFKC", INVISIBLE.sub("", word)).translate(DOTS)
+    return found if _is_place(found) or BARE.fullmatch(found) else word
 
 
 def _places(text: str, spelled: Callable[[str], str]) -> str:
@@ -292,11 +300,24 @@ def _is_place(text: str) -> bool:
 
 
 def _has_place(value: Any) -> bool:
+    return any(map(_is_place, _texts(value)))
+
+
+def _has_bare(value: Any) -> bool:
+    return any(map(BARE.fullmatch, _texts(value)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts and names in it."""
     if isinstance(value, str):
-        return _is_place(value)
-    if isinstance(value, Mapping):
-        return any(map(_has_place, value)) or any(map(_has_place, value.values()))
-    return isinstance(value, list) and any(map(_has_place, value))
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield name
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _lowered(value: Any) -> Any:
