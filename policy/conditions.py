@@ -187,10 +187,10 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
 
 def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The condition and the values in each of the spellings in which it is asked."""
-    words = _condition_small(text)
-    ways = [(words, _small), (words, _usual)]
+    composed = normalized("NFC", text)
+    ways = [(_condition_small(text), _small), (_condition_small(composed), _usual)]
     if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
-        ways.append((_condition_of_machines(text), _of_machines))
+        ways.append((_condition_of_machines(composed), _of_machines))
     asked: list[tuple[str, Mapping[str, Any]]] = []
     for words, way in ways:
         found = _each(values, way)
@@ -217,7 +217,7 @@ def _condition_of_machines(text: str) -> str:
 
 def _places_in_condition(text: str, spelled: Callable[[str], str]) -> str:
     def place(found: re.Match[str]) -> str:
-        parts = ESCAPED.split(normalized("NFC", found[0]))
+        parts = ESCAPED.split(found[0])
         parts[::2] = map(spelled, parts[::2])  # between the escapes
         return "".join(parts)
 
@@ -323,7 +323,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _lowered(value: Any) -> Any:
     """The same with every text in small letters, but for names."""
     if isinstance(value, str):
-        return value.lower()
+        return _in_small_letters(value)
     if isinstance(value, Mapping):
         return {name: _lowered(inner) for name, inner in value.items()}
     return [_lowered(inner) for inner in value] if isinstance(value, list) else value
@@ -339,16 +339,21 @@ def _without_capitals(text: str) -> str:
         quoted = QUOTED.fullmatch(literal[0])
         before = text[: literal.start()]
         key = KEY_OF.search(before)
-        if quoted is None or quoted[3] == quoted[3].lower() or (key and key[1] != "in"):
+        if quoted is None or quoted[3] == _in_small_letters(quoted[3]) or (key and key[1] != "in"):
             return literal[0]
         raw, mark, words = quoted.groups()
         if PATTERN_OF.search(before):
             return f"{raw}{mark}(?i){words}{mark}"
         parts = [words] if raw else ESCAPE.split(words)
-        parts[::2] = (part.lower() for part in parts[::2])  # between the escapes
+        parts[::2] = map(_in_small_letters, parts[::2])  # between the escapes
         return "".join((raw, mark, *parts, mark))
 
     return LITERAL.sub(small, text)
+
+
+def _in_small_letters(text: str) -> str:
+    """In one form of the Greek s as well, which has another at the end of a word."""
+    return text.lower().replace("ς", "σ")
 
 
 def here(text: str, values: Mapping[str, Any]) -> bool:
