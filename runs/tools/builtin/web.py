@@ -60,10 +60,10 @@ def _as_sent(url: str) -> bool:
     """
     try:
         asked = httpx.URL(url)
+        raw, people = asked.netloc.decode().lower(), asked.host.lower()
     except (httpx.InvalidURL, ValueError):
         return True
     written = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].lower()
-    raw, people = asked.netloc.decode().lower(), asked.host.lower()
     port = f":{asked.port}" if asked.port else ""
     usual = _is_usual(people) and written in (raw, f"{people}{port}")
     return asked.userinfo != b"" or usual
