@@ -46,10 +46,20 @@ SOURCES = "sources"
 READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
 RESULTS = "read"
 
-# A mail address, and the part of a link that names a host: they mean the same in capitals.
-PLACE = re.compile(
-    r"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]{0,64}@[\w.。．｡-]+|@[\w.。．｡-]+|https?://[^\s/?#@]+",
+# A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
+# that stands before the @ counts, in a condition what can stand there without a quotation mark.
+HOST = r"[\w.\u0300-\U0010ffff-]+"
+LINK = r"https?://[^\s/?#@]+"
+PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|{LINK}", re.IGNORECASE)
+SPOKEN = re.compile(
+    rf"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]*@{HOST}|@{HOST}|{LINK}",
     re.IGNORECASE,
+)
+# A host alone, or a link without what usually begins one: programs that open it complete it. It may be
+# another name with a dot as well.
+BARE = re.compile(
+    rf"\s*(?:https?:)?[/\\]*(?=\S*[.。]){HOST}(?:[:/?#\\].*)?",
+    re.IGNORECASE | re.DOTALL,
 )
 SPACES = re.compile(r"(\s+)")
 DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
@@ -59,6 +69,10 @@ ESCAPED = re.compile(r"(\\+(?:[pP](?:\{[^}]*\}|\w)|.))", re.DOTALL)
 
 # A label of a host as machines write it (`xn--bcher-kva` for `bücher`): the same host, spelled in ASCII.
 LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
+
+# A label that machines write so; of more letters than these there is none.
+LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
+MOST_LETTERS = 63
 
 # What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
 # put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
@@ -149,10 +163,10 @@ def answers(
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
     nobody can tell. So where there are addresses it is asked once more without regard to capitals; where it
     speaks of "xn--", with hosts as machines write them; and where characters of an address are taken for
-    others (wide letters, accents apart, invisible ones), with those.
+    others (wide letters, accents apart, invisible ones), with those; each of these without regard to capitals
+    as well.
     """
-    text = _condition_small(text)
-    condition = compiled(text)
+    condition = compiled(_condition_small(text))
     values = {name: arguments[name] for name in condition.names if name in arguments}
     if condition.reads_args:
         values["args"] = arguments
@@ -173,28 +187,41 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
 
 def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The condition and the values in each of the spellings in which it is asked."""
-    small = _each(values, _small)
-    yield text, small
-    if "xn--" in text.lower():  # it speaks of how machines write hosts
-        yield text, _each(values, _places_small)
-    usual = _each(values, _usual)
-    if usual != small:
-        yield text, usual
-    plain_text = _without_capitals(text)
-    if plain_text != text and _has_place(usual):
-        yield plain_text, _lowered(usual)
+    composed = normalized("NFC", text)
+    ways = [(_condition_small(text), _small), (_condition_small(composed), _usual)]
+    if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
+        ways.append((_condition_of_machines(composed), _of_machines))
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+    for words, way in ways:
+        found = _each(values, way)
+        if (words, found) in asked:
+            continue
+        asked.append((words, found))
+        yield words, found
+        without, lowered = _without_capitals(words), _lowered(found)
+        if (without != words and _has_place(found)) or (lowered != found and _has_bare(found)):
+            yield without, lowered
 
 
 @lru_cache(maxsize=CACHED)
 def _condition_small(text: str) -> str:
     """The condition with addresses and hosts in one spelling; what its patterns ask stays."""
+    return _places_in_condition(LABEL.sub(_as_people_write, text), _place_small)
 
-    def small(place: re.Match[str]) -> str:
-        parts = ESCAPED.split(place[0])
-        parts[::2] = (_place_small(part) for part in parts[::2])  # between the escapes
+
+@lru_cache(maxsize=CACHED)
+def _condition_of_machines(text: str) -> str:
+    """The same with hosts as machines write them."""
+    return _places_in_condition(text, _place_of_machines)
+
+
+def _places_in_condition(text: str, spelled: Callable[[str], str]) -> str:
+    def place(found: re.Match[str]) -> str:
+        parts = ESCAPED.split(found[0])
+        parts[::2] = map(spelled, parts[::2])  # between the escapes
         return "".join(parts)
 
-    return PLACE.sub(small, LABEL.sub(_as_people_write, text))
+    return SPOKEN.sub(place, text)
 
 
 def _each(value: Any, spelled: Callable[[str], str]) -> Any:
@@ -211,27 +238,50 @@ def _each(value: Any, spelled: Callable[[str], str]) -> Any:
 
 def _small(text: str) -> str:
     """The text with addresses and hosts in one spelling: in small letters, and as people write them."""
-    return _places_small(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text)
+    return _places(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text, _place_small)
 
 
 def _usual(text: str) -> str:
     """The same of one with an address whose characters may be written in other ways: wide, or in parts."""
-    if _is_place(text) and not text.isascii():
-        text = "".join(map(_plain_word, SPACES.split(text)))
-    return _small(text)
+    return _small(_plain_words(text))
+
+
+def _of_machines(text: str) -> str:
+    """The same with hosts as machines write them."""
+    plain_text = _plain_words(text)
+    is_bare = BARE.fullmatch(plain_text)
+    return _place_of_machines(plain_text) if is_bare else _places(plain_text, _place_of_machines)
+
+
+def _plain_words(text: str) -> str:
+    return text if text.isascii() else "".join(map(_plain_word, SPACES.split(text)))
 
 
 def _plain_word(word: str) -> str:
-    odd = _is_place(word) and not word.isascii()
-    return normalized("NFKC", INVISIBLE.sub("", word)) if odd else word
+    if word.isascii():
+        return word
+    found = normalized("NFKC", INVISIBLE.sub("", word)).translate(DOTS)
+    return found if _is_place(found) or BARE.fullmatch(found) else word
 
 
-def _places_small(text: str) -> str:
-    return PLACE.sub(lambda place: _place_small(place[0]), text) if _is_place(text) else text
+def _places(text: str, spelled: Callable[[str], str]) -> str:
+    return PLACE.sub(lambda place: spelled(place[0]), text) if _is_place(text) else text
 
 
 def _place_small(place: str) -> str:
     return place.lower().translate(DOTS)
+
+
+def _place_of_machines(place: str) -> str:
+    small = _place_small(place)
+    start = max(small.rfind("@"), small.rfind("//")) + 1
+    return small[:start] + LETTERS.sub(_as_machines_write, small[start:])
+
+
+def _as_machines_write(label: re.Match[str]) -> str:
+    if label[0].isascii() or len(label[0]) > MOST_LETTERS:
+        return label[0]
+    return f"xn--{label[0].encode('punycode').decode()}"
 
 
 def _as_people_write(label: re.Match[str]) -> str:
@@ -250,17 +300,30 @@ def _is_place(text: str) -> bool:
 
 
 def _has_place(value: Any) -> bool:
+    return any(map(_is_place, _texts(value)))
+
+
+def _has_bare(value: Any) -> bool:
+    return any(map(BARE.fullmatch, _texts(value)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts and names in it."""
     if isinstance(value, str):
-        return _is_place(value)
-    if isinstance(value, Mapping):
-        return any(map(_has_place, value)) or any(map(_has_place, value.values()))
-    return isinstance(value, list) and any(map(_has_place, value))
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield name
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _lowered(value: Any) -> Any:
     """The same with every text in small letters, but for names."""
     if isinstance(value, str):
-        return value.lower()
+        return _in_small_letters(value)
     if isinstance(value, Mapping):
         return {name: _lowered(inner) for name, inner in value.items()}
     return [_lowered(inner) for inner in value] if isinstance(value, list) else value
@@ -276,16 +339,21 @@ def _without_capitals(text: str) -> str:
         quoted = QUOTED.fullmatch(literal[0])
         before = text[: literal.start()]
         key = KEY_OF.search(before)
-        if quoted is None or quoted[3] == quoted[3].lower() or (key and key[1] != "in"):
+        if quoted is None or quoted[3] == _in_small_letters(quoted[3]) or (key and key[1] != "in"):
             return literal[0]
         raw, mark, words = quoted.groups()
         if PATTERN_OF.search(before):
             return f"{raw}{mark}(?i){words}{mark}"
         parts = [words] if raw else ESCAPE.split(words)
-        parts[::2] = (part.lower() for part in parts[::2])  # between the escapes
+        parts[::2] = map(_in_small_letters, parts[::2])  # between the escapes
         return "".join((raw, mark, *parts, mark))
 
     return LITERAL.sub(small, text)
+
+
+def _in_small_letters(text: str) -> str:
+    """In one form of the Greek s as well, which has another at the end of a word."""
+    return text.lower().replace("ς", "σ")
 
 
 def here(text: str, values: Mapping[str, Any]) -> bool:

@@ -124,11 +124,12 @@ def _parsed(url: str | httpx.URL) -> httpx.URL:
         raise OutboundError("URL_INVALID", f"the URL is longer than {MAX_URL} characters")
     try:
         parsed = httpx.URL(url)
+        host = parsed.host  # not any name that begins with xn-- can be read
     except (httpx.InvalidURL, ValueError) as error:
         raise OutboundError("URL_INVALID", f"not a URL: {error}") from None
     if parsed.scheme and parsed.scheme not in ("http", "https"):
         raise OutboundError("SCHEME_REFUSED", f"only http and https, not {parsed.scheme[:40]}")
-    if not parsed.scheme or not parsed.host or "%" in parsed.host:
+    if not parsed.scheme or not host or "%" in host:
         raise OutboundError("URL_INVALID", "a URL starts with http:// or https:// and the name of a host")
     if parsed.userinfo:
         raise OutboundError("URL_INVALID", "a URL with a user name or password is refused")
@@ -185,7 +186,7 @@ def _redirected(request: httpx.Request, answer: "Answer") -> httpx.Request | Non
 
 def _same_origin(one: httpx.URL, other: httpx.URL) -> bool:
     """The same scheme, host and port; the step from http to https on their own ports counts as one."""
-    if one.host != other.host:
+    if one.raw_host != other.raw_host:
         return False
     ends = (one.scheme, _port(one)), (other.scheme, _port(other))
     return ends[0] == ends[1] or ends == (("http", 80), ("https", 443))

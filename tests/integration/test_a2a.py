@@ -393,7 +393,7 @@ def test_a_push_address_that_is_not_public_is_refused_and_nothing_is_started(pee
     task = peer.send("Count the chairs")
     for url in (
         "http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://10.0.0.1/",
-        "file:///etc/passwd", "x"
+        "file:///etc/passwd", "x", "https://xn--a.example/"
     ):  # fmt: skip
         assert reason(push(peer, task, url))[1] == "INVALID_PARAMS", url
         config = {"taskPushNotificationConfig": {"url": url}}

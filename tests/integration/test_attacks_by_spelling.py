@@ -26,6 +26,12 @@ pytestmark = pytest.mark.django_db
         ('to.exists(a, a.contains("@xn--"))', "eve@xn--bcher-kva.example"),
         (r'to.exists(a, a.matches("^\\S+@bank\\.example$"))', "eve@bank.example"),
         (r'to.exists(a, a.matches(r"^[^\W]+@Bank\.example$"))', "eve@BANK.example"),
+        ("""to.exists(a, a == "o'brien@bank.example")""", "O'Brien@bank.example"),
+        ('to.exists(a, a.startsWith("ceo+"))', f"CEO+{'x' * 70}@bank.example"),
+        ('to.exists(a, a.contains("@xn--"))', "eve@bücher.example"),
+        ('to.exists(a, a.contains("@xn--") && a.endsWith(".xn--p1ai"))', "eve@xn--80ak6aa92e.xn--p1ai"),
+        ('to.exists(a, a.contains("@xn--") && a.startsWith("CEO"))', "ceo@xn--bcher-kva.example"),
+        ('to.exists(a, a.endsWith("@bu\u0308cher.example"))', "eve@bücher.example"),
     ],
 )
 def test_whom_a_rule_names_it_names_however_either_is_spelled(world, ask, condition, to):

@@ -200,6 +200,8 @@ def test_an_address_that_is_not_public_is_refused_however_it_is_written(host: st
         ("http://example.com:0/", "URL_INVALID"),
         ("http://example.com:65536/", "URL_INVALID"),
         ("http://example.com:x/", "URL_INVALID"),
+        ("http://xn--a.example/", "URL_INVALID"),
+        ("http://xn--99999999/", "URL_INVALID"),
         ("http://exa mple.com\r\nHost: other/", "URL_INVALID"),
         ("http://example.com/" + "a" * 9000, "URL_INVALID"),
         ("http://0177.0.0.1/", "URL_INVALID"),

@@ -446,6 +446,7 @@ def test_two_workers_send_a_message_once(world, receiver):
         "http://[::1]/",
         "http://[::ffff:169.254.169.254]/",
         "http://[64:ff9b::a00:1]/",
+        "http://xn--a.example/",
         "http://10.1.2.3:8080/",
         "http://localhost/",
         "ftp://example.org/",

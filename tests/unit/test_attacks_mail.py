@@ -87,6 +87,13 @@ def test_plain_addresses_are_sent(to):
         "https://@evil.example/",
         "https://evil.example:443/",
         "http://evil.example:080/",
+        "http://1572395042/",  # 93.184.216.34, of which a rule may speak
+        "http://0x5db8d822/",
+        "http://93.12113954/",
+        "http://0x5d.0xb8.0xd8.0x22/",
+        "http://[::ffff:93.184.216.34]/",
+        "http://[::FFFF:5db8:d822]/",
+        "http://[2606:4700:0:0:0:0:0:1]/",
     ],
 )
 def test_a_host_is_written_as_it_is_asked(url):
@@ -102,6 +109,9 @@ def test_a_host_is_written_as_it_is_asked(url):
         "HTTPS://Evil.example:8443?a@b",
         "http://bücher.example/",
         "http://[2606:4700::1]:81/",
+        "http://[2606:4700::ABCD]/",
+        "http://93.184.216.34/",
+        "http://localhost:8000/",
     ],
 )
 def test_plain_hosts_are_asked(url, monkeypatch):

@@ -60,6 +60,30 @@ SCHEMA = {
         ('note.contains("//evil.example")', {"note": "https://ｅVIL．example/"}, True),
         ('note.contains("//evil.example")', {"note": "https://ev\u00adil.example/"}, True),
         ('note.endsWith("@Bücher.example")', {"note": "joe@bu\u0308CHER.example"}, True),
+        ('note.contains("ceo@bank.example")', {"note": "joe@post.example;CEO@bank.example"}, True),
+        ('note.startsWith("\\"ceo\\"@")', {"note": '"CEO"@bank.example'}, True),
+        ('note.endsWith(".example")', {"note": "eve@हिन्दी.EXAMPLE"}, True),
+        ('note.contains("//xn--")', {"note": "https://bücher.example:8443/Path"}, True),
+        ('note.contains("@xn--")', {"note": "joe@ｘn--bcher-kva.example"}, True),
+        ('note.contains("@xn--")', {"note": f"joe@{'ü' * 64}.example"}, False),
+        ('note.contains("xn--") && !note.endsWith("@bücher.de")', {"note": "joe@bücher.de"}, False),
+        (
+            'note.matches("@xn\\\\-\\\\-bcher\\\\-kva[.]example$")',
+            {"note": "joe@xn--bcher-kva.example"},
+            True,
+        ),
+        ('note.contains("evil.example")', {"note": "EVIL.example/Path"}, True),
+        ('note.endsWith("evil.example")', {"note": "https:\\\\EVIL.example"}, True),
+        ('note.contains("evil.example")', {"note": "ｅV\u00adIL．example/Path"}, True),
+        ('note.contains("xn--")', {"note": "bücher.example"}, True),
+        ('note.endsWith("@evil.example")', {"note": "joe＠ｅvil.example"}, True),
+        ('note == "evil.example"', {"note": "EVIL｡example"}, True),
+        ('note.endsWith("bu\u0308cher.example")', {"note": "joe@xn--bcher-kva.example"}, True),
+        ('note == "cafe\u0301"', {"note": "cafe\u0301"}, True),
+        ('note.contains("ΝΊΚΟΣ")', {"note": "joe@νίκοσ.example"}, True),
+        ('note.matches("@ΝΊΚΟΣ[.]example$")', {"note": "joe@νίκοσ.example"}, True),
+        ('note == "Report.Final"', {"note": "Report.Final"}, True),
+        ('note.contains("evil.example")', {"note": "EVIL.example is down"}, False),
         ('note == "ｗｉｄｅ joe@bank.example"', {"note": "ｗｉｄｅ joe@Bank.example"}, True),
         ('args["Reply-To"].startsWith("CEO")', {"Reply-To": "ceo@bank.example"}, True),
         ('note in ["CEO@Bank.example", "CFO"]', {"note": "cfo", "tags": ["a@b.example"]}, False),
@@ -87,10 +111,16 @@ def test_a_condition_speaks_of_the_arguments(condition, arguments, truth):
         ('!note.endsWith("Bank.example")', False),
         ('note.matches("^[A-Z]")', False),
         ('!note.contains("xn--") && !args.hosts[0].contains("xn--")', False),
+        ('!args.hosts[1].contains("evil.example")', False),
+        ('args.hosts[1] == "EVIL.example"', True),
     ],
 )
 def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth):
-    arguments = {"note": "Eve@Bank.example", "currency": "EUR", "hosts": ["xn--bcher-kva.example"]}
+    arguments = {
+        "note": "Eve@Bank.example",
+        "currency": "EUR",
+        "hosts": ["xn--bcher-kva.example", "EVIL.example"],
+    }
     assert holds(condition, arguments, allows=True) is truth
 
 

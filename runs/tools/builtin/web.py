@@ -1,6 +1,7 @@
 """Read the web, public addresses only."""
 
 import re
+from ipaddress import ip_address
 from typing import Annotated, Any
 
 import httpx
@@ -13,6 +14,7 @@ from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 MAX_TEXT = 100_000  # characters of a page that reach the log
+NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]*", re.IGNORECASE)  # at the end of a host, or nothing behind a dot
 
 
 @tool(
@@ -53,13 +55,26 @@ def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// ad
 
 def _as_sent(url: str) -> bool:
     """Whether the host stands there as it is asked, which is what rules and deciders have seen: no empty name
-    of a user, other dots, port that goes without saying, or dot at its end. `fetch` tells what is no URL.
+    of a user, other dots, port that goes without saying, dot at its end, or number that is written otherwise.
+    `fetch` tells what is no URL.
     """
     try:
         asked = httpx.URL(url)
+        raw, people = asked.netloc.decode().lower(), asked.host.lower()
     except (httpx.InvalidURL, ValueError):
         return True
     written = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].lower()
-    raw, people = asked.netloc.decode(), asked.host
     port = f":{asked.port}" if asked.port else ""
-    return asked.userinfo != b"" or (written in (raw, f"{people}{port}") and not people.endswith("."))
+    usual = _is_usual(people) and written in (raw, f"{people}{port}")
+    return asked.userinfo != b"" or usual
+
+
+def _is_usual(host: str) -> bool:
+    """Whether a name, or a number in the one way in which numbers of hosts are written: 93.184.216.34, and
+    neither 0x5db8d822 nor the same inside one of IPv6.
+    """
+    try:
+        number = ip_address(host)
+    except ValueError:
+        return not NUMBER.fullmatch(host.rpartition(".")[2])
+    return str(number) == host and getattr(number, "ipv4_mapped", None) is None
