@@ -20,7 +20,7 @@ from runs.gate import repeats
 from runs.gate.provenance import MOST_EARLIER
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models import Run, RunEvent
+from runs.models import Run, RunEvent, in_conversation
 from runs.models.choices import FORMS, TASKS, EventType, RunKind, WaitKind, WaitOutcome
 
 PLAIN = re.compile(r"[\w@]+")
@@ -139,7 +139,8 @@ def _conversation(root_ids: Iterable[str]) -> set[str]:
         origins = [created["forked_from"]["run"] for created in again.values_list("payload", flat=True)]
         near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
         for session in Run.objects.filter(pk__in=new).exclude(session_key="").values(*SESSION).distinct():
-            turns = Run.objects.filter(**session, kind=RunKind.PERSONAL).order_by("-id")
+            key = session.pop("session_key")
+            turns = Run.objects.filter(in_conversation(key), **session, kind=RunKind.PERSONAL).order_by("-id")
             near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
         new = near - found
     return found

@@ -19,7 +19,7 @@ from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from runs.actions.signal import was_offered
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models import Run
+from runs.models import Run, in_conversation
 from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.observe import tracing
 
@@ -144,10 +144,10 @@ def start(
 def _turns(actor: Actor, project: Project, session_key: str) -> QuerySet[Run]:
     """The person's runs of the session."""
     return Run.objects.filter(
+        in_conversation(session_key),
         organization_id=project.organization_id,
         user=actor.user,
         project=project,
-        session_key=session_key,
         kind=RunKind.PERSONAL,
     )
 

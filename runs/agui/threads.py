@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
 from rest_framework.response import Response
 
 from common.api.errors import Problem, invalid
@@ -17,7 +16,7 @@ from runs.agui import interrupts, translating
 from runs.agui.inputs import Input
 from runs.api import access
 from runs.api.refusals import as_problems
-from runs.models import Run, RunEvent
+from runs.models import Run, RunEvent, in_conversation
 from runs.models.choices import EventType
 from runs.observe import showing
 
@@ -110,13 +109,13 @@ def snapshot(run: Run, own: bool) -> list[JSON]:
     runs = [run.pk]
     if run.session_key:
         same = Run.objects.filter(
+            in_conversation(run.session_key),
             organization=run.organization_id,
             user=run.user_id,
             project=run.project_id,
             parent_run=None,
             pk__lte=run.pk,
         )
-        same = same.filter(Q(session_key=run.session_key) | Q(pk=run.session_key))
         runs = list(same.order_by("-id").values_list("pk", flat=True)[:MOST_RUNS])
     wanted = [EventType.MESSAGE_CREATED.value, *translating.RESULTS]
     events = RunEvent.objects.filter(run__in=runs, type__in=wanted).order_by("-run", "-seq")[:MOST_MESSAGES]

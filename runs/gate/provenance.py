@@ -18,7 +18,7 @@ from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import ONCE_ONLY, Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold
-from runs.models import Run, RunEvent, ToolCall
+from runs.models import Run, RunEvent, ToolCall, in_conversation
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
@@ -248,10 +248,8 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int
     run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
     if not run.session_key:
         return
-    mine = {"user_id": run.user_id, "project_id": run.project_id, "session_key": run.session_key}
-    found = Run.objects.filter(
-        organization_id=run.organization_id, kind=RunKind.PERSONAL, pk__lt=run_id, **mine
-    )
+    mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
+    found = Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, pk__lt=run_id, **mine)
     for earlier in found.order_by("-id")[:MOST_EARLIER]:
         own = not goal_is_outside(earlier.pk)
         calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]

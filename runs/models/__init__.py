@@ -26,7 +26,7 @@ from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
 from .prices import ModelPrice
 from .queue import QueueMessage
 from .remote_agents import CardState, RemoteAgent, RemoteTask
-from .runs import Run
+from .runs import Run, in_conversation
 from .schedules import OnMissed, Outcome, Schedule, ScheduledRun, ScheduleState
 from .waits import Wait
 from .webhooks import DeliveryStatus, WebhookDelivery, WebhookEndpoint, WebhookEvent
@@ -84,4 +84,5 @@ __all__ = [
     "WebhookEndpoint",
     "WebhookEvent",
     "WorkerGroup",
+    "in_conversation",
 ]

@@ -9,6 +9,12 @@ from common.models import Created
 from runs.models.choices import ACTIVE, Driver, RunKind, RunStatus, WaitKind
 
 
+def in_conversation(key: str) -> Q:
+    """The runs of the conversation with this key. Where it is a run's id, that run had none and began it."""
+    runs = Q(session_key=key)
+    return runs | Q(pk=key, session_key="") if key.startswith("run_") else runs
+
+
 class Run(Created):
     """The row that is claimed and shown. The truth is its events; this repeats their sum.
 
