@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model, ProtectedError, RestrictedError
 from django.db.models.functions import Now
 
-from groups import changes, member_permissions, members
+from groups import accounts, changes, member_permissions, members
 from groups.actors import Actor, active_membership
 from groups.models import (
     ChangeAction,
@@ -20,6 +20,7 @@ from groups.models import (
     ProposedChange,
     Token,
 )
+from groups.models.organizations import MembershipKind
 from policy.authority import ARRANGED, NotAllowed, Verb, about, may, may_act_as_person, permission_for
 from policy.authority import VERBS as NEEDS
 from runs.models import McpServer
@@ -40,7 +41,8 @@ def confirm(actor: Actor, proposal_id: str) -> ProposedChange:
     """Carry the change out as it was proposed. Raises NotAllowed, SecondRefused, ProposedChange.DoesNotExist.
 
     It takes a person at Deputy's pages, lately confirmed, who may make such a change themselves and did not
-    propose it; and whoever did may make it today. What has changed since has to be proposed anew.
+    propose it; and whoever did is a person whose account nobody else has just changed, and may make it today.
+    What has changed since has to be proposed anew.
     """
     with transaction.atomic():
         proposal = _open(actor, proposal_id)
@@ -92,6 +94,22 @@ def _may_confirm(actor: Actor, proposal: ProposedChange) -> None:
         raise NotAllowed("NOT_ENTITLED", f"This takes the permissions {', '.join(sorted(needed))}.")
     if not _proposer_may(proposal, needed):
         raise _no_more()
+    _check_anothers(proposal)
+
+
+def _check_anothers(proposal: ProposedChange) -> None:
+    """Raises NotAllowed where whoever confirms could have proposed it themselves by another account."""
+    mine = active_membership(proposal.user, proposal.organization_id)
+    if mine is not None and mine.kind == MembershipKind.SERVICE:
+        raise NotAllowed(
+            "NOT_ENTITLED", "A service account proposed this, whose token anybody may hold; a person has to."
+        )
+    if accounts.changed_by_another(proposal.user):
+        raise NotAllowed(
+            "NOT_ENTITLED",
+            "Somebody else changed the account that proposed this, or the provider by which it signs in, "
+            "within the last hour: confirm it later, or have it proposed by another account.",
+        )
 
 
 def _no_more() -> NotAllowed:
