@@ -1,5 +1,7 @@
+# ruff: noqa: F811
 """Accounts and memberships that are written back as they were while somebody takes something back."""
 
+import json
 from contextlib import closing
 
 import pytest
@@ -11,15 +13,26 @@ from django.core import mail
 from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
+from oauth2_provider.models import AccessToken, Application
 
-from groups.models import IdentityProvider, Membership
+from groups import oauth
+from groups.models import Connection, IdentityProvider, Membership, Token
 from groups.sign_in import identities
 from runs.execution import executor
 from runs.models import Approval
 from tests.admin_world import client_of, url
-from tests.at_once import Beside, until_blocked
+from tests.at_once import Beside, at_once, until_blocked
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.test_decisions import SEND
+from tests.integration.test_oauth import (  # noqa: F401 - fixtures
+    PROGRAM,
+    ada,
+    connected,
+    document,
+    pressed,
+    refreshed,
+    shown,
+)
 from tests.scripted import in_order, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -138,3 +151,32 @@ def test_a_sign_in_at_a_provider_writes_back_nothing_that_an_administrator_takes
         lambda: mine.update(denied_tools=["send_email"]),
     )
     assert (mine.get().role, mine.get().denied_tools) == ("decider", ["send_email"])
+
+
+def test_who_allows_a_program_twice_at_once_connects_it_once(ada):
+    page, form = shown(ada)
+    application, scopes = Application.objects.get(client_id=PROGRAM), ["runs:read"]
+    answer = beside(
+        lambda: pressed(ada, page, form),
+        lambda: oauth.connect(application, ada.user, ada.organization, scopes),
+    )
+    assert answer.status_code == 302 and "code=" in answer["Location"]
+    assert Token.objects.filter(revoked_at=None).count() == Connection.objects.count() == 1
+
+
+def test_a_token_that_is_refreshed_while_its_program_is_connected_anew_is_refused_in_words(ada):
+    got = connected(ada)
+    application, scopes = Application.objects.get(client_id=PROGRAM), ["runs:read"]
+    answer = beside(
+        lambda: refreshed(got["refresh_token"]),
+        lambda: oauth.connect(application, ada.user, ada.organization, scopes),
+    )
+    assert (answer.status_code, json.loads(answer.content)["error"]) == (400, "invalid_grant")
+    assert not AccessToken.objects.exists()
+
+
+def test_of_three_refreshes_of_a_token_at_once_one_gets_the_next(ada):
+    got = connected(ada)
+    answers = at_once(*[lambda: refreshed(got["refresh_token"])] * 3)
+    assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
+    assert AccessToken.objects.count() <= 1  # one that comes after it ends them all
