@@ -181,7 +181,7 @@ def _after_save(sender: Any, instance: Model, created: bool, raw: bool = False, 
 
 
 def _before_delete(sender: Any, instance: Model, origin: Any = None, **more: Any) -> None:
-    before = _stored(instance)
+    before = _stored(instance, locked=True)  # what it is now is what goes
     setattr(instance, BEFORE, before)
     if origin is instance or isinstance(origin, QuerySet):  # what goes with something else goes with it
         _hold(instance, before, None)
@@ -292,10 +292,12 @@ def _organizations(instance: Model) -> list[str | None]:
     return [getattr(instance, "organization_id", None)]
 
 
-def _stored(instance: Model) -> Values | None:
+def _stored(instance: Model, locked: bool = False) -> Values | None:
     """The row's columns as the database has them now."""
     names = [field.attname for field in _columns(instance)]
-    found: Values | None = type(instance)._base_manager.filter(pk=instance.pk).values(*names).first()
+    mine = type(instance)._base_manager.filter(pk=instance.pk)
+    rows = mine.select_for_update(of=("self",)) if locked else mine
+    found: Values | None = rows.values(*names).first()
     return found
 
 

@@ -16,13 +16,15 @@ from django.urls import reverse
 from oauth2_provider.models import AccessToken, Application
 
 from groups import oauth
-from groups.models import Connection, IdentityProvider, Membership, Token
+from groups.models import Connection, IdentityProvider, Membership, Organization, ProposedChange, Token
 from groups.sign_in import identities
+from policy.models import CapabilityRule
 from runs.execution import executor
 from runs.models import Approval
 from tests.admin_world import client_of, url
 from tests.at_once import Beside, at_once, until_blocked
 from tests.factories import MembershipFactory, UserFactory
+from tests.integration.api_client import Api
 from tests.integration.test_decisions import SEND
 from tests.integration.test_oauth import (  # noqa: F401 - fixtures
     PROGRAM,
@@ -33,6 +35,7 @@ from tests.integration.test_oauth import (  # noqa: F401 - fixtures
     refreshed,
     shown,
 )
+from tests.integration.test_second_person import administrator
 from tests.scripted import in_order, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -180,3 +183,24 @@ def test_of_three_refreshes_of_a_token_at_once_one_gets_the_next(ada):
     answers = at_once(*[lambda: refreshed(got["refresh_token"])] * 3)
     assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
     assert AccessToken.objects.count() <= 1  # one that comes after it ends them all
+
+
+@pytest.mark.parametrize("door", ["api", "page", "list"])
+def test_with_a_second_person_one_removes_no_rule_that_a_colleague_has_just_put_to_work(world, door):
+    """A rule that is off is removed by one."""
+    root = administrator(world, "root")
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    rule = CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="deny", active=False
+    )
+    mine, there = CapabilityRule.objects.filter(pk=rule.pk), url("policy_capabilityrule_changelist")
+    chosen = {"action": "delete_selected", "_selected_action": [rule.pk], "post": "yes"}
+    api, browser = Api(root, world.organization), client_of(root)
+    doors = {
+        "api": lambda: api.client.delete(f"/api/policy/rules/{rule.pk}/", headers=api.headers),
+        "page": lambda: browser.post(url("policy_capabilityrule_delete", rule.pk), {"post": "yes"}),
+        "list": lambda: browser.post(there, chosen),
+    }
+    beside(doors[door], lambda: mine.update(active=True))
+    assert mine.exists()
+    assert ProposedChange.objects.get().action == "removed"
