@@ -181,6 +181,26 @@ def test_who_has_come_to_see_some_projects_only_has_nothing_confirmed_beyond_the
     assert CapabilityRule.objects.get(effect="allow").project == world.project
 
 
+def test_nor_who_approves_what_there_which_takes_members_of_all(world, ada, bo, rule):
+    """Two who may do it decide it: not one whom somebody asks who may not."""
+    some = administrator(world, "some", projects=[world.project.pk])
+    address, wanted = f"/api/projects/{world.project.pk}/", {"allow_self_approval": True}
+    answers = []
+    for user in (some, ada):
+        api = Api(user, world.organization)
+        answers.append(
+            api.client.patch(address, wanted, content_type="application/json", headers=api.headers)
+        )
+    assert problem(answers[0]) == (403, "NOT_ENTITLED")
+    said = {"project": world.project.pk, "tool": "send_email", "effect": "allow"}
+    answers.append(Api(ada, world.organization).post("policy/rules/", said))
+    Membership.objects.filter(user=ada).update(projects=[world.project.pk])
+    for answer in answers[1:]:
+        proposal = ProposedChange.objects.get(pk=answer.json()["proposed"])
+        assert "may not do it any more" in refused(bo, proposal, "NOT_ENTITLED")
+    assert not Project.objects.get(pk=world.project.pk).allow_self_approval
+
+
 def test_what_is_confirmed_is_the_row_that_was_looked_at(world, ada, bo, rule):
     """A rule that is off may be changed at once: also while somebody looks at what switching it on means."""
     harmless = CapabilityRule.objects.create(
@@ -392,6 +412,9 @@ def test_nobody_confirms_their_own_promotion(world, ada, bo, rule):
     proposal = held.value.proposed
     proposal.save(force_insert=True)
     assert "own membership" in refused(carl, proposal, "NOT_ENTITLED")
+    permit(ada, "groups.change_membership")
+    assert "may not do it any more" in refused(bo, proposal, "NOT_ENTITLED")  # ada gives no role like that
+    Membership.objects.filter(user=ada).update(custom_role=None)
     assert confirmed(bo, proposal).state == "confirmed"
     assert Membership.objects.get(user=carl).role == "administrator"
 
