@@ -212,7 +212,7 @@ def _proposed(
 ) -> ProposedChange:
     (home, *_) = _organizations(instance)
     assert home is not None  # noqa: S101 - nothing is judged that belongs to no organization
-    action, row = ChangeAction.CHANGED, row_digest(before)
+    action, row = ChangeAction.CHANGED, row_digest(before, instance)
     if before is None:
         action = ChangeAction.ADDED
     elif after is None:
@@ -308,12 +308,17 @@ def shown(values: Values) -> Values:
 
 def row_of(instance: Model) -> str:
     """The digest of the row as the database has it now."""
-    return row_digest(_stored(instance))
+    return row_digest(_stored(instance), instance)
 
 
-def row_digest(values: Values | None) -> str:
-    """SHA-256 of a row's columns; empty where there is no row."""
-    return digest(json.loads(json.dumps(values, cls=DjangoJSONEncoder))) if values else ""
+def row_digest(values: Values | None, instance: Any) -> str:
+    """SHA-256 of a row's columns, and of what a model says is looked at with them; empty where there is no
+    row.
+    """
+    if not values:
+        return ""
+    beside = instance.looked_at_with() if hasattr(instance, "looked_at_with") else {}
+    return digest(json.loads(json.dumps({**values, **beside}, cls=DjangoJSONEncoder)))
 
 
 def _shown_one(name: str, value: Any) -> Any:

@@ -526,6 +526,56 @@ def test_the_name_of_a_tool_that_nobody_is_asked_about_is_given_by_two(world, ad
         server.save()
 
 
+def moved(server, tool):
+    server.url = "https://elsewhere.example/mcp"  # as long as none of its tools is accepted, one does this
+    server.save()
+
+
+def with_other_headers(server, tool):
+    server.keep_headers({"X-Account": "other"})
+    server.save()
+
+
+def listed_anew(server, tool):
+    McpTool.objects.filter(pk=tool.pk).update(digest="e")
+
+
+@pytest.mark.parametrize("meanwhile", [moved, with_other_headers, listed_anew])
+def test_nor_do_two_accept_a_tool_of_another_server_than_the_second_saw(world, ada, bo, rule, meanwhile):
+    by_rule(world)
+    server, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        mcp.accept([tool], ada)
+    held.value.proposed.save(force_insert=True)
+    with changes.acting(ada, "admin"):
+        meanwhile(server, tool)
+    refused(bo, held.value.proposed, "STALE")
+    tool.refresh_from_db()
+    assert (tool.state, tool.accepted_digest) == ("new", "")
+
+
+def test_nor_a_remote_agent_with_another_card(world, ada, bo, rule):
+    sends = Capability.objects.create(organization=world.organization, name="a2a_send")
+    CapabilityRule.objects.create(organization=world.organization, capability=sends, effect="allow")
+    card = {"name": "p", "description": "", "url": "https://p.example/a2a", "skills": []}
+    agent = RemoteAgent.objects.create(
+        organization=world.organization, name="partner", url="https://p.example/card", card=card, digest="d"
+    )
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        remote_agents.accept([agent], ada)
+    held.value.proposed.save(force_insert=True)
+    RemoteAgent.objects.filter(pk=agent.pk).update(digest="e")
+    refused(bo, held.value.proposed, "STALE")
+
+    RemoteAgent.objects.filter(pk=agent.pk).update(accepted=card, accepted_digest="e", state="accepted")
+    agent.refresh_from_db()
+    agent.keep_headers({"X-Account": "other"})
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as other:
+        agent.save()
+    other.value.proposed.save(force_insert=True)
+    assert confirmed(bo, other.value.proposed).state == "confirmed"
+
+
 def test_other_tools_are_accepted_by_one(world, ada, rule):
     server, tool = crm_of(world)
     CapabilityRule.objects.create(organization=world.organization, tool="crm.delete", effect="deny")
