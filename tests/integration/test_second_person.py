@@ -526,6 +526,26 @@ def test_the_name_of_a_tool_that_nobody_is_asked_about_is_given_by_two(world, ad
         server.save()
 
 
+@pytest.mark.parametrize("passes", [by_rule, by_standing_approval, by_role])
+def test_nor_while_it_is_proposed_that_nobody_is_asked(world, ada, bo, rule, passes):
+    """Whoever confirms that has looked at what the name stands for."""
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        passes(world)
+    held.value.proposed.save(force_insert=True)
+    _, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        mcp.accept([tool], ada)
+    confirmed(bo, held.value.proposed)
+
+
+def test_nor_where_a_rule_that_is_off_would_ask_nobody(world, ada, bo, rule):
+    by_rule(world)
+    CapabilityRule.objects.filter(tool="crm.delete").update(active=False)
+    _, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        mcp.accept([tool], ada)
+
+
 def moved(server, tool):
     server.url = "https://elsewhere.example/mcp"  # as long as none of its tools is accepted, one does this
     server.save()
