@@ -181,7 +181,7 @@ def _after_save(sender: Any, instance: Model, created: bool, raw: bool = False, 
 
 
 def _before_delete(sender: Any, instance: Model, origin: Any = None, **more: Any) -> None:
-    before = _stored(instance)
+    before = _stored(instance, locked=True)  # what it is now is what goes
     setattr(instance, BEFORE, before)
     if origin is instance or isinstance(origin, QuerySet):  # what goes with something else goes with it
         _hold(instance, before, None)
@@ -212,7 +212,7 @@ def _proposed(
 ) -> ProposedChange:
     (home, *_) = _organizations(instance)
     assert home is not None  # noqa: S101 - nothing is judged that belongs to no organization
-    action, row = ChangeAction.CHANGED, row_digest(before)
+    action, row = ChangeAction.CHANGED, row_digest(before, instance)
     if before is None:
         action = ChangeAction.ADDED
     elif after is None:
@@ -292,10 +292,12 @@ def _organizations(instance: Model) -> list[str | None]:
     return [getattr(instance, "organization_id", None)]
 
 
-def _stored(instance: Model) -> Values | None:
+def _stored(instance: Model, locked: bool = False) -> Values | None:
     """The row's columns as the database has them now."""
     names = [field.attname for field in _columns(instance)]
-    found: Values | None = type(instance)._base_manager.filter(pk=instance.pk).values(*names).first()
+    mine = type(instance)._base_manager.filter(pk=instance.pk)
+    rows = mine.select_for_update(of=("self",)) if locked else mine
+    found: Values | None = rows.values(*names).first()
     return found
 
 
@@ -306,12 +308,17 @@ def shown(values: Values) -> Values:
 
 def row_of(instance: Model) -> str:
     """The digest of the row as the database has it now."""
-    return row_digest(_stored(instance))
+    return row_digest(_stored(instance), instance)
 
 
-def row_digest(values: Values | None) -> str:
-    """SHA-256 of a row's columns; empty where there is no row."""
-    return digest(json.loads(json.dumps(values, cls=DjangoJSONEncoder))) if values else ""
+def row_digest(values: Values | None, instance: Any) -> str:
+    """SHA-256 of a row's columns, and of what a model says is looked at with them; empty where there is no
+    row.
+    """
+    if not values:
+        return ""
+    beside = instance.looked_at_with() if hasattr(instance, "looked_at_with") else {}
+    return digest(json.loads(json.dumps({**values, **beside}, cls=DjangoJSONEncoder)))
 
 
 def _shown_one(name: str, value: Any) -> Any:

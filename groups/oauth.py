@@ -10,12 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 from oauth2_provider.cimd import CIMDError
 from oauth2_provider.models import AccessToken, Grant, RefreshToken
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
+from oauthlib.oauth2 import InvalidGrantError
 
 from common.outbound import OutboundError, fetch
 from groups import changes
@@ -64,6 +66,15 @@ class Validator(OAuth2Validator):
         if not super().validate_refresh_token(refresh_token, client, request, *args, **kw):
             return False
         return _token_of(client, request.user) is not None
+
+    @transaction.atomic
+    def save_bearer_token(self, token: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Raises InvalidGrantError for a refresh token that was used or ended since it was looked at."""
+        if looked_at := getattr(request, "refresh_token_instance", None):
+            there = RefreshToken.objects.select_for_update().filter(pk=looked_at.pk, revoked=None)
+            if there.first() is None:
+                raise InvalidGrantError(request=request)
+        return super().save_bearer_token(token, request, *args, **kwargs)
 
 
 class Documents:
@@ -127,6 +138,7 @@ def _token_of(application: Any, user: Any) -> Token | None:
 @transaction.atomic
 def connect(application: Any, user: Any, organization: Organization, scopes: list[str]) -> Token:
     """Let the program act in the user's name, here and as far as the scopes. What it had before ends."""
+    get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)  # one connection at a time
     before = Connection.objects.select_for_update().filter(application=application, user=user).first()
     for model in (AccessToken, RefreshToken, Grant):
         model.objects.filter(application=application, user=user).delete()

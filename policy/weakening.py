@@ -17,7 +17,7 @@ from groups.sign_in.providers import rules_of
 from policy.authority import OWNER
 from policy.evaluate import fits
 from policy.loosening import loosened, taken_over
-from policy.models import CapabilityRule, Grant
+from policy.models import Capability, CapabilityRule, Grant
 from policy.models.capabilities import bindings_of
 from policy.terms import RUN_USER, STRICTNESS
 
@@ -119,15 +119,24 @@ def _is_allowed(capability: str) -> bool:
 
 
 def unasked(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
-    """Whether a rule, a standing approval or an agent's role lets calls of a tool of this name pass. It
-    has `capabilities` by itself.
+    """Whether a rule, a standing approval or an agent's role lets calls of a tool of this name pass, or may
+    come to: one that is off, or is proposed. It has `capabilities` by itself.
     """
     bound = [binding.capability for binding in bindings_of(organization_id) if fits(tool, binding.tool)]
     about = Q(tool=tool) | Q(capability__name__in=[*bound, *capabilities])
-    rules = CapabilityRule.objects.filter(about, organization=organization_id, effect=UNASKED, shadow=False)
+    rules = CapabilityRule.objects.filter(about, organization=organization_id)
     grants = Grant.objects.filter(organization=organization_id, tool=tool, revoked_at=None)
     roles = Role.objects.filter(organization=organization_id, allowed_tools__contains=[tool])
-    return rules.filter(active=True).exists() or grants.exists() or roles.exists()
+    named = Capability.objects.filter(organization=organization_id, name__in=[*bound, *capabilities])
+    wanted = ProposedChange.objects.filter(
+        Q(after__tool=tool)
+        | Q(after__capability_id__in=list(named.values_list("pk", flat=True)))
+        | Q(after__allowed_tools__contains=[tool])
+        | Q(object_id__in=rules.values("pk")),
+        organization=organization_id, state=ProposalState.OPEN,
+    )  # fmt: skip
+    passes = rules.filter(effect=UNASKED)
+    return passes.exists() or grants.exists() or roles.exists() or wanted.exists()
 
 
 def _declaration(before: Row, after: Row) -> str:

@@ -79,10 +79,12 @@ class ProjectView(Changeable):
         return super().add(asked)
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
-        before = Project.objects.get(pk=thing.pk)
-        super().change(thing, asked)
-        if refused := members.refuses_project(self.request.user, before, thing):  # type: ignore[arg-type]
+        before, wanted = Project.objects.get(pk=thing.pk), Project.objects.get(pk=thing.pk)
+        for name, value in self.resolved(asked).items():
+            setattr(wanted, name, value)
+        if refused := members.refuses_project(self.request.user, before, wanted):
             raise Problem(403, "NOT_ENTITLED", refused)
+        super().change(thing, asked)
 
 
 @arranged(

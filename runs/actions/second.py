@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model, ProtectedError, RestrictedError
 from django.db.models.functions import Now
 
-from groups import changes, member_permissions, members
+from groups import accounts, changes, current, member_permissions, members
 from groups.actors import Actor, active_membership
 from groups.models import (
     ChangeAction,
@@ -16,12 +16,16 @@ from groups.models import (
     GroupMember,
     IdentityProvider,
     Membership,
+    Project,
     ProposalState,
     ProposedChange,
     Token,
 )
+from groups.models.organizations import MembershipKind
 from policy.authority import ARRANGED, NotAllowed, Verb, about, may, may_act_as_person, permission_for
 from policy.authority import VERBS as NEEDS
+from policy.loosening import loosened
+from policy.models import CapabilityRule
 from runs.models import McpServer
 
 VERBS = {ChangeAction.ADDED: "add", ChangeAction.CHANGED: "change", ChangeAction.REMOVED: "delete"}
@@ -40,7 +44,8 @@ def confirm(actor: Actor, proposal_id: str) -> ProposedChange:
     """Carry the change out as it was proposed. Raises NotAllowed, SecondRefused, ProposedChange.DoesNotExist.
 
     It takes a person at Deputy's pages, lately confirmed, who may make such a change themselves and did not
-    propose it; and whoever did may make it today. What has changed since has to be proposed anew.
+    propose it; and whoever did is a person whose account nobody else has just changed, and may make it today.
+    What has changed since has to be proposed anew.
     """
     with transaction.atomic():
         proposal = _open(actor, proposal_id)
@@ -92,6 +97,22 @@ def _may_confirm(actor: Actor, proposal: ProposedChange) -> None:
         raise NotAllowed("NOT_ENTITLED", f"This takes the permissions {', '.join(sorted(needed))}.")
     if not _proposer_may(proposal, needed):
         raise _no_more()
+    _check_anothers(proposal)
+
+
+def _check_anothers(proposal: ProposedChange) -> None:
+    """Raises NotAllowed where whoever confirms could have proposed it themselves by another account."""
+    mine = active_membership(proposal.user, proposal.organization_id)
+    if mine is not None and mine.kind == MembershipKind.SERVICE:
+        raise NotAllowed(
+            "NOT_ENTITLED", "A service account proposed this, whose token anybody may hold; a person has to."
+        )
+    if accounts.changed_by_another(proposal.user):
+        raise NotAllowed(
+            "NOT_ENTITLED",
+            "Somebody else changed the account that proposed this, or the provider by which it signs in, "
+            "within the last hour: confirm it later, or have it proposed by another account.",
+        )
 
 
 def _no_more() -> NotAllowed:
@@ -167,25 +188,37 @@ def _python(model: type[Model], values: dict[str, Any]) -> dict[str, Any]:
 
 def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
     """Of the row as it is, and as it would be. Raises NotAllowed."""
-    _check_members(actor, thing)
+    if refused := _refuses_members(actor.user, thing):
+        raise NotAllowed("NOT_ENTITLED", refused)
     user = proposal.user
     mine = None if user is None or user.is_superuser else active_membership(user, proposal.organization_id)
+    current.stand(user, mine)
+    if _refuses_members(user, thing):
+        raise _no_more()
     if mine is not None and mine.projects is not None:
         place = about(thing.group if isinstance(thing, GroupMember) else thing).project_id
-        if place is None or not mine.sees_project(place):
+        if place is None or not mine.sees_project(place) or _takes_whole(proposal, thing):
             raise _no_more()
 
 
-def _check_members(actor: Actor, thing: Any) -> None:
-    """Nobody confirms what is about their own place, or gives more than they have. Raises NotAllowed."""
-    refused = ""
+def _takes_whole(proposal: ProposedChange, thing: Any) -> bool:
+    """Whether only members of all projects may do this in one: say who approves what there, or ask for less
+    than a rule of the organization.
+    """
+    if isinstance(thing, Project):
+        fields = [field for field in Project._meta.concrete_fields if field.name in members.SETTINGS]
+        return any(field.attname in proposal.after for field in fields)
+    return isinstance(thing, CapabilityRule) and loosened(thing) is not None
+
+
+def _refuses_members(user: Any, thing: Any) -> str:
+    """Why the user may not change this: it is about their own place, or gives more than they have."""
     if isinstance(thing, Membership):
-        refused = members.refuses_membership(actor.user, thing)
-    elif isinstance(thing, CustomRole):
-        refused = members.refuses_role(actor.user, thing)
-    elif isinstance(thing, IdentityProvider):
-        refused = members.refuses_provider(actor.user, thing.organization_id)
-    elif isinstance(thing, McpServer) and thing.exchange_at:
-        refused = members.refuses_exchange(actor.user, thing.organization_id, thing.exchange_at)
-    if refused:
-        raise NotAllowed("NOT_ENTITLED", refused)
+        return members.refuses_membership(user, thing)
+    if isinstance(thing, CustomRole):
+        return members.refuses_role(user, thing)
+    if isinstance(thing, IdentityProvider):
+        return members.refuses_provider(user, thing.organization_id)
+    if isinstance(thing, McpServer) and thing.exchange_at:
+        return members.refuses_exchange(user, thing.organization_id, thing.exchange_at)
+    return ""

@@ -20,6 +20,7 @@ from .accounts import ENDPOINTS, NOT_RESOLVED, AsPerson
 from .headers import WithHeaders
 
 FOUND = (*ENDPOINTS, "revocation_endpoint", "resource")  # what a server says of where people authorize Deputy
+WHOM = ("name", "url", "sealed_headers", "as_person")  # of a server: whom calls reach
 MAX_TOOL_NAME = 64  # of `server.tool`, as calls, rules and lists keep it
 
 
@@ -198,6 +199,11 @@ class McpTool(Created):
     def call_name(self) -> str:
         """`server.tool`: what calls, lists and rules say."""
         return f"{self.server.name}.{self.name}"
+
+    def looked_at_with(self) -> dict[str, Any]:
+        """What it stands for, when somebody accepts it: what is listed now, and by which server."""
+        of_server = [f"server__{name}" for name in WHOM]
+        return dict(McpTool.objects.values("digest", *of_server).get(pk=self.pk))
 
     def offered(self) -> dict[str, Any]:
         """What agents are told of it: the accepted words, or while there are none the listed ones."""

@@ -124,6 +124,10 @@ class RemoteAgent(WithHeaders, Created):
                     kwargs["update_fields"] = {*fields, *forgotten, "sealed_headers", "header_names"}
             super().save(*args, **kwargs)
 
+    def looked_at_with(self) -> dict[str, Any]:
+        """What is accepted, when somebody accepts it: the card that was read last."""
+        return dict(RemoteAgent.objects.values("digest").get(pk=self.pk))
+
     def clean(self) -> None:
         """Raises ValidationError for an address Deputy will not ask, and a name that an MCP server has."""
         if McpServer.objects.filter(organization_id=self.organization_id, name=self.name).exists():

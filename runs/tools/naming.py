@@ -9,12 +9,12 @@ from django.utils.translation import gettext_noop
 
 from policy import weakening
 from runs.models import McpServer, McpTool
+from runs.models.mcp import WHOM
 from runs.models.remote_agents import SEND
 from runs.tools.a2a.registry import CAPABILITIES
 
 Row = Mapping[str, Any] | None
 ANOTHER = gettext_noop("calls that nobody is asked about go to somebody else")
-WHOM = ("name", "url", "sealed_headers", "as_person")
 
 
 def register() -> None:

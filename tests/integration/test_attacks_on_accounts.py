@@ -4,12 +4,14 @@
 import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models.functions import Now
 
 from groups import accounts, changes
-from groups.models import IdentityProvider, Organization
+from groups.models import Change, IdentityProvider, Organization
+from policy.models import CapabilityRule
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.test_cells import empty_cell, here, moved, there  # noqa: F401 - fixtures
-from tests.integration.test_second_person import administrator, confirmed
+from tests.integration.test_second_person import administrator, asked, confirmed, refused
 
 ELSEWHERE = "https://id.elsewhere.example"
 
@@ -34,6 +36,13 @@ def given_a_password(user, by):
     LogEntry.objects.log_actions(by.pk, [user], CHANGE, "Changed password.", single_object=True)
 
 
+def asked_of_two(world):
+    """A rule that two decide, which somebody would have nobody decide."""
+    return CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="require_approval", deciders_needed=2
+    )
+
+
 @pytest.mark.django_db
 def test_who_has_changed_an_account_does_not_undo_it_by_removing_their_own(world, home):
     root = UserFactory(username="root", is_superuser=True, is_staff=True)
@@ -50,6 +59,35 @@ def test_nor_that_they_have_removed_its_second_factor(home):
         accounts.remove_factors(home.colleague)
     root.delete()
     assert accounts.changed_by_another(home.colleague)
+
+
+@pytest.fixture
+def two(world):
+    """An organization whose second person is asked, and its two administrators."""
+    ada, bo = (administrator(world, name) for name in ("ada", "bo"))
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    return ada, bo
+
+
+@pytest.mark.django_db
+def test_nobody_proposes_as_a_colleague_what_they_then_confirm(world, two):
+    """Who gives a colleague's account a new password could sit at it."""
+    ada, bo = two
+    rule = asked_of_two(world)
+    given_a_password(ada, bo)
+    proposal = asked(ada, world, rule, effect="allow")
+    assert "changed" in refused(bo, proposal, "NOT_ENTITLED")
+    LogEntry.objects.update(action_time=Now() - accounts.VOID_FOR)
+    Change.objects.update(created_at=Now() - accounts.VOID_FOR)
+    assert confirmed(bo, proposal).state == "confirmed"
+
+
+@pytest.mark.django_db
+def test_nor_as_a_service_account_whose_token_they_may_hold(world, two):
+    _, bo = two
+    robot = administrator(world, "robot", kind="service")
+    proposal = asked(robot, world, asked_of_two(world), effect="allow")
+    assert "service account" in refused(bo, proposal, "NOT_ENTITLED")
 
 
 @pytest.mark.django_db

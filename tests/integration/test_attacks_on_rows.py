@@ -1,5 +1,7 @@
+# ruff: noqa: F811
 """Accounts and memberships that are written back as they were while somebody takes something back."""
 
+import json
 from contextlib import closing
 
 import pytest
@@ -11,15 +13,29 @@ from django.core import mail
 from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
+from oauth2_provider.models import AccessToken, Application
 
-from groups.models import IdentityProvider, Membership
+from groups import oauth
+from groups.models import Connection, IdentityProvider, Membership, Organization, ProposedChange, Token
 from groups.sign_in import identities
+from policy.models import CapabilityRule
 from runs.execution import executor
 from runs.models import Approval
 from tests.admin_world import client_of, url
-from tests.at_once import Beside, until_blocked
+from tests.at_once import Beside, at_once, until_blocked
 from tests.factories import MembershipFactory, UserFactory
+from tests.integration.api_client import Api
 from tests.integration.test_decisions import SEND
+from tests.integration.test_oauth import (  # noqa: F401 - fixtures
+    PROGRAM,
+    ada,
+    connected,
+    document,
+    pressed,
+    refreshed,
+    shown,
+)
+from tests.integration.test_second_person import administrator
 from tests.scripted import in_order, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -138,3 +154,53 @@ def test_a_sign_in_at_a_provider_writes_back_nothing_that_an_administrator_takes
         lambda: mine.update(denied_tools=["send_email"]),
     )
     assert (mine.get().role, mine.get().denied_tools) == ("decider", ["send_email"])
+
+
+def test_who_allows_a_program_twice_at_once_connects_it_once(ada):
+    page, form = shown(ada)
+    application, scopes = Application.objects.get(client_id=PROGRAM), ["runs:read"]
+    answer = beside(
+        lambda: pressed(ada, page, form),
+        lambda: oauth.connect(application, ada.user, ada.organization, scopes),
+    )
+    assert answer.status_code == 302 and "code=" in answer["Location"]
+    assert Token.objects.filter(revoked_at=None).count() == Connection.objects.count() == 1
+
+
+def test_a_token_that_is_refreshed_while_its_program_is_connected_anew_is_refused_in_words(ada):
+    got = connected(ada)
+    application, scopes = Application.objects.get(client_id=PROGRAM), ["runs:read"]
+    answer = beside(
+        lambda: refreshed(got["refresh_token"]),
+        lambda: oauth.connect(application, ada.user, ada.organization, scopes),
+    )
+    assert (answer.status_code, json.loads(answer.content)["error"]) == (400, "invalid_grant")
+    assert not AccessToken.objects.exists()
+
+
+def test_of_three_refreshes_of_a_token_at_once_one_gets_the_next(ada):
+    got = connected(ada)
+    answers = at_once(*[lambda: refreshed(got["refresh_token"])] * 3)
+    assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
+    assert AccessToken.objects.count() <= 1  # one that comes after it ends them all
+
+
+@pytest.mark.parametrize("door", ["api", "page", "list"])
+def test_with_a_second_person_one_removes_no_rule_that_a_colleague_has_just_put_to_work(world, door):
+    """A rule that is off is removed by one."""
+    root = administrator(world, "root")
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    rule = CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="deny", active=False
+    )
+    mine, there = CapabilityRule.objects.filter(pk=rule.pk), url("policy_capabilityrule_changelist")
+    chosen = {"action": "delete_selected", "_selected_action": [rule.pk], "post": "yes"}
+    api, browser = Api(root, world.organization), client_of(root)
+    doors = {
+        "api": lambda: api.client.delete(f"/api/policy/rules/{rule.pk}/", headers=api.headers),
+        "page": lambda: browser.post(url("policy_capabilityrule_delete", rule.pk), {"post": "yes"}),
+        "list": lambda: browser.post(there, chosen),
+    }
+    beside(doors[door], lambda: mine.update(active=True))
+    assert mine.exists()
+    assert ProposedChange.objects.get().action == "removed"

@@ -181,6 +181,26 @@ def test_who_has_come_to_see_some_projects_only_has_nothing_confirmed_beyond_the
     assert CapabilityRule.objects.get(effect="allow").project == world.project
 
 
+def test_nor_who_approves_what_there_which_takes_members_of_all(world, ada, bo, rule):
+    """Two who may do it decide it: not one whom somebody asks who may not."""
+    some = administrator(world, "some", projects=[world.project.pk])
+    address, wanted = f"/api/projects/{world.project.pk}/", {"allow_self_approval": True}
+    answers = []
+    for user in (some, ada):
+        api = Api(user, world.organization)
+        answers.append(
+            api.client.patch(address, wanted, content_type="application/json", headers=api.headers)
+        )
+    assert problem(answers[0]) == (403, "NOT_ENTITLED")
+    said = {"project": world.project.pk, "tool": "send_email", "effect": "allow"}
+    answers.append(Api(ada, world.organization).post("policy/rules/", said))
+    Membership.objects.filter(user=ada).update(projects=[world.project.pk])
+    for answer in answers[1:]:
+        proposal = ProposedChange.objects.get(pk=answer.json()["proposed"])
+        assert "may not do it any more" in refused(bo, proposal, "NOT_ENTITLED")
+    assert not Project.objects.get(pk=world.project.pk).allow_self_approval
+
+
 def test_what_is_confirmed_is_the_row_that_was_looked_at(world, ada, bo, rule):
     """A rule that is off may be changed at once: also while somebody looks at what switching it on means."""
     harmless = CapabilityRule.objects.create(
@@ -392,6 +412,9 @@ def test_nobody_confirms_their_own_promotion(world, ada, bo, rule):
     proposal = held.value.proposed
     proposal.save(force_insert=True)
     assert "own membership" in refused(carl, proposal, "NOT_ENTITLED")
+    permit(ada, "groups.change_membership")
+    assert "may not do it any more" in refused(bo, proposal, "NOT_ENTITLED")  # ada gives no role like that
+    Membership.objects.filter(user=ada).update(custom_role=None)
     assert confirmed(bo, proposal).state == "confirmed"
     assert Membership.objects.get(user=carl).role == "administrator"
 
@@ -501,6 +524,76 @@ def test_the_name_of_a_tool_that_nobody_is_asked_about_is_given_by_two(world, ad
     server.name = "crm"
     with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
         server.save()
+
+
+@pytest.mark.parametrize("passes", [by_rule, by_standing_approval, by_role])
+def test_nor_while_it_is_proposed_that_nobody_is_asked(world, ada, bo, rule, passes):
+    """Whoever confirms that has looked at what the name stands for."""
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        passes(world)
+    held.value.proposed.save(force_insert=True)
+    _, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        mcp.accept([tool], ada)
+    confirmed(bo, held.value.proposed)
+
+
+def test_nor_where_a_rule_that_is_off_would_ask_nobody(world, ada, bo, rule):
+    by_rule(world)
+    CapabilityRule.objects.filter(tool="crm.delete").update(active=False)
+    _, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        mcp.accept([tool], ada)
+
+
+def moved(server, tool):
+    server.url = "https://elsewhere.example/mcp"  # as long as none of its tools is accepted, one does this
+    server.save()
+
+
+def with_other_headers(server, tool):
+    server.keep_headers({"X-Account": "other"})
+    server.save()
+
+
+def listed_anew(server, tool):
+    McpTool.objects.filter(pk=tool.pk).update(digest="e")
+
+
+@pytest.mark.parametrize("meanwhile", [moved, with_other_headers, listed_anew])
+def test_nor_do_two_accept_a_tool_of_another_server_than_the_second_saw(world, ada, bo, rule, meanwhile):
+    by_rule(world)
+    server, tool = crm_of(world)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        mcp.accept([tool], ada)
+    held.value.proposed.save(force_insert=True)
+    with changes.acting(ada, "admin"):
+        meanwhile(server, tool)
+    refused(bo, held.value.proposed, "STALE")
+    tool.refresh_from_db()
+    assert (tool.state, tool.accepted_digest) == ("new", "")
+
+
+def test_nor_a_remote_agent_with_another_card(world, ada, bo, rule):
+    sends = Capability.objects.create(organization=world.organization, name="a2a_send")
+    CapabilityRule.objects.create(organization=world.organization, capability=sends, effect="allow")
+    card = {"name": "p", "description": "", "url": "https://p.example/a2a", "skills": []}
+    agent = RemoteAgent.objects.create(
+        organization=world.organization, name="partner", url="https://p.example/card", card=card, digest="d"
+    )
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        remote_agents.accept([agent], ada)
+    held.value.proposed.save(force_insert=True)
+    RemoteAgent.objects.filter(pk=agent.pk).update(digest="e")
+    refused(bo, held.value.proposed, "STALE")
+
+    RemoteAgent.objects.filter(pk=agent.pk).update(accepted=card, accepted_digest="e", state="accepted")
+    agent.refresh_from_db()
+    agent.keep_headers({"X-Account": "other"})
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as other:
+        agent.save()
+    other.value.proposed.save(force_insert=True)
+    assert confirmed(bo, other.value.proposed).state == "confirmed"
 
 
 def test_other_tools_are_accepted_by_one(world, ada, rule):
