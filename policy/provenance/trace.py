@@ -303,11 +303,13 @@ class Material:
         trusts: list[Trust] = []
         beside: list[tuple[str, str]] = []
         for number, (path, argument, value) in enumerate(values_of(arguments)):
-            if number >= MOST_VALUES or self._looks < 0:
+            if number >= MOST_VALUES:
                 return "outside", beside  # nobody knows
             if value.strip() and not (declared.effect and not declared.steers(argument)):
                 want = _wanted(path, declared)
                 trust = self._find(value, want).trust
+                if self._looks < 0:
+                    return "outside", beside  # not looked for everywhere
                 if trust == "outside" and self._one_of_all(value, want, arguments[argument]):
                     trust = "organization"
                 if trust == "unknown":
