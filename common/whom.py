@@ -20,7 +20,7 @@ def host_of(target: str) -> str:
         except ValueError:
             return ""
     name, at, host = target.strip().rpartition("@")
-    return host.casefold() if at and name else ""
+    return host.lower() if at and name else ""  # casefold makes one of straße.de and strasse.de
 
 
 def short(text: str, most: int) -> str:

@@ -51,13 +51,23 @@ def of_call(
 
 def matches(pattern: dict[str, Any], free: list[str] | None, arguments: dict[str, Any]) -> bool:
     """Every argument the pattern names is there with exactly that value, and no other but those `free`."""
-    said = {name for name, value in arguments.items() if value is not None}
-    if free is not None and not said <= {*pattern, *free}:
+    if free is not None and not said(arguments) <= {*pattern, *free}:
         return False
     return all(
         name in arguments and canonical(arguments[name]) == canonical(value)
         for name, value in pattern.items()
     )
+
+
+def said(arguments: dict[str, Any]) -> set[str]:
+    """The names of the arguments that say something: a list of no recipients names none."""
+    return {name for name, value in arguments.items() if _says(value)}
+
+
+def _says(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_says, value))
+    return bool(value.strip()) if isinstance(value, str) else value is not None and value != {}
 
 
 def whatever_arguments(organization_id: str, project_id: str) -> frozenset[str]:

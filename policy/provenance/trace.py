@@ -197,11 +197,13 @@ class Material:
         """Where the call's values came from."""
         self._begin()
         found: list[Traced] = []
-        for path, argument, value in values_of(arguments, declared.named):
+        said = values_of(arguments, declared.named)
+        for path, argument, value in said:
             found += islice(self._traced(path, argument, value, declared), MOST_VALUES + 1 - len(found))
             if len(found) > MOST_VALUES or self._looks < 0:  # of one text, too, which may hold thousands
-                more = Traced(argument, MORE, "unknown", True, why="more values than are looked at")
-                found[MOST_VALUES:] = [more]
+                why = "more values than are looked at"
+                rest = dict.fromkeys((argument, *(other for _, other, _ in said)))
+                found[MOST_VALUES:] = [Traced(name, MORE, "unknown", True, why=why) for name in rest]
                 break
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
@@ -301,11 +303,13 @@ class Material:
         trusts: list[Trust] = []
         beside: list[tuple[str, str]] = []
         for number, (path, argument, value) in enumerate(values_of(arguments)):
-            if number >= MOST_VALUES or self._looks < 0:
+            if number >= MOST_VALUES:
                 return "outside", beside  # nobody knows
             if value.strip() and not (declared.effect and not declared.steers(argument)):
                 want = _wanted(path, declared)
                 trust = self._find(value, want).trust
+                if self._looks < 0:
+                    return "outside", beside  # not looked for everywhere
                 if trust == "outside" and self._one_of_all(value, want, arguments[argument]):
                     trust = "organization"
                 if trust == "unknown":

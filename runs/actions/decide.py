@@ -20,6 +20,7 @@ from common.limits import TooMany
 from groups.actors import MEMBER, Actor, member_of
 from groups.changes import TakesConfirmation, TakesSecond
 from groups.models import Membership
+from policy import grants
 from policy.authority import (
     About,
     Demand,
@@ -444,7 +445,7 @@ def _grant(asked: Asked, said: Said, demand: Demand, remember: Remember) -> None
         tool=approval.tool_call.tool,
         arguments={} if remember.any_arguments else {name: arguments[name] for name in remember.fixed},
         # What the call did not have, such as a blind copy, nobody has seen.
-        free=None if remember.any_arguments else sorted({*arguments} - {*remember.fixed}),
+        free=None if remember.any_arguments else sorted(grants.said(arguments) - {*remember.fixed}),
         any_arguments=remember.any_arguments,
         reason=said.shown_reason,
         expires_at=remember.until,

@@ -179,7 +179,7 @@ def _targets(wanted: Wanted, arguments: Mapping[str, Any]) -> Iterator[str]:
 
 def key_of(target: str) -> str:
     """By what two targets are the same: an address without regard to case, a web address by its host."""
-    plain = target.strip().casefold()
+    plain = target.strip().lower()
     return host_of(plain) if "://" in plain else plain
 
 

@@ -282,11 +282,11 @@ def test_nor_when_it_is_taken_in_a_later_turn(ask, world, profile, how):
 # Values
 
 
-@pytest.mark.parametrize("links", [198, 199, 200, 300])
-def test_what_was_approved_is_no_leave_to_write_to_others_behind_more_values_than_are_looked_at(
-    ask, world, profile, add_tool, links
-):
-    """The database keeps the shorter name first, so that the body is looked at before the recipients."""
+@pytest.fixture
+def note(add_tool):
+    """A tool that writes to recipients. The database keeps the shorter name first, so that the body is looked
+    at before them. Returns what makes a call with so many links in its body, and whom it has written to.
+    """
     written = []
     declared = Declaration(
         steering=frozenset({"recipients"}), content=frozenset({"body"}), deeds=frozenset({"send"})
@@ -297,13 +297,35 @@ def test_what_was_approved_is_no_leave_to_write_to_others_behind_more_values_tha
         written.append(recipients)
         return {"sent": 1}
 
-    def note(to):
+    def note(to, links):
         body = " ".join(f"p{number}@list{number}.example" for number in range(links))
         return call(("send_note", {"body": body, "recipients": [to]}))
 
+    return note, written
+
+
+@pytest.mark.parametrize("links", [198, 199, 200, 300])
+def test_what_was_approved_is_no_leave_to_write_to_others_behind_more_values_than_are_looked_at(
+    ask, world, profile, note, links
+):
+    make, written = note
     profile("careful")
-    run = ask(in_order(note("zed@example.com"), note("mallory@evil.example"), say("done")), "Write to Zed")
+    replies = [make("zed@example.com", links), make("mallory@evil.example", links), say("done")]
+    run = ask(in_order(*replies), "Write to Zed")
     approve(run.approvals.get().pk, decider(world))
     executor.run(run.pk)
     run.refresh_from_db()
     assert (run.status, written) == ("waiting", [["zed@example.com"]])
+
+
+@pytest.mark.parametrize("links", [0, 300])
+def test_nor_does_a_rule_take_whom_it_has_not_looked_at_for_whom_the_person_named(ask, world, note, links):
+    make, written = note
+    CapabilityRule.objects.create(
+        organization=world.organization,
+        tool="send_note",
+        effect="allow",
+        condition='args.recipients.source == "user"',
+    )
+    run = ask(in_order(make("mallory@evil.example", links), say("done")), "Write to zed@example.com")
+    assert (run.status, run.waiting_reason, written) == ("waiting", "approval", [])

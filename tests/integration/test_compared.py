@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from django.urls import reverse
 
+from common.whom import host_of
 from runs.deciding import compare, preview, view, words
 from runs.models import Approval
 from runs.tools import registry
@@ -54,6 +55,23 @@ def test_the_call_before_is_the_last_approved_one_to_the_same_recipient(made):
     assert found.before.pk == to_ada.pk
     assert {line.name: line.mark for line in found.arguments}["subject"] == "changed"
     assert found.callouts == ()
+
+
+@pytest.mark.parametrize("scheme", ["a@", "https://"])
+def test_two_domains_that_differ_in_a_letter_are_two(scheme):
+    """straße.example is another than strasse.example, and the button names the one that is reached."""
+    known, other = f"{scheme}strasse.example", f"{scheme}straße.example"
+    assert compare.key_of(known) != compare.key_of(other)
+    assert host_of(other) == "straße.example" == host_of(other.upper().replace("SS", "ß"))
+    mail = Tool(
+        name="post",
+        description="",
+        parameters={},
+        function=print,
+        preview=Preview("mail", {"to": "to", "subject": "subject", "body": "body"}),
+    )
+    said = preview.effect("post", mail, {"to": [known, other], "subject": "x", "body": "y"})
+    assert said.heading == "send a mail to 2 people"
 
 
 def test_a_strangers_call_is_never_compared_with(made):

@@ -52,11 +52,11 @@ def approver(world):
 def waiting(ask, rule):
     """A run that waits for somebody to approve its mail; returns (run, approval)."""
 
-    def make(*replies, **fields):
+    def make(*replies, sent=TO, **fields):
         for name, value in fields.items():
             setattr(rule, name, value)
         rule.save()
-        run = ask(in_order(SEND, *(replies or [say("done")])))
+        run = ask(in_order(call(("send_email", sent)), *(replies or [say("done")])))
         assert (run.status, run.waiting_reason) == ("waiting", "approval")
         return run, Approval.objects.get(run=run, status="pending")
 
@@ -412,6 +412,22 @@ def test_a_grant_covers_no_argument_that_the_approved_call_did_not_have(waiting,
     assert grants.matches(grant.arguments, grant.free, {**TO, "subject": "Again", "bcc": None})
     assert not grants.matches(grant.arguments, grant.free, with_copy)
     assert grants.matches(grant.arguments, None, with_copy)
+
+
+def test_nor_one_that_the_approved_call_left_empty(waiting, approver, ask):
+    """A list of no blind copies shows nobody who might get one."""
+    empty = {"bcc": [], "cc": [""], "reply_to": " ", "headers": {}, "from": None}
+    assert grants.said({**TO, **empty, "urgent": False, "delay": 0}) == {*TO, "urgent", "delay"}
+    run, approval = waiting(say("done"), sent={**TO, "subject": ""})
+    approve(approval.pk, approver, remember=Remember(fixed=("to",), uses=9))
+    resumed(run)
+    assert Grant.objects.get().free == ["body"]
+
+    assert ask(in_order(call(("send_email", {**TO, "subject": "", "body": "Other"})), say("ok"))).status == (
+        "completed"
+    )
+    assert ask(in_order(SEND)).status == "waiting"
+    assert len(mail.outbox) == 2
 
 
 def test_a_grant_never_lifts_a_deny_nor_a_persons_decision(waiting, approver, ask, rule):

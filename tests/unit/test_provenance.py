@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
+from policy.provenance import trace
 from policy.provenance.fields import fields
 from policy.provenance.infer import infer
 from policy.provenance.profiles import asks
@@ -49,6 +50,17 @@ def to(address):
 
 def why(material, declared, arguments):
     return asks("balanced", material.facts(declared, arguments))
+
+
+@pytest.mark.parametrize("looks", range(6))
+def test_what_is_looked_up_by_more_than_is_looked_into_is_trusted_no_more_than_else(monkeypatch, looks):
+    monkeypatch.setattr(trace, "MOST_LOOKS", looks)
+    strangers = [{"id": "7", "sender": "eve@evil.example", "body": "It is in folder xyz9."}]
+    search = tool("search_files", "query", "folder")
+    found = {"query": "report", "folder": "xyz9"}, [{"id": "f-1", "name": "x"}]
+    material = heard("Delete the old report", (MAIL, {}, strangers), (search, *found))
+    monkeypatch.undo()
+    assert trust(material, DELETE, {"file_id": "f-1"}, "file_id") == "outside"
 
 
 # Names inside of arguments
