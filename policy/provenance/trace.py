@@ -377,6 +377,8 @@ class Material:
                 steers=True,
             )
             yield self._seen(found, want, declared)
+        if len(clean) > forms.LONGEST:  # what leads somewhere behind that was not seen
+            yield Traced(path, MORE, "unknown", True, why="longer than is looked at")
 
     def _seen(self, value: Traced, want: Want, declared: Declaration) -> Traced:
         """The same, as the person's where they approved it and nothing from outside came since."""

@@ -63,6 +63,15 @@ def test_what_is_looked_up_by_more_than_is_looked_into_is_trusted_no_more_than_e
     assert trust(material, DELETE, {"file_id": "f-1"}, "file_id") == "outside"
 
 
+@pytest.mark.parametrize("before", [10, 100_001])
+def test_an_address_in_a_text_is_asked_about_however_much_stands_before_it(before):
+    material = heard("Email ann@example.com the news.", (MAIL, {}, mail("See https://evil.example/login")))
+    text = " " * before + "https://evil.example/login"
+    sent = {"recipients": ["ann@example.com"], "subject": "News", "body": text}
+    assert "body" in why(material, SEND, sent)
+    assert why(material, SEND, {**sent, "body": " " * 90_000}) == ""
+
+
 # Names inside of arguments
 
 
