@@ -11,7 +11,9 @@ class Migration(migrations.Migration):
             model_name="grant",
             name="arguments",
             field=models.JSONField(
-                blank=True, default=dict, help_text="The values these arguments must have, exactly."
+                blank=True,
+                default=dict,
+                help_text="The values these arguments must have, exactly. Others are free, unless it is said below which.",
             ),
         ),
         migrations.AddField(

@@ -31,7 +31,9 @@ class Grant(Created):
     project = models.ForeignKey("groups.Project", on_delete=models.CASCADE, related_name="+")
     tool = models.CharField(max_length=64)
     arguments = models.JSONField(
-        default=dict, blank=True, help_text="The values these arguments must have, exactly."
+        default=dict,
+        blank=True,
+        help_text="The values these arguments must have, exactly. Others are free, unless it is said below which.",
     )
     free = models.JSONField(
         null=True,
