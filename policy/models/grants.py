@@ -33,7 +33,8 @@ class Grant(Created):
     arguments = models.JSONField(
         default=dict,
         blank=True,
-        help_text="The values these arguments must have, exactly. Others are free, unless it is said below which.",
+        help_text="The values these arguments must have, exactly. "
+        "Others are free, unless it is said below which.",
     )
     free = models.JSONField(
         null=True,
