@@ -246,7 +246,8 @@ def test_a_standing_approval_that_says_too_little_or_nonsense_decides_nothing(ma
     page = always(client_of(approver), made.approval, **fields)
 
     assert said in page
-    assert '<details class="dp-more ap-more" open>' in page and "Ada is known</textarea>" in page  # kept as written
+    assert '<details class="dp-more ap-more" open>' in page
+    assert "Ada is known</textarea>" in page  # kept as written
     assert status(made.approval) == "pending"
     assert Grant.objects.count() == 1
 
