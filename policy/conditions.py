@@ -144,11 +144,14 @@ def holds(
     facts: Callable[[], Facts] | None = None,
     allows: bool = False,
 ) -> bool:
-    """Whether the condition is true of these arguments; ConditionError where it is neither true nor false.
+    """Whether the condition is true of these arguments; ConditionError where it is neither true nor false."""
+    return speaks(answers(text, arguments, facts), allows)
 
-    A rule that `allows` takes all of its answers to be true, any other one of them.
+
+def speaks(found: frozenset[bool], allows: bool) -> bool:
+    """Whether a rule with a condition of these answers speaks of the call: one that `allows` takes all of
+    them to be true, any other one of them.
     """
-    found = answers(text, arguments, facts)
     return found == {True} if allows else True in found
 
 

@@ -199,7 +199,7 @@ def rule_for(
                 known = facts(context, tool, arguments)
                 found = conditions.answers(rule.condition, arguments, known)
                 sure = False not in found
-                if True not in found or (rule.effect == "allow" and not sure):
+                if not conditions.speaks(found, rule.effect == "allow"):
                     continue
             except conditions.ConditionError as failure:
                 error = str(failure)
