@@ -79,10 +79,10 @@ class ProjectView(Changeable):
         return super().add(asked)
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
-        before, wanted = Project.objects.get(pk=thing.pk), Project.objects.get(pk=thing.pk)
+        wanted = Project.objects.get(pk=thing.pk)  # not a copy, which would share what is kept of relations
         for name, value in self.resolved(asked).items():
             setattr(wanted, name, value)
-        if refused := members.refuses_project(self.request.user, before, wanted):
+        if refused := members.refuses_project(self.request.user, thing, wanted):  # type: ignore[arg-type]
             raise Problem(403, "NOT_ENTITLED", refused)
         super().change(thing, asked)
 
