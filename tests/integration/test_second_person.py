@@ -574,20 +574,28 @@ def test_nor_do_two_accept_a_tool_of_another_server_than_the_second_saw(world, a
     assert (tool.state, tool.accepted_digest) == ("new", "")
 
 
-def test_nor_a_remote_agent_with_another_card(world, ada, bo, rule):
+CARD = {"name": "p", "description": "", "url": "https://p.example/a2a", "skills": []}
+
+
+def acceptance_of_a_partner(world, by):
+    """A remote agent that may be asked unasked, and what accepting its card proposes."""
     sends = Capability.objects.create(organization=world.organization, name="a2a_send")
     CapabilityRule.objects.create(organization=world.organization, capability=sends, effect="allow")
-    card = {"name": "p", "description": "", "url": "https://p.example/a2a", "skills": []}
     agent = RemoteAgent.objects.create(
-        organization=world.organization, name="partner", url="https://p.example/card", card=card, digest="d"
+        organization=world.organization, name="partner", url="https://p.example/card", card=CARD, digest="d"
     )
-    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
-        remote_agents.accept([agent], ada)
+    with changes.acting(by, "admin"), pytest.raises(changes.TakesSecond) as held:
+        remote_agents.accept([agent], by)
     held.value.proposed.save(force_insert=True)
-    RemoteAgent.objects.filter(pk=agent.pk).update(digest="e")
-    refused(bo, held.value.proposed, "STALE")
+    return agent, held.value.proposed
 
-    RemoteAgent.objects.filter(pk=agent.pk).update(accepted=card, accepted_digest="e", state="accepted")
+
+def test_nor_a_remote_agent_with_another_card(world, ada, bo, rule):
+    agent, proposed = acceptance_of_a_partner(world, ada)
+    RemoteAgent.objects.filter(pk=agent.pk).update(digest="e")
+    refused(bo, proposed, "STALE")
+
+    RemoteAgent.objects.filter(pk=agent.pk).update(accepted=CARD, accepted_digest="e", state="accepted")
     agent.refresh_from_db()
     agent.keep_headers({"X-Account": "other"})
     with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as other:
@@ -608,19 +616,11 @@ def test_other_tools_are_accepted_by_one(world, ada, rule):
 
 
 def test_a_remote_agent_that_may_be_asked_unasked_is_accepted_by_two(world, ada, bo, rule):
-    sends = Capability.objects.create(organization=world.organization, name="a2a_send")
-    CapabilityRule.objects.create(organization=world.organization, capability=sends, effect="allow")
-    card = {"name": "p", "description": "", "url": "https://p.example/a2a", "skills": []}
-    agent = RemoteAgent.objects.create(
-        organization=world.organization, name="partner", url="https://p.example/card", card=card, digest="d"
-    )
-    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
-        remote_agents.accept([agent], ada)
-    held.value.proposed.save(force_insert=True)
+    agent, proposed = acceptance_of_a_partner(world, ada)
     with changes.acting(bo, "admin"):
-        confirmed(bo, held.value.proposed)
+        confirmed(bo, proposed)
     agent.refresh_from_db()
-    assert (agent.state, agent.accepted, agent.accepted_by) == ("accepted", card, ada)
+    assert (agent.state, agent.accepted, agent.accepted_by) == ("accepted", CARD, ada)
     agent.keep_headers({"X-Account": "other"})
     with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
         agent.save()
