@@ -17,7 +17,7 @@ from policy.authority import Verb, may
 from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
-from runs.gate.provenance import MOST_EARLIER
+from runs.gate.provenance import MOST_EARLIER, SESSION
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models import Run, RunEvent, in_conversation
@@ -26,8 +26,6 @@ from runs.models.choices import FORMS, TASKS, EventType, RunKind, WaitKind, Wait
 PLAIN = re.compile(r"[\w@]+")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
-
-SESSION = ("organization_id", "user_id", "project_id", "session_key")
 
 FIND = """
 SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s

@@ -4,11 +4,14 @@ The weighing is policy/provenance; here is what a run has heard and read. Gather
 when a rule or a profile asks.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
+
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import RowNumber
 
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
@@ -17,11 +20,12 @@ from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import ONCE_ONLY, Material
 from runs.log import log
-from runs.log.state import PAGE, USER, Call, Said, State, fold
+from runs.log.state import PAGE, USER, Call, Said, State, fold, words_put_in
 from runs.models import Run, RunEvent, ToolCall, in_conversation
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
+SESSION = ("organization_id", "user_id", "project_id", "session_key")
 Declare = Callable[[str], Declaration]
 
 
@@ -39,7 +43,7 @@ class Gathered:
         self.material = Material()
         self.recalled: set[tuple[str, str, Trust]] = set()
         self.known: set[str] = set()  # calls of other runs of the tree whose secrets are known
-        self.seq = 0
+        self.seq = self.beside = 0  # `beside`: the reply that showed what others of the session brought
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
             for seq, words in persons_words(root_id):
@@ -78,6 +82,8 @@ class Gathered:
             self._begin()
         if self._replied():
             self._recall()
+            if self.personal:
+                self._look_beside()
         if self.run_id != self.root_id or self.state.children:
             self._know_trees([self.root_id])
         self.material.forget_approved(self._latest_outside())
@@ -95,6 +101,11 @@ class Gathered:
             self.known.add(pk)
             self.material.know(self.declare(tool), result)
 
+    def _know_memories(self, run_ids: list[str]) -> None:
+        """The secrets of memories that other runs of the session were shown."""
+        for text in remembered(run_ids):
+            self.material.know(Declaration(), text)
+
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
         for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
@@ -102,6 +113,24 @@ class Gathered:
             if found not in self.recalled:
                 self.recalled.add(found)
                 self.material.recall(f"{memory_id}:{seq}", text, trust)
+
+    def _look_beside(self) -> None:
+        """Take in what runs of the session that are at work at the same time have brought: they write into
+        the view that this one's prompts show, and their outputs stand in these.
+        """
+        beside = list(turns_beside(self.run_id, self._replies(self.seq)))
+        for seq, (run_id, goal, trust, said) in beside:
+            for name, text, worth in [(2, goal, trust), *((at, text, "outside") for at, text in said)]:
+                found = (f"{run_id}:{name}", text, worth)
+                if found not in self.recalled:
+                    self.recalled.add(found)
+                    self.material.recall(*found)
+                    self.beside = max(self.beside, seq)
+        if beside:
+            self._know_memories([run_id for _, (run_id, *_) in beside])
+
+    def _replies(self, after: int) -> list[Said]:
+        return [said for said in self.state.messages if said.author != USER and said.seq > after]
 
     def _replied(self) -> bool:
         """Whether the model was asked since the last time: with its prompt it read memories."""
@@ -118,7 +147,7 @@ class Gathered:
             self.material.heard_others
             or before
             or any(trust == "outside" for *_, trust in memories_shown(self.run_id, 0))
-            or any(next(earlier_turns(run_id), None) for run_id in made_from(self.run_id))
+            or any(earlier(run_id).exists() for run_id in made_from(self.run_id))
         )
 
     def _begin(self) -> None:
@@ -128,9 +157,13 @@ class Gathered:
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         if self.personal:
-            turns = [turn for of in made_from(self.run_id) for turn in earlier_turns(of)]
+            made = made_from(self.run_id)
+            turns = [turn for of in made for turn in earlier_turns(of)]
+            copied = [said for said in self._replies(0) if said.seq <= self.state.copied]
+            turns += [turn for of in made[1:] for _, turn in turns_beside(of, copied)]
             if turns:
                 self._know_trees([run_id for run_id, *_ in turns])
+                self._know_memories([run_id for run_id, *_ in turns])
             for run_id, goal, trust, said in turns:
                 self.material.recall(f"{run_id}:2", goal, trust)
                 for seq, text in said:
@@ -172,7 +205,7 @@ class Gathered:
             for piece in self.material.pieces
             if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
         )
-        return max(numbered, default=0)
+        return max((self.beside, *numbered))
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
@@ -200,12 +233,18 @@ def made_from(run_id: str) -> list[str]:
 
 
 def goal_is_outside(run_id: str) -> bool:
-    """Whether somebody other than the person wrote a run's goal: another, or the agent, which had offered it
-    as an answer. Repeating the run does not change that.
+    """Whether somebody other than the person wrote a run's goal."""
+    return run_id in goals_outside([run_id])
+
+
+def goals_outside(run_ids: Iterable[str]) -> set[str]:
+    """Those of the runs whose goal somebody other than the person wrote: another, or the agent, which had
+    offered it as an answer. Repeating a run does not change that.
     """
-    said = RunEvent.objects.filter(run_id=run_id, type=EventType.MESSAGE_CREATED, payload__role="user")
-    goal = said.order_by("seq").values_list("payload", flat=True).first() or {}
-    return bool(goal.get("outside", not goal) or goal.get("chosen"))
+    said = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED, payload__role="user")
+    goals = dict(said.order_by("run_id", "seq").distinct("run_id").values_list("run_id", "payload"))
+    own = {pk for pk, goal in goals.items() if not (goal.get("outside") or goal.get("chosen"))}
+    return {*run_ids} - own
 
 
 def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Trust]]:
@@ -240,28 +279,98 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
         yield from ((seq, pk, words, trust) for words in (memory.content, *said))
 
 
-def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int, str]]]]:
+Turn = tuple[str, str, Trust, list[tuple[int, str]]]
+
+
+def earlier_turns(run_id: str) -> list[Turn]:
     """The session's earlier runs, as prompt and view carry them on: (run, goal, its trust, what was said).
 
     What was said is (seq, text): by the event that brought it a reader is told whose words they are.
     """
-    run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
+    return _turns(earlier(run_id)[:MOST_EARLIER])
+
+
+def earlier(run_id: str) -> QuerySet[Run]:
+    """The session's earlier runs, the latest first."""
+    run, session = session_of(run_id)
+    return session.filter(pk__lt=run_id).order_by("-id") if run.session_key else session.none()
+
+
+def turns_beside(run_id: str, replies: Sequence[Said]) -> Iterator[tuple[int, Turn]]:
+    """The session's runs that were at work while this one was, each with the first of these replies whose
+    prompt was certainly made after all that it has brought; the last one where none was.
+    """
+    run, session = session_of(run_id)
     if not run.session_key:
         return
+    seen = RunEvent.objects.filter(
+        run_id=run_id, seq__in={seq for said in replies for seq in (said.seq, said.saw)}
+    )
+    at: dict[int, datetime] = dict(seen.values_list("seq", "created_at"))
+    last = max((said.seq for said in replies if said.seq in at), default=0)
+    if not last:
+        return
+    while_at_work = Q(ended_at=None) | Q(ended_at__gt=run.created_at)
+    others = session.filter(while_at_work, created_at__lt=at[last]).exclude(pk=run_id)
+    moved = RunEvent.objects.filter(run=OuterRef("pk"), seq=OuterRef("last_seq")).values("created_at")[:1]
+    found = list(others.annotate(moved=Subquery(moved)).order_by("-id")[:MOST_EARLIER])
+    for other, turn in zip(found, _turns(found), strict=True):
+        after = (
+            said.seq for said in replies if said.saw in at and other.moved and at[said.saw] > other.moved
+        )
+        yield next(after, last), turn
+
+
+def session_of(run_id: str) -> tuple[Run, QuerySet[Run]]:
+    """The run, and the runs of its session."""
+    run = Run.objects.only(*SESSION, "created_at").get(pk=run_id)
     mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
-    found = Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, pk__lt=run_id, **mine)
-    for earlier in found.order_by("-id")[:MOST_EARLIER]:
-        own = not goal_is_outside(earlier.pk)
-        calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
-        brought = events_of_results(earlier.pk)
-        results = [(brought.get(call.call_id, 2), canonical(call.result)) for call in calls]
-        yield earlier.pk, earlier.goal, "user" if own else "outside", [(2, earlier.output or ""), *results]
+    return run, Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, **mine)
 
 
-def events_of_results(run_id: str) -> dict[str, int]:
-    """The event that brought each call's result, by call id."""
-    ended = RunEvent.objects.filter(run_id=run_id, type=EventType.TOOL_COMPLETED)
-    return dict(ended.values_list("payload__call_id", "seq"))
+def _turns(runs: Iterable[Run]) -> list[Turn]:
+    """What each of them was asked, and what it has read and said; so many queries, however many they are."""
+    found = {run.pk: run for run in runs}
+    if not found:
+        return []
+    outside = goals_outside(found)
+    said: dict[str, list[tuple[int, str]]] = {pk: [(2, run.output or "")] for pk, run in found.items()}
+    for run in found.values():
+        said[run.pk] += [(1, run.context)] if run.context else []
+    for run_id, seq, text in (*results(found), *told_by_others(found)):
+        said[run_id].append((seq, text))
+    return [(pk, run.goal, "outside" if pk in outside else "user", said[pk]) for pk, run in found.items()]
+
+
+def results(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """The latest results of each run's calls, by the events that brought them: (run, seq, text)."""
+    nth = Window(RowNumber(), partition_by="run_id", order_by=F("id").desc())
+    calls = ToolCall.objects.filter(run_id__in=run_ids, result__isnull=False).annotate(nth=nth)
+    ended = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.TOOL_COMPLETED)
+    brought = {(run, call): seq for run, call, seq in ended.values_list("run_id", "payload__call_id", "seq")}
+    for call in calls.filter(nth__lte=MOST_EARLIER).order_by("-id"):
+        yield call.run_id, brought.get((call.run_id, call.call_id), 2), canonical(call.result)
+
+
+def told_by_others(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """What others than its person have said to a run, or put before its agent: (run, seq, words)."""
+    events = RunEvent.objects.filter(run_id__in=run_ids).order_by("run_id", "seq")
+    said = events.filter(type=EventType.MESSAGE_CREATED, payload__outside=True, seq__gt=2)
+    yield from said.values_list("run_id", "seq", "payload__content")
+    put_in = events.filter(type=EventType.CONTEXT_CHANGED, payload__has_key="by")
+    for run_id, seq, changes in put_in.values_list("run_id", "seq", "payload__changes"):
+        yield run_id, seq, words_put_in(changes)
+
+
+def remembered(run_ids: Iterable[str]) -> Iterator[str]:
+    """What the memories say, and said before they were edited, that stood in these runs' prompts."""
+    replies = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED)
+    listed = replies.filter(payload__has_key="memories").values_list("payload__memories", flat=True)
+    shown = {one["id"] for listing in listed for one in listing}
+    if shown:
+        yield from Memory.objects.filter(pk__in=shown).values_list("content", flat=True)
+        edited = MemoryRevision.objects.filter(memory_id__in=shown, before__has_key="content")
+        yield from edited.values_list("before__content", flat=True)
 
 
 def _says_something(call: Call) -> bool:

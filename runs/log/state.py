@@ -1,6 +1,6 @@
 """A run as the sum of its events. Pure: no clock, no database, no model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -360,9 +360,14 @@ def _viewed(state: State, event: Event) -> None:
         made = change["pages"] if change["op"] == "open" else [change]
         viewed.sources.update(filter(None, (page.get("source") for page in made)))
     if event.payload.get("by"):
-        texts = [change.get(part) for change in event.payload["changes"] for part in PAGE]
-        words = "\n".join(text for text in texts if isinstance(text, str))
+        words = words_put_in(event.payload["changes"])
         state.put_in += [(event.seq, words)] if words else []
+
+
+def words_put_in(changes: Iterable[Mapping[str, Any]]) -> str:
+    """What changes of a view say on its pages."""
+    texts = [change.get(part) for change in changes for part in PAGE]
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _left_out(state: State, event: Event) -> None:

@@ -6,10 +6,13 @@ import base64
 import pytest
 from django.core import mail
 
+from memory.scope import Scope
+from memory.write import memory_write
 from policy.provenance.infer import Declaration
+from runs.context import agent_view
 from runs.execution import executor
 from runs.models import Approval
-from tests.acting import approve
+from tests.acting import approve, by_token, message
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
 from tests.scripted import by_role, call, in_order, say
@@ -321,6 +324,27 @@ def vault(add_tool):
 def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vault):
     profile("balanced")
     ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+    turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="one")
+    assert waits(turn) and mail.outbox == []
+    assert "confidential" in turn.approvals.get().explanation
+
+
+@pytest.mark.parametrize("way", ["a file", "somebody's word", "a page", "a memory"])
+def test_so_does_one_that_reached_the_earlier_turn_by_no_result(ask, world, profile, way):
+    profile("balanced")
+    told = f"Of the vault, the password is {SECRET}"
+    if way == "a memory":
+        memory_write(told, Scope(world.organization.pk, project_id=world.project.pk), type="archival")
+    handed = {"context": told} if way == "a file" else {}
+    first = ask(in_order(say("Done.")), "Look into the vault", session_key="one", drive=False, **handed)
+    if way == "somebody's word":
+        message(first.pk, told, by_token(world.user, first.organization_id))
+    if way == "a page":
+        page = {"parent": "usr-0", "name": "n", "detail": told}
+        program = by_token(world.user, first.organization_id)
+        agent_view.operate(first.pk, "createDetailPage", page, program)
+    executor.run(first.pk)
+
     turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="one")
     assert waits(turn) and mail.outbox == []
     assert "confidential" in turn.approvals.get().explanation

@@ -91,6 +91,59 @@ def test_what_was_approved_is_asked_about_again_once_others_have_said_something(
     assert waits(run) and len(mail.outbox) == 1
 
 
+def put_beside(world, run, words, way):
+    """A program of the person's puts words into the view of their conversation, where `run` is at work."""
+    program = Api(world.user, world.organization, scopes=["runs:read", "runs:write"])
+    asked = {"goal": words if way == "a task" else "hm", "project": world.project.pk}
+    made = program.post("runs/", {**asked, "session_key": run.session_key}).json()["id"]
+    mine = {"parent": "usr-0", "name": "n", "detail": "hm"}
+    if way == "a page":
+        page = {"operation": "createDetailPage", "arguments": {**mine, "detail": words}}
+        assert program.post(f"runs/{made}/context/", page).status_code == 200
+        return
+    play, Scripted.play = (
+        Scripted.play,
+        staticmethod(
+            in_order(call(("context_create_detail", mine)), call(("wait_for_signal", {"key": "k"})))
+        ),
+    )
+    executor.run(made)
+    Scripted.play = staticmethod(play)
+
+
+def last_prompt():
+    return "\n".join(message.content or "" for message in Scripted.asked[-1][0])
+
+
+@pytest.mark.parametrize("way", ["a task", "a page"])
+def test_what_another_run_of_the_conversation_puts_into_the_view_meanwhile_is_read(
+    ask, world, no_mail_after_outside, way
+):
+    """Also where that run is made again."""
+    play = in_order(letter(ZED), call(("wait_for_signal", {"key": "k"})))
+    run = ask(play, f"Email {ZED} the news", session_key="one", drive=False)
+    put_beside(world, run, MORE, way)
+    executor.run(run.pk)
+    assert MORE in last_prompt()
+    blocked = run.events.get(type="tool.blocked")
+    Scripted.play = staticmethod(in_order(letter(ZED), say("done")))
+    made = fork(run.pk, blocked.seq, at_the_pages(world.user, run.organization_id))
+    executor.run(made)
+    assert Run.objects.get(pk=made).events.filter(type="tool.blocked").count() == 2 and mail.outbox == []
+
+
+def test_nor_does_an_approval_from_before_cover_what_is_sent_after_it(ask, world, profile):
+    profile("balanced")
+    play = in_order(letter(ZED), letter(ZED, body=MORE), say("done"))
+    run = ask(play, "Write an email to Zed about the news", session_key="one")
+    put_beside(world, run, MORE, "a page")
+    approve(run.approvals.get().pk, decider(world))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert MORE in last_prompt()
+    assert waits(run) and len(mail.outbox) == 1
+
+
 def test_the_same_memories_in_each_prompt_are_nothing_new(ask, world, profile):
     profile("balanced")
     scope = Scope(world.organization.pk, project_id=world.project.pk)
