@@ -353,10 +353,15 @@ def results(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
 
 
 def told_by_others(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-    """What others than its person have said to a run, or put before its agent: (run, seq, words)."""
+    """What others than its person have said to a run, errors and reasons of rejections too, or put before its
+    agent: (run, seq, words).
+    """
     events = RunEvent.objects.filter(run_id__in=run_ids).order_by("run_id", "seq")
     said = events.filter(type=EventType.MESSAGE_CREATED, payload__outside=True, seq__gt=2)
     yield from said.values_list("run_id", "seq", "payload__content")
+    failed = events.filter(type__in=(EventType.TOOL_FAILED, EventType.TOOL_REJECTED))
+    for run_id, seq, error in failed.values_list("run_id", "seq", "payload__error__message"):
+        yield run_id, seq, str(error or "")
     put_in = events.filter(type=EventType.CONTEXT_CHANGED, payload__has_key="by")
     for run_id, seq, changes in put_in.values_list("run_id", "seq", "payload__changes"):
         yield run_id, seq, words_put_in(changes)

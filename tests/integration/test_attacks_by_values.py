@@ -12,6 +12,7 @@ from policy.provenance.infer import Declaration
 from runs.context import agent_view
 from runs.execution import executor
 from runs.models import Approval
+from runs.tools.base import ToolError
 from tests.acting import approve, by_token, message
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
@@ -329,14 +330,20 @@ def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vau
     assert "confidential" in turn.approvals.get().explanation
 
 
-@pytest.mark.parametrize("way", ["a file", "somebody's word", "a page", "a memory"])
-def test_so_does_one_that_reached_the_earlier_turn_by_no_result(ask, world, profile, way):
-    profile("balanced")
+@pytest.mark.parametrize("way", ["a file", "somebody's word", "a page", "a memory", "an error"])
+def test_so_does_one_that_reached_the_earlier_turn_by_no_result(ask, world, profile, add_tool, way):
     told = f"Of the vault, the password is {SECRET}"
+
+    @add_tool(name="get_vault", transactional=True)
+    def get_vault(run):
+        raise ToolError(told, "CLOSED")
+
+    profile("balanced")
     if way == "a memory":
         memory_write(told, Scope(world.organization.pk, project_id=world.project.pk), type="archival")
     handed = {"context": told} if way == "a file" else {}
-    first = ask(in_order(say("Done.")), "Look into the vault", session_key="one", drive=False, **handed)
+    replies = [LOOK, say("Done.")] if way == "an error" else [say("Done.")]
+    first = ask(in_order(*replies), "Look into the vault", session_key="one", drive=False, **handed)
     if way == "somebody's word":
         message(first.pk, told, by_token(world.user, first.organization_id))
     if way == "a page":
