@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from common import ids, redact
 from common.canonical import normalise
@@ -27,7 +28,9 @@ PLAIN = re.compile(r"[\w@]+")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
-SESSION = ("organization_id", "user_id", "project_id", "session_key")
+SESSION = ("organization_id", "user_id", "project_id")
+# Where a run names no conversation, it is its own id by which later runs go on with it.
+CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
 
 FIND = """
 SELECT resolved_at, payload, tool_call_id FROM runs_wait WHERE run_id = %s AND correlation_key = %s
@@ -138,8 +141,8 @@ def _conversation(root_ids: Iterable[str]) -> set[str]:
         again = RunEvent.objects.filter(run_id__in=new, seq=1, payload__has_key="forked_from")
         origins = [created["forked_from"]["run"] for created in again.values_list("payload", flat=True)]
         near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
-        for session in Run.objects.filter(pk__in=new).exclude(session_key="").values(*SESSION).distinct():
-            key = session.pop("session_key")
+        for session in Run.objects.filter(pk__in=new).values(*SESSION, key=CONVERSATION).distinct():
+            key = session.pop("key")
             turns = Run.objects.filter(in_conversation(key), **session, kind=RunKind.PERSONAL).order_by("-id")
             near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
         new = near - found
