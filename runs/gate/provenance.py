@@ -4,11 +4,14 @@ The weighing is policy/provenance; here is what a run has heard and read. Gather
 when a rule or a profile asks.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
+
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
@@ -22,6 +25,9 @@ from runs.models import Run, RunEvent, ToolCall, in_conversation
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session, and calls of each
+SESSION = ("organization_id", "user_id", "project_id")
+# Where a run names no conversation, it is its own id by which later runs go on with it.
+CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
 Declare = Callable[[str], Declaration]
 
 
@@ -38,7 +44,7 @@ class Gathered:
         self.run_id, self.root_id, self.state, self.declare = run_id, root_id, state, declare
         self.material = Material()
         self.recalled: set[tuple[str, str, Trust]] = set()
-        self.known: set[str] = set()  # calls of other runs of the tree whose secrets are known
+        self.known: set[str] = set()  # calls and words of other runs whose secrets are known
         self.seq = 0
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
@@ -83,9 +89,9 @@ class Gathered:
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
-    def _know_trees(self, roots: list[str]) -> None:
-        """The secrets that other runs of these trees have read: goals, results and earlier turns hand them on
-        without the name of the field they stood in.
+    def _know_trees(self, roots: Collection[str]) -> None:
+        """The secrets that other runs of these trees have heard and read: goals, results, files and earlier
+        turns hand them on without what they were called where they stood.
         """
         # in two steps, each by an index: joined, all calls of all runs may be read
         others = [*Run.objects.filter(root_id__in=roots).exclude(pk=self.run_id).values_list("pk", flat=True)]
@@ -94,6 +100,10 @@ class Gathered:
         for pk, tool, result in found.values_list("pk", "tool", "result"):
             self.known.add(pk)
             self.material.know(self.declare(tool), result)
+        for name, said in heard(others):
+            if name not in self.known:
+                self.known.add(name)
+                self.material.know(Declaration(), said)
 
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
@@ -127,14 +137,12 @@ class Gathered:
             self.material.overhear("1", self.state.context)
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
-        if self.personal:
-            turns = [turn for of in made_from(self.run_id) for turn in earlier_turns(of)]
-            if turns:
-                self._know_trees([run_id for run_id, *_ in turns])
-            for run_id, goal, trust, said in turns:
-                self.material.recall(f"{run_id}:2", goal, trust)
-                for seq, text in said:
-                    self.material.recall(f"{run_id}:{seq}", text, "outside")
+        turns = [turn for of in made_from(self.run_id) for turn in earlier_turns(of)] if self.personal else []
+        for run_id, goal, trust, said in turns:
+            self.material.recall(f"{run_id}:2", goal, trust)
+            for seq, text in said:
+                self.material.recall(f"{run_id}:{seq}", text, "outside")
+        self._know_trees({run_id for run_id, *_ in turns} | conversation([self.root_id]))
 
     def _new(self) -> Iterator[tuple[int, Said | Call | str]]:
         yield from ((seq, words) for seq, words in self.state.put_in if seq > self.seq)
@@ -186,6 +194,37 @@ def persons_words(root_id: str) -> list[tuple[int, str]]:
     found = said.order_by("seq").values_list("seq", "payload")
     own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
     return [(seq, payload["content"]) for seq, payload in own]
+
+
+def conversation(root_ids: Iterable[str]) -> set[str]:
+    """The roots of these trees, of those whose runs they repeat, and the latest turns of their sessions."""
+    found: set[str] = set()
+    new = set(root_ids)
+    while new:
+        found |= new
+        again = RunEvent.objects.filter(run_id__in=new, seq=1, payload__has_key="forked_from")
+        origins = [created["forked_from"]["run"] for created in again.values_list("payload", flat=True)]
+        near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
+        for session in Run.objects.filter(pk__in=new).values(*SESSION, key=CONVERSATION).distinct():
+            key = session.pop("key")
+            turns = Run.objects.filter(in_conversation(key), **session, kind=RunKind.PERSONAL).order_by("-id")
+            near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
+        new = near - found
+    return found
+
+
+def heard(run_ids: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """What runs have heard beside the results of their calls and their person's words: (name, words)."""
+    contexts = Run.objects.filter(pk__in=run_ids).exclude(context="").values_list("pk", "context")
+    yield from contexts
+    events = RunEvent.objects.filter(run_id__in=run_ids)
+    others = events.filter(Q(payload__outside=True) | Q(payload__has_key="by"))
+    for pk, payload in others.values_list("pk", "payload"):
+        yield str(pk), [payload.get("content"), payload.get("changes")]
+    replies = events.filter(type=EventType.MESSAGE_CREATED, payload__has_key="memories")
+    listed = replies.values_list("payload__memories", flat=True)
+    shown = {one["id"] for memories in listed for one in memories}
+    yield from Memory.objects.filter(pk__in=shown).values_list("pk", "content")
 
 
 def made_from(run_id: str) -> list[str]:

@@ -6,13 +6,17 @@ import base64
 import pytest
 from django.core import mail
 
+from memory.scope import Scope
+from memory.write import memory_write
 from policy.provenance.infer import Declaration
+from runs.actions.fork import fork
 from runs.execution import executor
 from runs.models import Approval
-from tests.acting import approve
+from tests.acting import approve, at_the_pages, by_token, message
+from tests.integration.api_client import Api
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
-from tests.scripted import by_role, call, in_order, say
+from tests.scripted import Scripted, by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
 
@@ -318,25 +322,66 @@ def vault(add_tool):
         return {"password": SECRET}
 
 
-def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vault):
+@pytest.mark.parametrize("before", ["Look into the vault", "What is the password?"])
+def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vault, before):
+    """Also where the person had asked for it, for themselves."""
     profile("balanced")
-    ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+    ask(in_order(LOOK, say("Done.")), before, session_key="one")
     turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="one")
     assert waits(turn) and mail.outbox == []
     assert "confidential" in turn.approvals.get().explanation
 
 
-@pytest.mark.parametrize("way", ["down", "up"])
+CALLED = f"The password is {SECRET}"
+FILE = f"## File: a.txt\n\n{'Bla bla. ' * 1000}\n\n{CALLED}"
+
+
+@pytest.mark.parametrize("where", ["a file", "a word of a program", "a page of a program", "a memory"])
+def test_so_does_one_that_no_tool_brought(ask, world, profile, where):
+    """What it is called stands in the turn before; its value alone comes into this one."""
+    profile("balanced")
+    if where == "a memory":
+        memory_write(CALLED, Scope(world.organization.pk, project_id=world.project.pk), type="archival")
+    question = call(("ask_user", {"question": "What about it?"}))
+    file = {"context": FILE} if where == "a file" else {}
+    first = ask(in_order(question, say(SECRET)), "Look at what it says: password", session_key="one", **file)
+    if where == "a word of a program":
+        message(first.pk, CALLED, by_token(world.user, world.organization.pk))
+    elif where == "a page of a program":
+        page = {"parent": "task-0", "name": "n", "detail": CALLED}
+        program = Api(world.user, world.organization, scopes=["runs:read", "runs:write"])
+        program.post(f"runs/{first.pk}/context/", {"operation": "createDetailPage", "arguments": page})
+    message(first.pk, "Nothing")
+    executor.run(first.pk)
+    turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="one")
+    assert waits(turn) and mail.outbox == []
+
+
+def test_so_does_one_of_before_a_run_that_was_made_again(ask, world, profile, vault):
+    profile("balanced")
+    ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+    told = ask(in_order(say(f"It is {SECRET}.")), "What did you see?", session_key="one")
+    again = fork(told.pk, 2, at_the_pages(world.user, world.organization.pk), session_key="two")
+    Scripted.play = staticmethod(in_order(say(f"It is {SECRET}.")))
+    executor.run(again)
+    turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="two")
+    assert waits(turn) and mail.outbox == []
+
+
+@pytest.mark.parametrize("way", ["down", "up", "down, of a file", "down, of an earlier turn"])
 def test_nor_does_a_group_make_it_none(ask, profile, vault, way):
     """Neither one that is told it, nor one that tells it."""
     profile("balanced")
     mails = [letter(ZED, body=f"It is {SECRET}."), say("done")]
     told = call(("escalate_to_group", {"goal": f"Email {ZED} what matters: {SECRET}"}))
+    if way == "down, of an earlier turn":
+        ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
     play = by_role(
-        Personal_agent=[LOOK, told, say("done")] if way == "down" else [told, *mails],
-        researcher=mails if way == "down" else [LOOK, say("ok")],
+        Personal_agent=[*([LOOK] if way == "down" else []), told, *(mails if way == "up" else [say("done")])],
+        researcher=[LOOK, say("ok")] if way == "up" else mails,
         analyst=[say("ok")],
         lead=[say(f"DECISION: {SECRET}")],
     )
-    run = ask(play, ABOUT_FRIDAY)
+    file = {"context": FILE} if way == "down, of a file" else {}
+    run = ask(play, ABOUT_FRIDAY, session_key="one", **file)
     assert Approval.objects.filter(run__root_id=run.pk, status="pending").exists() and mail.outbox == []
