@@ -100,10 +100,11 @@ class Gathered:
         for pk, tool, result in found.values_list("pk", "tool", "result"):
             self.known.add(pk)
             self.material.know(self.declare(tool), result)
-        for name, said in heard(others):
+        words = ((f"{run_id}:{seq}", text) for run_id, seq, text in overheard(others))
+        for name, text in (*words, *recalled(others)):
             if name not in self.known:
                 self.known.add(name)
-                self.material.know(Declaration(), said)
+                self.material.know(Declaration(), text)
 
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
@@ -213,15 +214,21 @@ def conversation(root_ids: Iterable[str]) -> set[str]:
     return found
 
 
-def heard(run_ids: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """What runs have heard beside the results of their calls and their person's words: (name, words)."""
+def overheard(run_ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
+    """What others than their person said to runs, by a file and a page, too: (run, event, words)."""
     contexts = Run.objects.filter(pk__in=run_ids).exclude(context="").values_list("pk", "context")
-    yield from contexts
+    yield from ((run_id, 1, context) for run_id, context in contexts)
     events = RunEvent.objects.filter(run_id__in=run_ids)
-    others = events.filter(Q(payload__outside=True) | Q(payload__has_key="by"))
-    for pk, payload in others.values_list("pk", "payload"):
-        yield str(pk), [payload.get("content"), payload.get("changes")]
-    replies = events.filter(type=EventType.MESSAGE_CREATED, payload__has_key="memories")
+    others = events.filter(Q(payload__outside=True) | Q(payload__has_key="by")).order_by("seq")
+    for run_id, seq, payload in others.values_list("run_id", "seq", "payload"):
+        yield run_id, seq, payload.get("content") or canonical(payload.get("changes", ""))
+
+
+def recalled(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The memories that stood in the prompts of runs: (id, content as it is now)."""
+    replies = RunEvent.objects.filter(
+        run_id__in=run_ids, type=EventType.MESSAGE_CREATED, payload__has_key="memories"
+    )
     listed = replies.values_list("payload__memories", flat=True)
     shown = {one["id"] for memories in listed for one in memories}
     yield from Memory.objects.filter(pk__in=shown).values_list("pk", "content")
@@ -289,12 +296,17 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int
         return
     mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
     found = Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, pk__lt=run_id, **mine)
-    for earlier in found.order_by("-id")[:MOST_EARLIER]:
+    latest = list(found.order_by("-id")[:MOST_EARLIER])
+    others: dict[str, list[tuple[int, str]]] = {turn.pk: [] for turn in latest}
+    for turn_id, seq, words in overheard(others):
+        others[turn_id].append((seq, words))
+    for earlier in latest:
         own = not goal_is_outside(earlier.pk)
         calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
         brought = events_of_results(earlier.pk)
         results = [(brought.get(call.call_id, 2), canonical(call.result)) for call in calls]
-        yield earlier.pk, earlier.goal, "user" if own else "outside", [(2, earlier.output or ""), *results]
+        said = [(2, earlier.output or ""), *results, *others[earlier.pk]]
+        yield earlier.pk, earlier.goal, "user" if own else "outside", said
 
 
 def events_of_results(run_id: str) -> dict[str, int]:

@@ -11,8 +11,9 @@ from memory.write import memory_write
 from policy.provenance.infer import Declaration
 from runs.actions.fork import fork
 from runs.execution import executor
+from runs.gate.provenance import MOST_EARLIER
 from runs.models import Approval
-from tests.acting import approve, at_the_pages, by_token, message
+from tests.acting import approve, at_the_pages, by_token, cancel, message, start
 from tests.integration.api_client import Api
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
@@ -366,6 +367,43 @@ def test_so_does_one_of_before_a_run_that_was_made_again(ask, world, profile, va
     executor.run(again)
     turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="two")
     assert waits(turn) and mail.outbox == []
+
+
+def test_nor_is_it_told_where_so_many_turns_were_begun_since_that_it_is_known_no_more(
+    ask, world, profile, vault
+):
+    """A program may begin them, and take them back."""
+    profile("balanced")
+    ask(in_order(LOOK, say(SECRET)), "Look into the vault", session_key="one")
+    for _ in range(MOST_EARLIER):
+        cancel(start(user=world.user, project=world.project, goal="x", session_key="one"))
+    ask(in_order(say("done")), ABOUT_FRIDAY, session_key="one")
+    assert not any(SECRET in message.content for message in Scripted.asked[-1][0])
+
+
+@pytest.mark.parametrize("turn", ["the same", "the next"])
+def test_a_record_chosen_by_a_word_of_a_file_is_not_chosen_by_the_person(ask, world, profile, add_tool, turn):
+    """The agent may open the file again in the next turn: it stays in its working memory."""
+    profile("balanced")
+    deleted = []
+
+    @add_tool(name="search_files")
+    def search_files(run, *, query: str, folder: str = ""):
+        return [{"id": "f-1", "name": "x"}]
+
+    @add_tool(name="delete_file", mutating=True, risk_level="high")
+    def delete_file(run, *, file_id: str):
+        deleted.append(file_id)
+        return {"deleted": True}
+
+    file = {"context": "## File: a.txt\n\nIt is in folder xyz9."}
+    if turn == "the next":
+        ask(in_order(say("I have.")), "Read this", session_key="one", **file)
+        file = {}
+    found = call(("search_files", {"query": "report", "folder": "xyz9"}))
+    deletes = call(("delete_file", {"file_id": "f-1"}))
+    run = ask(in_order(found, deletes, say("done")), "Delete the old report", session_key="one", **file)
+    assert waits(run) and not deleted
 
 
 @pytest.mark.parametrize("way", ["down", "up", "down, of a file", "down, of an earlier turn"])
