@@ -24,7 +24,8 @@ from runs.log.state import PAGE, USER, Call, Said, State, fold
 from runs.models import Run, RunEvent, ToolCall, in_conversation
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
-MOST_EARLIER = 20  # runs of a session, and calls of each
+MOST_EARLIER = 20  # runs of a session
+MOST_RESULTS = 400  # of calls of theirs, the latest
 SESSION = ("organization_id", "user_id", "project_id")
 # Where a run names no conversation, it is its own id by which later runs go on with it.
 CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
@@ -300,9 +301,11 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int
     others: dict[str, list[tuple[int, str]]] = {turn.pk: [] for turn in latest}
     for turn_id, seq, words in overheard(others):
         others[turn_id].append((seq, words))
+    left = MOST_RESULTS
     for earlier in latest:
         own = not goal_is_outside(earlier.pk)
-        calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
+        calls = list(ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:left])
+        left -= len(calls)
         brought = events_of_results(earlier.pk)
         results = [(brought.get(call.call_id, 2), canonical(call.result)) for call in calls]
         said = [(2, earlier.output or ""), *results, *others[earlier.pk]]

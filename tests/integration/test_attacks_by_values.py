@@ -381,11 +381,17 @@ def test_nor_is_it_told_where_so_many_turns_were_begun_since_that_it_is_known_no
     assert not any(SECRET in message.content for message in Scripted.asked[-1][0])
 
 
-@pytest.mark.parametrize("turn", ["the same", "the next"])
-def test_a_record_chosen_by_a_word_of_a_file_is_not_chosen_by_the_person(ask, world, profile, add_tool, turn):
-    """The agent may open the file again in the next turn: it stays in its working memory."""
+@pytest.mark.parametrize("where", ["a file", "a file of the turn before", "the first of many calls then"])
+def test_a_record_chosen_by_a_strangers_word_is_not_chosen_by_the_person(
+    ask, world, profile, add_tool, where
+):
+    """The agent may open it again in the next turn: it stays in its working memory."""
     profile("balanced")
-    deleted = []
+    deleted, said = [], "It is in folder xyz9."
+
+    @add_tool(name="read_page")
+    def read_page(run):
+        return {"text": said}
 
     @add_tool(name="search_files")
     def search_files(run, *, query: str, folder: str = ""):
@@ -396,9 +402,11 @@ def test_a_record_chosen_by_a_word_of_a_file_is_not_chosen_by_the_person(ask, wo
         deleted.append(file_id)
         return {"deleted": True}
 
-    file = {"context": "## File: a.txt\n\nIt is in folder xyz9."}
-    if turn == "the next":
-        ask(in_order(say("I have.")), "Read this", session_key="one", **file)
+    file = {"context": f"## File: a.txt\n\n{said}"}
+    if where != "a file":
+        others = [("search_files", {"query": f"{number}"}) for number in range(MOST_EARLIER)]
+        reads = [] if "file" in where else [call(("read_page", {})), call(*others)]
+        ask(in_order(*reads, say("I have.")), "Read this", session_key="one", **(file if not reads else {}))
         file = {}
     found = call(("search_files", {"query": "report", "folder": "xyz9"}))
     deletes = call(("delete_file", {"file_id": "f-1"}))
