@@ -50,7 +50,7 @@ def edit(memory_id: str, by: Actor | None, **changes: Any) -> Memory:
     if unknown := changes.keys() - {"content", "metadata", "importance", "expires_at"}:
         raise MemoryRefused("invalid_change", f"{sorted(unknown)[0]} cannot be changed")
     if "content" in changes:
-        marked = _by(by, changes.get("metadata", memory.metadata))
+        marked = _by(by, memory, changes["content"], changes.get("metadata", memory.metadata))
         changes |= {"metadata": marked} if marked != memory.metadata else {}
     return _changed(memory, "edit", by, **changes)
 
@@ -60,7 +60,7 @@ def supersede(memory_id: str, content: str, by: Actor | None) -> Memory:
     """A new memory in the old one's scope and place; the old one stays as history. Returns the new one."""
     old = _locked(memory_id, by, MemoryStatus.ACTIVE)
     content = checked_content(_kept("content", content, old.content))
-    new = _copy(old, content=content, metadata=_by(by, _unstamped(old)))
+    new = _copy(old, content=content, metadata=_by(by, old, content, _unstamped(old)))
     new.save(force_insert=True)
     _changed(old, "supersede", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
     return new
@@ -167,12 +167,15 @@ def _unstamped(memory: Memory) -> dict[str, Any]:
     return {key: value for key, value in memory.metadata.items() if key not in LINEAGE}
 
 
-def _by(by: Actor | None, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of words that `by` has just written: a program's are marked, a person's are not."""
+def _by(by: Actor | None, old: Memory, content: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of words that `by` has written: a program's are marked, a person's are not. Who hands a
+    program's words back as they were, by a form or a file, with line ends of its own, has not written them.
+    """
     if by is None:
         return metadata
     unmarked = {key: value for key, value in metadata.items() if key != BY_PROGRAM}
-    return unmarked if speaks(by) else {**unmarked, BY_PROGRAM: True}
+    repeated = content.split() == old.content.split() and old.metadata.get(BY_PROGRAM)
+    return unmarked if speaks(by) and not repeated else {**unmarked, BY_PROGRAM: True}
 
 
 def _plain(value: Any) -> Any:

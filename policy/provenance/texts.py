@@ -102,6 +102,7 @@ class Piece:
     keys: Trust = "user"  # who stands behind the values by which the result was looked up
     texts: list[Text] = field(default_factory=list)
     outside: bool = False
+    recalled: bool = False  # of before: it stands in the prompt again, and asks for nothing
     offered: bool = False  # an answer of the person's that an agent had put to its question
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
     nouns: frozenset[str] = frozenset()  # what its tool is about

@@ -120,6 +120,7 @@ class Material:
     def recall(self, name: str, text: str, trust: Trust) -> None:
         """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
         piece = self._piece(name)
+        piece.recalled = True
         piece.outside = trust not in TRUSTED
         if trust != "user":
             self.know(Declaration(), text)
@@ -246,7 +247,7 @@ class Material:
     def _said_words(self) -> Iterator[str]:
         """The words of the person's request outside of what they forbid and quote."""
         for piece in self.pieces:
-            for text in piece.texts:
+            for text in piece.texts if not piece.recalled else ():
                 if text.trust == "user" and not text.path:
                     yield from text.own.words
 

@@ -17,11 +17,11 @@ from policy.authority import Verb, may
 from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
-from runs.gate.provenance import MOST_EARLIER, SESSION
+from runs.gate.provenance import MOST_EARLIER, conversation
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models import Run, RunEvent, in_conversation
-from runs.models.choices import FORMS, TASKS, EventType, RunKind, WaitKind, WaitOutcome
+from runs.models import Run
+from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 
 PLAIN = re.compile(r"[\w@]+")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
@@ -118,30 +118,13 @@ def is_offered(root_id: str, content: str) -> bool:
     words may come in another turn, when the question's time is over.
     A key in one is masked wherever it is shown, so that the answer comes back without it.
     """
-    return _is_among(_conversation([root_id]), content)
+    return _is_among(conversation([root_id]), content)
 
 
 def was_offered(turns: QuerySet[Run], content: str) -> bool:
     """The same of the conversation that has these turns."""
     latest = turns.order_by("-id").values_list("pk", flat=True)[:MOST_EARLIER]
-    return _is_among(_conversation(latest), content)
-
-
-def _conversation(root_ids: Iterable[str]) -> set[str]:
-    """The roots of these trees, of those whose runs they repeat, and the latest turns of their sessions."""
-    found: set[str] = set()
-    new = set(root_ids)
-    while new:
-        found |= new
-        again = RunEvent.objects.filter(run_id__in=new, seq=1, payload__has_key="forked_from")
-        origins = [created["forked_from"]["run"] for created in again.values_list("payload", flat=True)]
-        near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
-        for session in Run.objects.filter(pk__in=new).exclude(session_key="").values(*SESSION).distinct():
-            key = session.pop("session_key")
-            turns = Run.objects.filter(in_conversation(key), **session, kind=RunKind.PERSONAL).order_by("-id")
-            near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
-        new = near - found
-    return found
+    return _is_among(conversation(latest), content)
 
 
 def _is_among(trees: Iterable[str], content: str) -> bool:

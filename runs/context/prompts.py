@@ -14,6 +14,7 @@ from memory.search import Hit, memory_search_pa, memory_search_tiered
 from runs.context import messages, working_memory
 from runs.context.working_memory import Results
 from runs.gate.opening import open_gate
+from runs.gate.provenance import MOST_EARLIER
 from runs.log.claimed import ClaimedRun
 from runs.log.state import USER, Call, Member, Said, State
 from runs.models.choices import EventType, MessageType, RunKind
@@ -25,12 +26,15 @@ MEMORIES = 10
 EARLIER_RUNS = 10  # of the same session_key
 MEMORY_CHARACTERS = 2_000  # of one memory in the prompt
 
-EARLIER = """
-SELECT goal, output FROM runs_run
-WHERE organization_id = %s AND user_id = %s AND project_id = %s AND session_key = %s AND id < %s
-  AND status = 'completed' AND kind = 'personal' AND pruned_at IS NULL
-ORDER BY id DESC LIMIT %s
-"""
+# Among the latest turns, however they ended: of what was said before those nothing counts as heard.
+EARLIER = f"""
+SELECT goal, output FROM (
+    SELECT id, goal, output, status, pruned_at FROM runs_run
+    WHERE organization_id = %s AND user_id = %s AND project_id = %s AND session_key = %s AND id < %s
+      AND kind = 'personal'
+    ORDER BY id DESC LIMIT {MOST_EARLIER}) latest
+WHERE status = 'completed' AND pruned_at IS NULL ORDER BY id DESC LIMIT %s
+"""  # noqa: S608 - our own text
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ The weighing is policy/provenance; here is what a run has heard and read. Gather
 when a rule or a profile asks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Window
-from django.db.models.functions import RowNumber
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
@@ -24,8 +24,11 @@ from runs.log.state import PAGE, USER, Call, Said, State, fold, words_put_in
 from runs.models import Run, RunEvent, ToolCall, in_conversation
 from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
-MOST_EARLIER = 20  # runs of a session, and calls of each
-SESSION = ("organization_id", "user_id", "project_id", "session_key")
+MOST_EARLIER = 20  # runs of a session
+MOST_RESULTS = 400  # of calls of theirs, the latest
+SESSION = ("organization_id", "user_id", "project_id")
+# Where a run names no conversation, it is its own id by which later runs go on with it.
+CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
 Declare = Callable[[str], Declaration]
 
 
@@ -42,7 +45,7 @@ class Gathered:
         self.run_id, self.root_id, self.state, self.declare = run_id, root_id, state, declare
         self.material = Material()
         self.recalled: set[tuple[str, str, Trust]] = set()
-        self.known: set[str] = set()  # calls of other runs of the tree whose secrets are known
+        self.known: set[str] = set()  # calls and words of other runs whose secrets are known
         self.seq = self.beside = 0  # `beside`: the reply that showed what others of the session brought
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
@@ -89,9 +92,9 @@ class Gathered:
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
-    def _know_trees(self, roots: list[str]) -> None:
-        """The secrets that other runs of these trees have read: goals, results and earlier turns hand them on
-        without the name of the field they stood in.
+    def _know_trees(self, roots: Collection[str]) -> None:
+        """The secrets that other runs of these trees have heard and read: goals, results, files and earlier
+        turns hand them on without what they were called where they stood.
         """
         # in two steps, each by an index: joined, all calls of all runs may be read
         others = [*Run.objects.filter(root_id__in=roots).exclude(pk=self.run_id).values_list("pk", flat=True)]
@@ -100,11 +103,11 @@ class Gathered:
         for pk, tool, result in found.values_list("pk", "tool", "result"):
             self.known.add(pk)
             self.material.know(self.declare(tool), result)
-
-    def _know_memories(self, run_ids: list[str]) -> None:
-        """The secrets of memories that other runs of the session were shown."""
-        for text in remembered(run_ids):
-            self.material.know(Declaration(), text)
+        words = ((f"{run_id}:{seq}", text) for run_id, seq, text in told_by_others(others))
+        for name, text in (*words, *remembered(others)):
+            if name not in self.known:
+                self.known.add(name)
+                self.material.know(Declaration(), text)
 
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
@@ -118,19 +121,20 @@ class Gathered:
         """Take in what runs of the session that are at work at the same time have brought: they write into
         the view that this one's prompts show, and their outputs stand in these.
         """
-        beside = list(turns_beside(self.run_id, self._replies(self.seq)))
-        for seq, (run_id, goal, trust, said) in beside:
-            for name, text, worth in [(2, goal, trust), *((at, text, "outside") for at, text in said)]:
-                found = (f"{run_id}:{name}", text, worth)
-                if found not in self.recalled:
-                    self.recalled.add(found)
-                    self.material.recall(*found)
-                    self.beside = max(self.beside, seq)
+        beside = runs_beside(self.run_id, self._replies())
+        for words in words_of(beside):
+            self._take_in(*words)
         if beside:
-            self._know_memories([run_id for _, (run_id, *_) in beside])
+            self._know_trees([run.pk for run in beside])
+        self.beside = max((self.beside, *beside.values()))
 
-    def _replies(self, after: int) -> list[Said]:
-        return [said for said in self.state.messages if said.author != USER and said.seq > after]
+    def _take_in(self, name: str, text: str, trust: Trust) -> None:
+        if (name, text, trust) not in self.recalled:
+            self.recalled.add((name, text, trust))
+            self.material.recall(name, text, trust)
+
+    def _replies(self) -> list[Said]:
+        return [said for said in self.state.messages if said.author != USER]
 
     def _replied(self) -> bool:
         """Whether the model was asked since the last time: with its prompt it read memories."""
@@ -156,18 +160,13 @@ class Gathered:
             self.material.overhear("1", self.state.context)
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
-        if self.personal:
-            made = made_from(self.run_id)
-            turns = [turn for of in made for turn in earlier_turns(of)]
-            copied = [said for said in self._replies(0) if said.seq <= self.state.copied]
-            turns += [turn for of in made[1:] for _, turn in turns_beside(of, copied)]
-            if turns:
-                self._know_trees([run_id for run_id, *_ in turns])
-                self._know_memories([run_id for run_id, *_ in turns])
-            for run_id, goal, trust, said in turns:
-                self.material.recall(f"{run_id}:2", goal, trust)
-                for seq, text in said:
-                    self.material.recall(f"{run_id}:{seq}", text, "outside")
+        made = made_from(self.run_id) if self.personal else []
+        copied = [said for said in self._replies() if said.seq <= self.state.copied]
+        turns = [turn for of in made for turn in earlier(of)[:MOST_EARLIER]]
+        turns += [turn for of in made[1:] for turn in runs_beside(of, copied)]
+        for words in words_of(turns):
+            self._take_in(*words)
+        self._know_trees({turn.pk for turn in turns} | conversation([self.root_id]))
 
     def _new(self) -> Iterator[tuple[int, Said | Call | str]]:
         yield from ((seq, words) for seq, words in self.state.put_in if seq > self.seq)
@@ -219,6 +218,23 @@ def persons_words(root_id: str) -> list[tuple[int, str]]:
     found = said.order_by("seq").values_list("seq", "payload")
     own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
     return [(seq, payload["content"]) for seq, payload in own]
+
+
+def conversation(root_ids: Iterable[str]) -> set[str]:
+    """The roots of these trees, of those whose runs they repeat, and the latest turns of their sessions."""
+    found: set[str] = set()
+    new = set(root_ids)
+    while new:
+        found |= new
+        again = RunEvent.objects.filter(run_id__in=new, seq=1, payload__has_key="forked_from")
+        origins = [created["forked_from"]["run"] for created in again.values_list("payload", flat=True)]
+        near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
+        for session in Run.objects.filter(pk__in=new).values(*SESSION, key=CONVERSATION).distinct():
+            key = session.pop("key")
+            turns = Run.objects.filter(in_conversation(key), **session, kind=RunKind.PERSONAL).order_by("-id")
+            near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
+        new = near - found
+    return found
 
 
 def made_from(run_id: str) -> list[str]:
@@ -279,85 +295,73 @@ def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Tru
         yield from ((seq, pk, words, trust) for words in (memory.content, *said))
 
 
-Turn = tuple[str, str, Trust, list[tuple[int, str]]]
-
-
-def earlier_turns(run_id: str) -> list[Turn]:
-    """The session's earlier runs, as prompt and view carry them on: (run, goal, its trust, what was said).
-
-    What was said is (seq, text): by the event that brought it a reader is told whose words they are.
-    """
-    return _turns(earlier(run_id)[:MOST_EARLIER])
-
-
 def earlier(run_id: str) -> QuerySet[Run]:
     """The session's earlier runs, the latest first."""
     run, session = session_of(run_id)
     return session.filter(pk__lt=run_id).order_by("-id") if run.session_key else session.none()
 
 
-def turns_beside(run_id: str, replies: Sequence[Said]) -> Iterator[tuple[int, Turn]]:
+def runs_beside(run_id: str, replies: Sequence[Said]) -> dict[Run, int]:
     """The session's runs that were at work while this one was, each with the first of these replies whose
     prompt was certainly made after all that it has brought; the last one where none was.
     """
     run, session = session_of(run_id)
-    if not run.session_key:
-        return
-    seen = RunEvent.objects.filter(
-        run_id=run_id, seq__in={seq for said in replies for seq in (said.seq, said.saw)}
-    )
-    at: dict[int, datetime] = dict(seen.values_list("seq", "created_at"))
-    last = max((said.seq for said in replies if said.seq in at), default=0)
-    if not last:
-        return
+    asked = {seq for said in replies for seq in (said.seq, said.saw)} if run.session_key else ()
+    events = RunEvent.objects.filter(run_id=run_id, seq__in=asked)
+    at: dict[int, datetime] = dict(events.values_list("seq", "created_at"))
+    seen = [said for said in replies if said.seq in at]
+    if not seen:
+        return {}
     while_at_work = Q(ended_at=None) | Q(ended_at__gt=run.created_at)
-    others = session.filter(while_at_work, created_at__lt=at[last]).exclude(pk=run_id)
-    moved = RunEvent.objects.filter(run=OuterRef("pk"), seq=OuterRef("last_seq")).values("created_at")[:1]
-    found = list(others.annotate(moved=Subquery(moved)).order_by("-id")[:MOST_EARLIER])
-    for other, turn in zip(found, _turns(found), strict=True):
-        after = (
-            said.seq for said in replies if said.saw in at and other.moved and at[said.saw] > other.moved
-        )
-        yield next(after, last), turn
+    others = session.filter(while_at_work, created_at__lt=at[seen[-1].seq]).order_by("-id")
+    before, since = others.filter(pk__lt=run_id), others.filter(pk__gt=run_id)
+    found = (*before[:MOST_EARLIER], *since[:MOST_EARLIER])
+    latest = RunEvent.objects.filter(run__in=found, seq=F("run__last_seq"))
+    moved: dict[str, datetime] = dict(latest.values_list("run_id", "created_at"))
+    shown = [(at[said.saw], said.seq) for said in seen if said.saw in at]
+    return {
+        other: next((seq for when, seq in shown if when > moved.get(other.pk, when)), seen[-1].seq)
+        for other in found
+    }
 
 
 def session_of(run_id: str) -> tuple[Run, QuerySet[Run]]:
     """The run, and the runs of its session."""
-    run = Run.objects.only(*SESSION, "created_at").get(pk=run_id)
+    run = Run.objects.only(*SESSION, "session_key", "created_at").get(pk=run_id)
     mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
     return run, Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, **mine)
 
 
-def _turns(runs: Iterable[Run]) -> list[Turn]:
-    """What each of them was asked, and what it has read and said; so many queries, however many they are."""
+def words_of(runs: Iterable[Run]) -> Iterator[tuple[str, str, Trust]]:
+    """What runs were asked, and what they have read and said, as prompt and view carry it on: (name, text,
+    trust). By its name, the run and the event that brought it, a reader is told whose words they are.
+    """
     found = {run.pk: run for run in runs}
-    if not found:
-        return []
     outside = goals_outside(found)
-    said: dict[str, list[tuple[int, str]]] = {pk: [(2, run.output or "")] for pk, run in found.items()}
-    for run in found.values():
-        said[run.pk] += [(1, run.context)] if run.context else []
-    for run_id, seq, text in (*results(found), *told_by_others(found)):
-        said[run_id].append((seq, text))
-    return [(pk, run.goal, "outside" if pk in outside else "user", said[pk]) for pk, run in found.items()]
+    for pk, run in found.items():
+        yield f"{pk}:2", run.goal, "outside" if pk in outside else "user"
+        yield f"{pk}:2", run.output or "", "outside"
+    for pk, seq, text in (*results(found), *told_by_others(found)):
+        yield f"{pk}:{seq}", text, "outside"
 
 
-def results(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-    """The latest results of each run's calls, by the events that brought them: (run, seq, text)."""
-    nth = Window(RowNumber(), partition_by="run_id", order_by=F("id").desc())
-    calls = ToolCall.objects.filter(run_id__in=run_ids, result__isnull=False).annotate(nth=nth)
+def results(run_ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
+    """The latest results of the runs' calls, by the events that brought them: (run, seq, text)."""
+    calls = ToolCall.objects.filter(run_id__in=run_ids, result__isnull=False)
     ended = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.TOOL_COMPLETED)
     brought = {(run, call): seq for run, call, seq in ended.values_list("run_id", "payload__call_id", "seq")}
-    for call in calls.filter(nth__lte=MOST_EARLIER).order_by("-id"):
+    for call in calls.order_by("-id")[:MOST_RESULTS]:
         yield call.run_id, brought.get((call.run_id, call.call_id), 2), canonical(call.result)
 
 
-def told_by_others(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-    """What others than its person have said to a run, errors and reasons of rejections too, or put before its
-    agent: (run, seq, words).
+def told_by_others(run_ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
+    """What others than its person have said to a run, in a file, an error and the reason of a rejection, too,
+    or put before its agent: (run, seq, words).
     """
+    contexts = Run.objects.filter(pk__in=run_ids).exclude(context="").values_list("pk", "context")
+    yield from ((run_id, 1, context) for run_id, context in contexts)
     events = RunEvent.objects.filter(run_id__in=run_ids).order_by("run_id", "seq")
-    said = events.filter(type=EventType.MESSAGE_CREATED, payload__outside=True, seq__gt=2)
+    said = events.filter(type=EventType.MESSAGE_CREATED, payload__outside=True)
     yield from said.values_list("run_id", "seq", "payload__content")
     failed = events.filter(type__in=(EventType.TOOL_FAILED, EventType.TOOL_REJECTED))
     for run_id, seq, error in failed.values_list("run_id", "seq", "payload__error__message"):
@@ -367,15 +371,14 @@ def told_by_others(run_ids: Iterable[str]) -> Iterator[tuple[str, int, str]]:
         yield run_id, seq, words_put_in(changes)
 
 
-def remembered(run_ids: Iterable[str]) -> Iterator[str]:
-    """What the memories say, and said before they were edited, that stood in these runs' prompts."""
+def remembered(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What the memories in these runs' prompts say, and said before they were edited: (id, text)."""
     replies = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED)
     listed = replies.filter(payload__has_key="memories").values_list("payload__memories", flat=True)
     shown = {one["id"] for listing in listed for one in listing}
-    if shown:
-        yield from Memory.objects.filter(pk__in=shown).values_list("content", flat=True)
-        edited = MemoryRevision.objects.filter(memory_id__in=shown, before__has_key="content")
-        yield from edited.values_list("before__content", flat=True)
+    yield from Memory.objects.filter(pk__in=shown).values_list("pk", "content")
+    edited = MemoryRevision.objects.filter(memory_id__in=shown, before__has_key="content")
+    yield from ((str(pk), text) for pk, text in edited.values_list("pk", "before__content"))
 
 
 def _says_something(call: Call) -> bool:

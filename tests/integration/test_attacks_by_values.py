@@ -9,14 +9,16 @@ from django.core import mail
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.provenance.infer import Declaration
+from runs.actions.fork import fork
 from runs.context import agent_view
 from runs.execution import executor
+from runs.gate.provenance import MOST_EARLIER
 from runs.models import Approval
 from runs.tools.base import ToolError
-from tests.acting import approve, by_token, message
+from tests.acting import approve, at_the_pages, by_token, cancel, message, start
 from tests.integration.test_decisions import decider
 from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
-from tests.scripted import by_role, call, in_order, say
+from tests.scripted import Scripted, by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
 
@@ -322,9 +324,11 @@ def vault(add_tool):
         return {"password": SECRET}
 
 
-def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vault):
+@pytest.mark.parametrize("before", ["Look into the vault", "What is the password?"])
+def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vault, before):
+    """Also where the person had asked for it, for themselves."""
     profile("balanced")
-    ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+    ask(in_order(LOOK, say("Done.")), before, session_key="one")
     turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="one")
     assert waits(turn) and mail.outbox == []
     assert "confidential" in turn.approvals.get().explanation
@@ -357,17 +361,80 @@ def test_so_does_one_that_reached_the_earlier_turn_by_no_result(ask, world, prof
     assert "confidential" in turn.approvals.get().explanation
 
 
-@pytest.mark.parametrize("way", ["down", "up"])
+CALLED = f"The password is {SECRET}"
+FILE = f"## File: a.txt\n\n{'Bla bla. ' * 1000}\n\n{CALLED}"
+
+
+def test_so_does_one_of_before_a_run_that_was_made_again(ask, world, profile, vault):
+    profile("balanced")
+    ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+    told = ask(in_order(say(f"It is {SECRET}.")), "What did you see?", session_key="one")
+    again = fork(told.pk, 2, at_the_pages(world.user, world.organization.pk), session_key="two")
+    Scripted.play = staticmethod(in_order(say(f"It is {SECRET}.")))
+    executor.run(again)
+    turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY, session_key="two")
+    assert waits(turn) and mail.outbox == []
+
+
+def test_nor_is_it_told_where_so_many_turns_were_begun_since_that_it_is_known_no_more(
+    ask, world, profile, vault
+):
+    """A program may begin them, and take them back."""
+    profile("balanced")
+    ask(in_order(LOOK, say(SECRET)), "Look into the vault", session_key="one")
+    for _ in range(MOST_EARLIER):
+        cancel(start(user=world.user, project=world.project, goal="x", session_key="one"))
+    ask(in_order(say("done")), ABOUT_FRIDAY, session_key="one")
+    assert not any(SECRET in message.content for message in Scripted.asked[-1][0])
+
+
+@pytest.mark.parametrize("where", ["a file", "a file of the turn before", "the first of many calls then"])
+def test_a_record_chosen_by_a_strangers_word_is_not_chosen_by_the_person(
+    ask, world, profile, add_tool, where
+):
+    """The agent may open it again in the next turn: it stays in its working memory."""
+    profile("balanced")
+    deleted, said = [], "It is in folder xyz9."
+
+    @add_tool(name="read_page")
+    def read_page(run):
+        return {"text": said}
+
+    @add_tool(name="search_files")
+    def search_files(run, *, query: str, folder: str = ""):
+        return [{"id": "f-1", "name": "x"}]
+
+    @add_tool(name="delete_file", mutating=True, risk_level="high")
+    def delete_file(run, *, file_id: str):
+        deleted.append(file_id)
+        return {"deleted": True}
+
+    file = {"context": f"## File: a.txt\n\n{said}"}
+    if where != "a file":
+        others = [("search_files", {"query": f"{number}"}) for number in range(MOST_EARLIER)]
+        reads = [] if "file" in where else [call(("read_page", {})), call(*others)]
+        ask(in_order(*reads, say("I have.")), "Read this", session_key="one", **(file if not reads else {}))
+        file = {}
+    found = call(("search_files", {"query": "report", "folder": "xyz9"}))
+    deletes = call(("delete_file", {"file_id": "f-1"}))
+    run = ask(in_order(found, deletes, say("done")), "Delete the old report", session_key="one", **file)
+    assert waits(run) and not deleted
+
+
+@pytest.mark.parametrize("way", ["down", "up", "down, of a file", "down, of an earlier turn"])
 def test_nor_does_a_group_make_it_none(ask, profile, vault, way):
     """Neither one that is told it, nor one that tells it."""
     profile("balanced")
     mails = [letter(ZED, body=f"It is {SECRET}."), say("done")]
     told = call(("escalate_to_group", {"goal": f"Email {ZED} what matters: {SECRET}"}))
+    if way == "down, of an earlier turn":
+        ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
     play = by_role(
-        Personal_agent=[LOOK, told, say("done")] if way == "down" else [told, *mails],
-        researcher=mails if way == "down" else [LOOK, say("ok")],
+        Personal_agent=[*([LOOK] if way == "down" else []), told, *(mails if way == "up" else [say("done")])],
+        researcher=[LOOK, say("ok")] if way == "up" else mails,
         analyst=[say("ok")],
         lead=[say(f"DECISION: {SECRET}")],
     )
-    run = ask(play, ABOUT_FRIDAY)
+    file = {"context": FILE} if way == "down, of a file" else {}
+    run = ask(play, ABOUT_FRIDAY, session_key="one", **file)
     assert Approval.objects.filter(run__root_id=run.pk, status="pending").exists() and mail.outbox == []

@@ -212,7 +212,13 @@ def test_a_choice_stays_the_agents_where_a_front_end_has_made_a_number_of_it(ask
     assert waits(run) and not paid
 
 
-@pytest.mark.parametrize("how", ["written", "edited", "superseded", "imported", "edited by a person since"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("written", "edited", "superseded", "imported", "edited by a person since"),
+        *("exported and imported again", "sent back by a person's form"),
+    ],
+)
 def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, world, profile, how):
     """What a curator wrote is; a token with the scope to write memories wrote it in their name."""
     profile("balanced")
@@ -238,6 +244,10 @@ def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, wo
             program.client.patch(f"/api/memories/{memory.pk}/", headers=program.headers, **body)
         if how == "edited by a person since":
             curate.edit(memory.pk, told, content=f"{words}.")
+        if how == "edited by a program, exported and imported again":
+            line = JSONL().export_data(KnowledgeResource(told.user, lambda _: told).export())
+            made = KnowledgeResource(told.user, lambda _: told).import_data(JSONL().create_dataset(line))
+            assert not made.has_errors() and words in line
     run = ask(in_order(letter("bob@example.org"), say("done")), "Email the report to Bob")
     assert waits(run) is (how != "edited by a person since")
 

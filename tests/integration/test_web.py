@@ -354,8 +354,8 @@ def test_a_word_of_the_persons_own_does_not_make_a_programs_goal_theirs(acme):
     client.post(reverse("web:stop", args=[planted.pk]))
     client.post(reverse("web:send", args=[planted.pk]), {"goal": "Go on"})
 
-    ((_, goal, trust, _),) = provenance.earlier_turns(Run.objects.latest("id").pk)
-    assert (goal, trust) == (planted.goal, "outside")
+    found = provenance.words_of(provenance.earlier(Run.objects.latest("id").pk))
+    assert {trust for _, text, trust in found if text == planted.goal} == {"outside"}
 
 
 def test_going_on_from_an_answer_is_a_conversation_of_its_own(acme):
