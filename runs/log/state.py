@@ -340,12 +340,13 @@ def _end(state: State, event: Event) -> Call:
 
 
 def _approved(state: State, event: Event) -> None:
-    """Decided: the call stands before the gate once more, with the arguments as approved."""
+    """Decided: the call stands before the gate once more, with the arguments as approved. What was decided
+    of it before, perhaps of other arguments, counts no more.
+    """
     call = _call(state, event)
     call.phase = ASKED
     own = event.seq > state.copied and not state.external
-    if event.payload.get("person") and own:
-        call.approved = call.decided or event.seq
+    call.approved = (call.decided or event.seq) if event.payload.get("person") and own else 0
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 
