@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet, Subquery
 
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
@@ -42,6 +42,8 @@ class Gathered:
         self.recalled: set[tuple[str, str, Trust]] = set()
         self.known: set[str] = set()  # calls of other runs of the tree whose secrets are known
         self.seq = 0
+        self.has_turns = False  # before it, in its session
+        self.told = 0  # the event by which its agent has read how such a turn ended meanwhile
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if not self.personal:
             for seq, words in persons_words(root_id):
@@ -84,6 +86,8 @@ class Gathered:
             self._know_trees([self.root_id])
         if self.personal and any(seq > self.seq for seq, _ in self.state.put_in):
             self._know_trees([run.pk for run in turns_beside(self.run_id)])
+        if self.has_turns and self._replied():
+            self.told = ended_meanwhile(self.run_id)
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
@@ -133,6 +137,7 @@ class Gathered:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         if self.personal:
             turns = [turn for of in made_from(self.run_id) for turn in earlier_turns(of)]
+            self.has_turns = bool(turns)
             if turns:
                 self._know_trees([run_id for run_id, *_ in turns])
             for run_id, goal, trust, said in turns:
@@ -176,7 +181,7 @@ class Gathered:
             for piece in self.material.pieces
             if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
         )
-        return max(numbered, default=0)
+        return max((self.told, *numbered))
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:
@@ -255,6 +260,20 @@ def earlier_turns(run_id: str) -> Iterator[tuple[str, str, Trust, list[tuple[int
         brought = events_of_results(earlier.pk)
         results = [(brought.get(call.call_id, 2), canonical(call.result)) for call in calls]
         yield earlier.pk, earlier.goal, "user" if own else "outside", [(2, earlier.output or ""), *results]
+
+
+def ended_meanwhile(run_id: str) -> int:
+    """By which reply its agent had read how earlier turns ended that were at work when the run began; 0 where
+    there are none. The reply that was being asked for just then may know nothing of it, the next one does.
+    """
+    began = Run.objects.filter(pk=run_id).values("created_at")
+    earlier = turns_beside(run_id).filter(pk__lt=run_id, ended_at__gt=Subquery(began))
+    ended = earlier.aggregate(last=Max("ended_at"))["last"]
+    if ended is None:
+        return 0
+    since = {"type": EventType.MESSAGE_CREATED, "payload__role": "assistant", "created_at__gt": ended}
+    replies = RunEvent.objects.filter(run_id=run_id, **since).order_by("seq")
+    return max(replies.values_list("seq", flat=True)[:2], default=0)
 
 
 def turns_beside(run_id: str) -> QuerySet[Run]:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from memory import curate
 from memory.exchange import JSONL, KnowledgeResource
+from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import Capability, CapabilityRule
@@ -325,3 +326,19 @@ def test_a_password_that_such_a_page_holds_is_one(ask, profile, add_tool):
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) and mail.outbox == []
+
+
+def test_nor_does_it_count_once_an_earlier_turn_has_ended_with_other_words(ask, world, profile):
+    """Its answer stands in the prompt from then on: the agent has read it before it asks again."""
+    profile("careful")
+    earlier = ask(in_order(READY), "What is up?", session_key="s")
+    run = ask(in_order(letter(ZED)), f"Email {ZED} the report", session_key="s")
+    approve(run.approvals.get().pk, decider(world))
+    Scripted.play = staticmethod(in_order(say(MORE)))
+    message(earlier.pk, "Yes")
+    executor.run(earlier.pk)
+    Memory.objects.all().delete()  # of that turn, which is not always among those that are found
+    Scripted.play = staticmethod(in_order(letter(ZED, body="The salaries"), say("done")))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and [one.body for one in mail.outbox] == ["Friday it is."]
