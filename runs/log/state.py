@@ -226,6 +226,8 @@ def _message(state: State, event: Event) -> None:
         return
     if "context" in payload:
         _shown(state, event)
+    elif payload.get("others_pages"):
+        state.put_in.append((event.seq, ""))
     usage = payload.get("usage", {})
     state.steps += 1
     state.retries = 0

@@ -342,3 +342,15 @@ def test_nor_does_it_count_once_an_earlier_turn_has_ended_with_other_words(ask, 
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) and [one.body for one in mail.outbox] == ["Friday it is."]
+
+
+def test_such_a_page_stays_read_when_the_run_is_made_again(ask, world, no_mail_after_outside):
+    run = ask(None, f"Email {ZED} the news", drive=False, session_key="s")
+    program = by_token(world.user, world.organization.pk)
+    ask(in_order(NOTE, READY), MORE, actor=program, session_key="s")
+    Scripted.play = staticmethod(in_order(letter(ZED), READY))
+    executor.run(run.pk)
+    at = run.events.get(type="tool.blocked").seq
+    Scripted.play = staticmethod(in_order(letter(ZED, body="The salaries"), say("done")))
+    executor.run(fork(run.pk, at, at_the_pages(world.user, run.organization_id)))
+    assert mail.outbox == []
