@@ -302,6 +302,18 @@ def test_what_another_run_of_the_conversation_puts_before_the_agent_counts(
     assert [one.to for one in mail.outbox] == ([[ZED]] if way == "nothing" else [])
 
 
+def test_an_agents_own_pages_are_nobody_elses(ask, no_mail_after_outside, add_tool):
+    @add_tool(name="get_report", declared=Declaration(output_trust="organization", effect=False))
+    def get_report(run):
+        return {"figures": "1 2 3 " * 1000}
+
+    report = call(("get_report", {}))
+    play = in_order(report, report, letter(ZED), say("done"))
+    run = ask(play, f"Email {ZED} the news", session_key="s")
+    assert run.events.filter(type="context.changed").count() == 2
+    assert [one.to for one in mail.outbox] == [[ZED]]
+
+
 def test_what_was_approved_is_asked_about_again_once_such_a_page_stands_there(ask, world, profile):
     profile("careful")
     run = ask(in_order(letter(ZED)), f"Email {ZED} the news", session_key="s")
