@@ -85,7 +85,8 @@ class Gathered:
         if self.run_id != self.root_id or self.state.children:
             self._know_trees([self.root_id])
         if self.personal and any(seq > self.seq for seq, _ in self.state.put_in):
-            self._know_trees([run.pk for run in turns_beside(self.run_id)])
+            later = turns_beside(self.run_id).filter(pk__gt=self.run_id).order_by("-id")
+            self._know_trees([*later.values_list("pk", flat=True)[:MOST_EARLIER]])
         if self.has_turns and self._replied():
             self.told = ended_meanwhile(self.run_id)
         self.material.forget_approved(self._latest_outside())
