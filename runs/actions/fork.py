@@ -85,8 +85,9 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
         members = _members(old, events[0].payload, agent)
         log = begin(_new(old, state, _origin(old, seq), events[0].payload, members, session_key), now)
         own = can(actor, Verb.SPEAK_AS_PERSON, old)
+        put_in = {seq for seq, _ in state.put_in}
         for event in events[1:]:
-            log.append(*_copied(event, own))
+            log.append(*_copied(event, own, event.seq in put_in))
         if content.strip():
             words = said(actor, content.strip(), MessageType.STATUS, own)
             chosen = {"chosen": True} if is_offered(old.root_id, content) else {}
@@ -220,8 +221,9 @@ def _roles_above(run: Run) -> list[str | None]:
     return found
 
 
-def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
-    """The event as the new log has it: without the old run's working memory.
+def _copied(event: Event, own: bool, put_in: bool) -> tuple[EventType, dict[str, Any], str]:
+    """The event as the new log has it: without the old run's working memory. `put_in`: by it the agent read
+    there what others had put in.
 
     What the person said once they do not say again because a program has their words repeated (`own` False).
     """
@@ -229,6 +231,8 @@ def _copied(event: Event, own: bool) -> tuple[EventType, dict[str, Any], str]:
         by_others = {"outside": True} if event.payload.get("by") else {}
         return LEFT_OUT, {"left_out": event.type, **by_others}, event.agent
     payload = {name: value for name, value in event.payload.items() if name != "context"}
+    if put_in and event.type == EventType.MESSAGE_CREATED:
+        payload["others_pages"] = True
     if payload.get("memories"):  # what they said then is found by when it was
         payload.setdefault("recalled_at", event.created_at.isoformat())
     if not own and event.type == EventType.MESSAGE_CREATED and payload.get("role") == "user":

@@ -178,6 +178,7 @@ FORMS = {
             "recalled_at": text("When they did, where the run repeats another."),
             "prompt_digest": text("SHA-256 of the prompt."),
             "context": record("The working memory that the prompt showed."),
+            "others_pages": truth("Whether others' pages stood there, where the run repeats another."),
         },
     ),
     EventType.MODEL_RETRIED: Form(

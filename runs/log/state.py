@@ -89,6 +89,7 @@ class Viewed:
     view: str
     version: int = 0
     sources: set[str] = field(default_factory=set)
+    by_others: bool = False  # another run has changed it since its agent was last shown it
 
 
 @dataclass
@@ -223,6 +224,10 @@ def _message(state: State, event: Event) -> None:
     if said.author == USER:
         state.heard = event.seq
         return
+    if "context" in payload:
+        _shown(state, event)
+    elif payload.get("others_pages"):
+        state.put_in.append((event.seq, ""))
     usage = payload.get("usage", {})
     state.steps += 1
     state.retries = 0
@@ -340,12 +345,13 @@ def _end(state: State, event: Event) -> Call:
 
 
 def _approved(state: State, event: Event) -> None:
-    """Decided: the call stands before the gate once more, with the arguments as approved."""
+    """Decided: the call stands before the gate once more, with the arguments as approved. What was decided
+    of it before, perhaps of other arguments, counts no more.
+    """
     call = _call(state, event)
     call.phase = ASKED
     own = event.seq > state.copied and not state.external
-    if event.payload.get("person") and own:
-        call.approved = call.decided or event.seq
+    call.approved = (call.decided or event.seq) if event.payload.get("person") and own else 0
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 
@@ -356,7 +362,8 @@ def _call(state: State, event: Event) -> Call:
 def _viewed(state: State, event: Event) -> None:
     viewed = state.views.setdefault(event.agent, Viewed(event.payload["view"]))
     for change in event.payload["changes"]:
-        viewed.version = change["seq"]
+        missing = change["op"] != "open" and change["seq"] > viewed.version + 1
+        viewed.by_others, viewed.version = viewed.by_others or missing, change["seq"]
         made = change["pages"] if change["op"] == "open" else [change]
         viewed.sources.update(filter(None, (page.get("source") for page in made)))
     if event.payload.get("by"):
@@ -368,6 +375,17 @@ def words_put_in(changes: Iterable[Mapping[str, Any]]) -> str:
     """What changes of a view say on its pages."""
     texts = [change.get(part) for change in changes for part in PAGE]
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _shown(state: State, event: Event) -> None:
+    """A prompt showed a stored view, which the runs of a conversation share: what another has put there since
+    the last time was read now. Its words are in that run's log.
+    """
+    told = event.payload["context"]
+    viewed = state.views.setdefault(event.agent, Viewed(told["view"]))
+    if viewed.by_others or told["version"] > viewed.version:
+        state.put_in.append((event.seq, ""))
+    viewed.version, viewed.by_others = max(viewed.version, told["version"]), False
 
 
 def _left_out(state: State, event: Event) -> None:

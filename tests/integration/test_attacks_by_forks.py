@@ -4,6 +4,7 @@
 import pytest
 from django.core import mail
 
+from groups.models import Membership
 from runs.actions import decide
 from runs.execution import executor
 from runs.models import Approval, Run
@@ -90,3 +91,21 @@ def test_what_a_program_approved_is_not_what_a_person_did(ask, world, profile):
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) and len(mail.outbox) == 1
+
+
+def test_nor_is_it_where_a_person_had_approved_the_call_before_with_other_arguments(ask, world, profile):
+    """That approval had become void; what the program then approved counted as the person's all the same."""
+    profile("balanced")
+    to = "zed@evil.example"
+    play = in_order(letter("ann@example.org"), letter(to, body="Again."), say("done"))
+    run = ask(play, "Write an email to Zed about the news")
+    first, second = decider(world), decider(world, name="second")
+    approve(run.approvals.get().pk, first)
+    Membership.objects.filter(user=first).update(active=False)
+    executor.run(run.pk)
+    asked = run.approvals.get(status="pending")
+    arguments = asked.tool_call.effective_arguments | {"to": [to]}
+    approve(asked.pk, by_token(second, run.organization_id), arguments=arguments)
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and [letter.to for letter in mail.outbox] == [[to]]
