@@ -6,6 +6,7 @@ form: card numbers with their check digit, keys and tokens of known services.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from policy.provenance import words
 from policy.provenance.infer import Declaration
@@ -50,6 +51,12 @@ SAID = re.compile(
     r"(?:\s+\w+){0,2}?\s*(?:\bis\b|是|为|[:=：])[\s:'\"`]*(?P<value>[^\s'\"`,;，。]{3,200})",
     re.IGNORECASE,
 )
+# A field of JSON, or of a program's settings, inside a text.
+NAMED = re.compile(
+    r"(?<![\w-])(?P<name>[A-Za-z][\w-]{1,60})[\"'`*]*[ \t]*[:=：][ \t\"'`*]*"
+    r"(?P<value>(?!(?i:null|none|true|false)\b)[^\s'\"`*,;，。]{3,200})"
+)
+CALLED = ("password", "key", "code")  # what such a field is looked for; the other names are usual words
 # What a text must hold before a slower search is worth its time.
 HINTS = tuple(
     re.findall(
@@ -81,19 +88,27 @@ PEOPLE = re.compile(r"to|b?cc|recipients?|participants?|attendees?|emails?")
 
 def in_field(key: str, text: str, declared: Declaration) -> Iterator[tuple[str, str]]:
     """(what it is called, value) of the confidential values in a field of a result."""
-    named = set(split(key))
     if key in declared.confidential:
         yield "confidential field", text
-    for label, wanted in FIELDS.items():
-        if any(each <= named for each in wanted) and " " not in text.strip():
-            yield label, text
+    if " " not in text.strip():
+        yield from ((label, text) for label in _labels_of(key))
     yield from in_text(text)
+
+
+@lru_cache(maxsize=1_000)
+def _labels_of(name: str) -> tuple[str, ...]:
+    """What stands in a field of that name, as far as it is confidential."""
+    named = set(split(name))
+    return tuple(label for label, wanted in FIELDS.items() if any(each <= named for each in wanted))
 
 
 def in_text(text: str) -> Iterator[tuple[str, str]]:
     """The same of a text, by its words and by the form of what stands in it."""
     for found in SAID.finditer(text) if _may_say(text) else ():
         yield _label(found["what"]), found["value"].rstrip(".!?)")
+    for found in NAMED.finditer(text) if _may_say(text) else ():
+        called = (label for label in _labels_of(found["name"]) if label in CALLED)
+        yield from ((label, found["value"].rstrip(".!?)}]")) for label in called)
     for found in KEYS.finditer(text) if BEGINNINGS.search(text) else ():
         yield "key", found[0]
     for found in CARD.finditer(text) if DIGITS.search(text) else ():

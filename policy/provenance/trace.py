@@ -114,7 +114,7 @@ class Material:
         """Words that reached the run and are not the person's: an agent's goal for it, say."""
         piece = self._piece(name)
         piece.outside = True
-        self._keep_secrets(confidential.in_text(text))
+        self.know(Declaration(), text)
         self._add(Text(piece, "", "", text, 0, "outside"))
 
     def recall(self, name: str, text: str, trust: Trust) -> None:
@@ -128,6 +128,8 @@ class Material:
 
     def know(self, declared: Declaration, result: Any) -> None:
         """What other runs of the tree or earlier turns have read: its secrets come without their names."""
+        if isinstance(result, str):  # whole, too: what names a secret may stand on the line before
+            self._keep_secrets(confidential.in_text(result))
         for found in fields(result):
             self._keep_secrets(confidential.in_field(found.key, found.text, declared))
 
@@ -293,6 +295,8 @@ class Material:
         if decode and len(text.raw) > 4:
             for how, said in words.decodings(text.raw):
                 self._add(replace(text, raw=said, how=how), decode=False)
+            if text.trust not in TRUSTED and words.ESCAPE.search(text.raw):
+                self._add(replace(text, raw=words.unescaped(text.raw), how="escapes"), decode=False)
 
     def _keys(
         self, declared: Declaration, arguments: Mapping[str, Any]

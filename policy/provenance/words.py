@@ -163,6 +163,7 @@ ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/_-]{12,}={0,2}(?![\w+/=])")
 HEX = re.compile(r"(?<!\w)(?:[0-9a-fA-F]{2}){6,}(?!\w)")
 OF_A_PART = {"base64": ENCODED, "hexadecimal": HEX, "without spaces": ACCOUNT}  # may stand inside a value
 PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+ESCAPE = re.compile(r"\\(?:[bfnrt]|u[0-9a-fA-F]{4})")
 ENTITY = re.compile(r"&#?\w{2,8};")
 
 
@@ -297,6 +298,18 @@ def decodings(text: str) -> Iterator[tuple[str, str]]:
         said = _printable(bytes.fromhex(found[0]))
         if said:
             yield "hexadecimal", said
+
+
+def unescaped(text: str) -> str:
+    """What a text says that is written as JSON: the end of a line is no letter of the next word."""
+    return ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(found: "re.Match[str]") -> str:
+    if found[0][1] != "u":
+        return "\n" if found[0][1] == "n" else " "
+    letter = chr(int(found[0][2:], 16))
+    return letter if letter.isprintable() else " "
 
 
 def decoded(value: str) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,8 @@ BATCH = 100  # trees looked for at once
 PIECE = 500  # events read and written at once
 GONE = "(pruned)"
 
-# Roots whose tree, and session, ended before the cutoff. Ids sort by time, so the walk never looks back.
+# Roots whose tree, and session, ended before the cutoff. Ids sort by time, so the walk never looks back. A
+# session's key may be the id of the run that began it (`in_conversation`).
 CANDIDATES = """
 WITH cutoff AS (SELECT clock_timestamp() - %(days)s * interval '1 day' AS at)
 SELECT r.id FROM runs_run r, cutoff
@@ -31,9 +32,12 @@ WHERE r.organization_id = %(organization)s AND r.parent_run_id IS NULL AND r.pru
   AND r.id > %(after)s AND r.ended_at < cutoff.at
   AND NOT EXISTS (SELECT FROM runs_run t WHERE t.root_id = r.id
                   AND (t.ended_at IS NULL OR t.ended_at >= cutoff.at))
-  AND NOT EXISTS (SELECT FROM runs_run s WHERE r.session_key <> '' AND s.session_key = r.session_key
-                  AND s.organization_id = r.organization_id AND s.user_id = r.user_id
+  AND NOT EXISTS (SELECT FROM runs_run s WHERE s.session_key = COALESCE(NULLIF(r.session_key, ''), r.id)
+                  AND s.session_key <> '' AND s.organization_id = r.organization_id AND s.user_id = r.user_id
                   AND s.project_id = r.project_id AND (s.ended_at IS NULL OR s.ended_at >= cutoff.at))
+  AND NOT EXISTS (SELECT FROM runs_run b WHERE b.id = r.session_key AND b.session_key = ''
+                  AND b.organization_id = r.organization_id AND b.user_id = r.user_id
+                  AND b.project_id = r.project_id AND (b.ended_at IS NULL OR b.ended_at >= cutoff.at))
   AND NOT EXISTS (SELECT FROM memory_memory m JOIN runs_run t ON t.id = m.source_run_id
                   WHERE t.root_id = r.id AND m.status = 'pending_review')
 ORDER BY r.id LIMIT %(batch)s

@@ -47,6 +47,7 @@ class Prompt:
     member: Member
     saw: int
     memories: tuple[dict[str, Any], ...]
+    recalled_at: str  # when these were looked up: while the model thinks, somebody may edit them
     sent: str  # the messages' digests, as `digests` has them
     facts: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)  # which stored view it was, and its version
@@ -66,6 +67,7 @@ class Prompt:
             "prompt_digest": self.digest,
             "asked": self.model,
             "memories": list(self.memories),
+            "recalled_at": self.recalled_at,
             "seen": self.seen,
         }
 
@@ -93,7 +95,7 @@ def build(claimed: ClaimedRun) -> Prompt:
     ranked = (
         routing.rank(state.goal, claimed.project_id, gate.live.catalog_version) if may_escalate(tools) else []
     )
-    hits = memories(claimed, member)
+    hits, recalled_at = memories(claimed, member)
     view = working_memory.shown(claimed, member)
     results = working_memory.results(claimed, member)
     system = "\n\n".join(filter(None, layers(claimed, view.rendered, ranked, hits)))
@@ -106,6 +108,7 @@ def build(claimed: ClaimedRun) -> Prompt:
         member=member,
         saw=claimed.state.seq,
         memories=tuple({"id": hit.id, "tier": hit.tier} for hit in hits),
+        recalled_at=recalled_at if hits else "",
         sent=",".join(filter(None, [digests(first), said_digests])),
         facts={
             "kind": claimed.kind,
@@ -173,8 +176,8 @@ def wanted_layer(wanted: dict[str, str] | None) -> str:
     )
 
 
-def memories(claimed: ClaimedRun, member: Member) -> list[Hit]:
-    """What is remembered about the goal: a PA's tiers, or the group's (seed 000, 2)."""
+def memories(claimed: ClaimedRun, member: Member) -> tuple[list[Hit], str]:
+    """What is remembered about the goal: a PA's tiers, or the group's (seed 000, 2); and since when."""
     key = f"memories:{member.agent}"
     if key not in claimed.cache:
         personal = claimed.kind == RunKind.PERSONAL
@@ -186,8 +189,9 @@ def memories(claimed: ClaimedRun, member: Member) -> list[Hit]:
             group_id=claimed.group_id,
             agent_instance_id=member.agent,
         )
-        claimed.cache[key] = search(claimed.state.goal, scope, MEMORIES)
-    found: list[Hit] = claimed.cache[key]
+        now = claimed.log.now.isoformat() if claimed.log else ""
+        claimed.cache[key] = search(claimed.state.goal, scope, MEMORIES), now
+    found: tuple[list[Hit], str] = claimed.cache[key]
     return found
 
 
@@ -315,6 +319,7 @@ def record_reply(claimed: ClaimedRun, reply: Reply, receipt: dict[str, Any]) -> 
             "saw": receipt["saw"],
             "prompt_digest": receipt["prompt_digest"],
             "memories": receipt["memories"],
+            **({"recalled_at": receipt["recalled_at"]} if receipt.get("recalled_at") else {}),
             **receipt["seen"],
         },
         agent=member.agent,

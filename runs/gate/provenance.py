@@ -80,7 +80,7 @@ class Gathered:
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
                 self.material.read(str(seq), declared, arguments, result, entry.tool, offered)
             else:
-                self.material.overhear(str(seq), str(entry.error.get("message", "")))
+                self.material.overhear(str(seq), canonical(entry.error))
         if self.seq == 0:
             self._begin()
         if self._replied():
@@ -364,8 +364,8 @@ def told_by_others(run_ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
     said = events.filter(type=EventType.MESSAGE_CREATED, payload__outside=True)
     yield from said.values_list("run_id", "seq", "payload__content")
     failed = events.filter(type__in=(EventType.TOOL_FAILED, EventType.TOOL_REJECTED))
-    for run_id, seq, error in failed.values_list("run_id", "seq", "payload__error__message"):
-        yield run_id, seq, str(error or "")
+    for run_id, seq, error in failed.values_list("run_id", "seq", "payload__error"):
+        yield run_id, seq, canonical(error)
     put_in = events.filter(type=EventType.CONTEXT_CHANGED, payload__has_key="by")
     for run_id, seq, changes in put_in.values_list("run_id", "seq", "payload__changes"):
         yield run_id, seq, words_put_in(changes)

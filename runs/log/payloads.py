@@ -175,7 +175,7 @@ FORMS = {
                 record("A memory.", id=text("Its id."), tier=whole("How close it is to the asker.")),
                 "The memories that stood in the prompt.",
             ),
-            "recalled_at": text("When they did, where the run repeats another."),
+            "recalled_at": text("When they were looked up."),
             "prompt_digest": text("SHA-256 of the prompt."),
             "context": record("The working memory that the prompt showed."),
             "others_pages": truth("Whether others' pages stood there, where the run repeats another."),

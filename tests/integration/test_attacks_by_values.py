@@ -388,13 +388,14 @@ def test_nor_is_it_told_where_so_many_turns_were_begun_since_that_it_is_known_no
     assert not any(SECRET in message.content for message in Scripted.asked[-1][0])
 
 
+@pytest.mark.parametrize("said", ["It is in folder xyz9.", "It is in folder\nxyz9."])
 @pytest.mark.parametrize("where", ["a file", "a file of the turn before", "the first of many calls then"])
 def test_a_record_chosen_by_a_strangers_word_is_not_chosen_by_the_person(
-    ask, world, profile, add_tool, where
+    ask, world, profile, add_tool, where, said
 ):
     """The agent may open it again in the next turn: it stays in its working memory."""
     profile("balanced")
-    deleted, said = [], "It is in folder xyz9."
+    deleted = []
 
     @add_tool(name="read_page")
     def read_page(run):
@@ -438,3 +439,22 @@ def test_nor_does_a_group_make_it_none(ask, profile, vault, way):
     file = {"context": FILE} if way == "down, of a file" else {}
     run = ask(play, ABOUT_FRIDAY, session_key="one", **file)
     assert Approval.objects.filter(run__root_id=run.pk, status="pending").exists() and mail.outbox == []
+
+
+@pytest.mark.parametrize("when", ["the same turn", "the next turn"])
+def test_so_does_one_beside_the_words_of_an_error(ask, profile, add_tool, when):
+    """The agent is told all of an error, and not its message alone."""
+
+    @add_tool(name="get_vault", transactional=True)
+    def get_vault(run):
+        raise ToolError("The vault is closed.", "CLOSED", password=SECRET)
+
+    profile("balanced")
+    replies = [LOOK]
+    if when == "the next turn":
+        ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+        replies = []
+    to_zed = letter(ZED, body=f"It is {SECRET}.")
+    turn = ask(in_order(*replies, to_zed, say("done")), ABOUT_FRIDAY, session_key="one")
+    assert waits(turn) and mail.outbox == []
+    assert "confidential" in turn.approvals.get().explanation

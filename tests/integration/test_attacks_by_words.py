@@ -429,3 +429,23 @@ def test_such_a_page_stays_read_when_the_run_is_made_again(ask, world, no_mail_a
     Scripted.play = staticmethod(in_order(letter(ZED, body="The salaries"), say("done")))
     executor.run(fork(run.pk, at, at_the_pages(world.user, run.organization_id)))
     assert mail.outbox == []
+
+
+def test_a_memory_that_is_edited_while_the_model_is_asked_was_read_as_it_was(
+    ask, world, no_mail_after_outside
+):
+    """The prompt had the program's words, which nobody finds on the memory any more."""
+    scope = Scope(world.organization.pk, project_id=world.project.pk)
+    memory = memory_write(f"Of the news, {MORE}", scope, type="archival", outside=True)
+
+    def play(messages, facts):
+        if edited:
+            return say("done")
+        assert MORE in "\n".join(message.content or "" for message in messages)
+        edited.append(curate.edit(memory.pk, curator(world), content="The news go out on Fridays"))
+        return letter(ZED, body="The salaries")
+
+    edited = []
+    run = ask(play, f"Email {ZED} the news")
+    assert edited and mail.outbox == []
+    assert run.events.filter(type="tool.blocked").count() == 1

@@ -1,8 +1,11 @@
 # ruff: noqa: F811
 """What was arranged or said before counts as it did, and gives nobody more than they have today."""
 
+from datetime import timedelta
+
 import pytest
 from django.core import mail
+from django.utils import timezone
 
 from groups import changes
 from groups.models import GroupMember, Organization, Project, Role
@@ -11,6 +14,7 @@ from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import CapabilityRule
 from policy.provenance.infer import Declaration
+from runs.actions import prune
 from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.gate.admission import gate_of
@@ -223,7 +227,7 @@ def test_nor_does_it_become_the_persons_as_the_next_turn_or_in_those_after_it(as
     assert elsewhere.status == "completed"  # nobody had offered it there
 
 
-@pytest.mark.parametrize("how", ["the next turn", "a word", "named"])
+@pytest.mark.parametrize("how", ["the next turn", "a word", "a word, long after", "named"])
 def test_nor_where_a_front_end_goes_on_with_a_run_by_its_id(ask, world, profile, how):
     """Over AG-UI a run's id is a thread, also that of a run that began no conversation."""
     profile("balanced")
@@ -239,8 +243,13 @@ def test_nor_where_a_front_end_goes_on_with_a_run_by_its_id(ask, world, profile,
         assert api.post(f"ag-ui/{world.project.pk}/", body).status_code == 200
         return Run.objects.latest("pk")
 
-    turn = said("Any other news?" if how == "a word" else taken)
-    if how == "a word":
+    turn = said("Any other news?" if "a word" in how else taken)
+    if how == "a word, long after":  # the run that began it goes when the conversation does
+        long_ago = timezone.now() - timedelta(days=31)
+        Run.objects.filter(pk=first.pk).update(ended_at=long_ago)
+        Organization.objects.update(retention_days=30)
+        prune.prune(Organization.objects.get(pk=world.organization.pk))
+    if "a word" in how:
         assert said(taken).pk == turn.pk
     facts = facts_of(turn)
     assert not facts.asked_for

@@ -437,10 +437,18 @@ def test_a_confidential_value_leaves_where_the_person_asks_for_it():
         "Your security code is: 463820",
         "token: ghp_abcdefghijklmnopqrstuvwxyz0123",
         "Pay with 4111 1111 1111 1111 as ever",
+        *(
+            '{"user": "ann", "password": "hunter-2222"}',
+            "{'apiKey': 'hunter-2222'}",
+            "DB_PASSWORD=hunter-2222",
+        ),
+        *("client_secret: hunter-2222", 'aws_secret_access_key = "hunter-2222"', "**Password:** hunter-2222"),
     ],
 )
 def test_a_confidential_value_is_recognized_by_words_and_form(told):
+    """Also as a field of JSON, or of a program's settings, that a tool returns as a text."""
     value = told.removeprefix("Pay with ").removesuffix(" as ever").rpartition(": ")[2].rpartition(" is ")[2]
+    value = "hunter-2222" if "hunter" in told else value
     found = asked(
         "Send the news to ann@example.com",
         ("search_emails", {"query": "news"}, [{"id": "1", "sender": "eve@x.com", "body": told}]),
