@@ -83,12 +83,12 @@ class Gathered:
                 self.material.overhear(str(seq), canonical(entry.error))
         if self.seq == 0:
             self._begin()
+        elif self.run_id != self.root_id or self.state.children:
+            self._know_trees([self.root_id])
         if self._replied():
             self._recall()
             if self.personal:
                 self._look_beside()
-        if self.run_id != self.root_id or self.state.children:
-            self._know_trees([self.root_id])
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
@@ -360,15 +360,15 @@ def told_by_others(run_ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
     """
     contexts = Run.objects.filter(pk__in=run_ids).exclude(context="").values_list("pk", "context")
     yield from ((run_id, 1, context) for run_id, context in contexts)
-    events = RunEvent.objects.filter(run_id__in=run_ids).order_by("run_id", "seq")
-    said = events.filter(type=EventType.MESSAGE_CREATED, payload__outside=True)
-    yield from said.values_list("run_id", "seq", "payload__content")
-    failed = events.filter(type__in=(EventType.TOOL_FAILED, EventType.TOOL_REJECTED))
-    for run_id, seq, error in failed.values_list("run_id", "seq", "payload__error"):
-        yield run_id, seq, canonical(error)
-    put_in = events.filter(type=EventType.CONTEXT_CHANGED, payload__has_key="by")
-    for run_id, seq, changes in put_in.values_list("run_id", "seq", "payload__changes"):
-        yield run_id, seq, words_put_in(changes)
+    told = Q(type=EventType.MESSAGE_CREATED, payload__outside=True)
+    told |= Q(type=EventType.CONTEXT_CHANGED, payload__has_key="by")
+    told |= Q(type__in=(EventType.TOOL_FAILED, EventType.TOOL_REJECTED))
+    events = RunEvent.objects.filter(told, run_id__in=run_ids).order_by("run_id", "seq")
+    for run_id, seq, payload in events.values_list("run_id", "seq", "payload"):
+        if "changes" in payload:
+            yield run_id, seq, words_put_in(payload["changes"])
+        else:
+            yield run_id, seq, payload["content"] if "content" in payload else canonical(payload.get("error"))
 
 
 def remembered(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
