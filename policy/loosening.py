@@ -4,7 +4,7 @@ The most specific rule decides, so a project's rule can ask for less. Members of
 for more: what holds for the whole organization is not theirs to loosen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from policy import checks, tools
 from policy.cache import as_rule
@@ -23,19 +23,31 @@ def loosened(rule: CapabilityRule) -> CapabilityRule | None:
 
 
 def taken_over(rule: CapabilityRule) -> CapabilityRule | None:
-    """A rule, of a project too, in whose place this one would decide somewhere and ask for less. A deny
-    decides at whatever scope.
-    """
-    mine = specificity(as_rule(rule))
-    for other in _applied(rule):
-        if other.effect != Effect.DENY and _meet(rule, other) and mine > specificity(as_rule(other)):
-            return other
-    return None
+    """A rule, of a project too, in whose place this one would decide somewhere and ask for less."""
+    return next((other for other in _applied(rule) if _goes_before(rule, other)), None)
+
+
+def takes_over(rule: CapabilityRule, others: Iterable[CapabilityRule]) -> bool:
+    """Whether it decides so in the place of one of these others, once they are about the same tool."""
+    return any(
+        _is_applied(rule) and _is_applied(other) and asks_less(rule, other) and _goes_before(rule, other)
+        for other in others
+    )
+
+
+def _is_applied(rule: CapabilityRule) -> bool:
+    return rule.active and not rule.shadow
+
+
+def _goes_before(rule: CapabilityRule, other: CapabilityRule) -> bool:
+    """Whether there is a place where this one decides and not the other. A deny decides at whatever scope."""
+    more_specific = specificity(as_rule(rule)) > specificity(as_rule(other))
+    return other.effect != Effect.DENY and _meet(rule, other) and more_specific
 
 
 def _applied(rule: CapabilityRule) -> Iterator[CapabilityRule]:
     """The rules about the same tools that ask for more, where all of them are applied."""
-    if rule.shadow or not rule.active:
+    if not _is_applied(rule):
         return
     about = _about(rule)
     others = CapabilityRule.objects.filter(

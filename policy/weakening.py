@@ -14,9 +14,10 @@ from django.utils.translation import gettext_noop
 from groups import changes, member_permissions
 from groups.models import Change, ChangeAction, CustomRole, ProposalState, ProposedChange, Role
 from groups.sign_in.providers import rules_of
+from policy import tools
 from policy.authority import OWNER
 from policy.evaluate import fits
-from policy.loosening import loosened, taken_over
+from policy.loosening import loosened, taken_over, takes_over
 from policy.models import Capability, CapabilityRule, Grant
 from policy.models.capabilities import bindings_of
 from policy.terms import RUN_USER, STRICTNESS
@@ -102,8 +103,16 @@ def _fewer(was: Mapping[str, Any], will: Mapping[str, Any]) -> bool:
 def _binding(before: Row, after: Row) -> str:
     if before is not None:
         return gettext_noop("rules about a capability speak of fewer tools") if before != after else ""
-    allowed = after is not None and _is_allowed(after["capability_id"])
-    return gettext_noop("a rule allows more tools unasked") if allowed else ""
+    if after is None:
+        return ""
+    if _is_allowed(after["capability_id"]):
+        return gettext_noop("a rule allows more tools unasked")
+    named = CapabilityRule.objects.filter(organization=after["organization_id"]).exclude(tool="")
+    theirs = [rule for rule in named if fits(rule.tool, after["pattern"])]
+    about = CapabilityRule.objects.filter(capability=after["capability_id"]).select_related("capability")
+    if any(takes_over(rule, theirs) for rule in about):
+        return gettext_noop("a rule asks for less than another")
+    return next(filter(None, map(_own_runs, about.values())), "")
 
 
 def _is_allowed(capability: str) -> bool:
@@ -121,6 +130,8 @@ def _is_allowed(capability: str) -> bool:
 def unasked(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
     """Whether a rule, a standing approval or an agent's role lets calls of a tool of this name pass, or may
     come to: one that is off, or is proposed. It has `capabilities` by itself.
+
+    Or a rule asks for less than another, which nobody could see before there was a tool both are about.
     """
     bound = [binding.capability for binding in bindings_of(organization_id) if fits(tool, binding.tool)]
     about = Q(tool=tool) | Q(capability__name__in=[*bound, *capabilities])
@@ -136,7 +147,13 @@ def unasked(organization_id: str, tool: str, capabilities: Collection[str] = ())
         organization=organization_id, state=ProposalState.OPEN,
     )  # fmt: skip
     passes = rules.filter(effect=UNASKED)
-    return passes.exists() or grants.exists() or roles.exists() or wanted.exists()
+    if passes.exists() or grants.exists() or roles.exists() or wanted.exists():
+        return True
+    by_name, by_capability = rules.filter(capability=None), rules.exclude(capability=None)
+    of_capabilities = list(by_capability.select_related("capability"))
+    return any(takes_over(rule, of_capabilities) for rule in by_name) or any(
+        takes_over(rule, by_name) for rule in of_capabilities
+    )
 
 
 def _declaration(before: Row, after: Row) -> str:
@@ -225,7 +242,7 @@ def _custom_role(before: Row, after: Row) -> str:
 
 def _role(before: Row, after: Row) -> str:
     """An agent's: a list of its own vouches for the tools in it. By its name people's own agents get one."""
-    if before is None and after is not None and after["allowed_tools"]:
+    if before is None and after is not None and _vouched(after):
         return gettext_noop("an agent's role vouches for tools")
     if before is not None and after is not None and _freer(before, after):
         return gettext_noop("an agent's role may use more")
@@ -236,10 +253,22 @@ def _role(before: Row, after: Row) -> str:
 
 
 def _freer(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether an agent in the role may use more, or more of it unasked."""
-    wider = any(_wider(before[name], after[name]) for name in ("allowed_tools", "delegable_tools"))
-    vouched = before["allowed_tools"] is None and bool(after["allowed_tools"])
-    return wider or vouched or bool({*before["denied_tools"]} - {*after["denied_tools"]})
+    """Whether an agent in the role may use or pass on more, or more of it unasked."""
+    wider = _wider(before["allowed_tools"], after["allowed_tools"])
+    passes_on = _wider(_passed_on(before), _passed_on(after))
+    vouches = bool(_vouched(after) - _vouched(before))
+    return wider or passes_on or vouches or bool({*before["denied_tools"]} - {*after["denied_tools"]})
+
+
+def _passed_on(role: Mapping[str, Any]) -> Collection[str] | None:
+    """What a role without a list of what it passes on passes on is what it may use itself."""
+    listed: Collection[str] | None = role["delegable_tools"]
+    return role["allowed_tools"] if listed is None else listed
+
+
+def _vouched(role: Mapping[str, Any]) -> set[str]:
+    """What a list of the role's names, and so may be used unasked there or below."""
+    return {*(role["allowed_tools"] or ()), *(role["delegable_tools"] or ())}
 
 
 def _in_place_of(was: Row, will: Row) -> str:
@@ -253,11 +282,26 @@ def _in_place_of(was: Row, will: Row) -> str:
 
 
 def _seat(before: Row, after: Row) -> str:
-    """Of a group. A new one has its rights from above, but for what a rule allows to its role."""
+    """Of a group. A new one has its rights from above, but for what its role may do with less asking."""
     if before is None and after is not None:
-        free = CapabilityRule.objects.filter(role=after["role_id"], effect=UNASKED, active=True, shadow=False)
-        return ANOTHER_ROLE if free.exists() else ""
+        rules = CapabilityRule.objects.filter(role=after["role_id"], active=True, shadow=False)
+        freer = any(map(_new_rule, rules.values()))
+        return ANOTHER_ROLE if freer or _is_vouched_for(after["role_id"]) else ""
     return _role_changed(before, after)
+
+
+def _is_vouched_for(role: str) -> bool:
+    """Whether the role's own list names a tool that else is asked about and that another role passes on as
+    one of its list.
+    """
+    mine = Role.objects.filter(pk=role).values().first() or NO_LISTS
+    others = Role.objects.filter(organization=mine.get("organization_id")).exclude(pk=role)
+    vouched = set[str]().union(*map(_vouched, others.values()))
+    there = tools.tools(mine.get("organization_id", ""))
+    return any(
+        name not in there or there[name].info.risk_level == "high"
+        for name in {*(mine["allowed_tools"] or ())} & vouched
+    )
 
 
 def _role_changed(before: Row, after: Row) -> str:

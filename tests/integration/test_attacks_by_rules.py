@@ -1,19 +1,24 @@
 """Rules that give people more than those beside them ask: who decides, and about what."""
 
+import contextlib
+
 import pytest
 from django.core import mail
 from django.db import transaction
 
 from groups import changes
 from groups.models import GroupMember, Membership, Organization, Project, Role
-from policy.models import CapabilityRule
+from policy.models import Capability, CapabilityRule
+from runs.actions import mcp
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
+from runs.tools.base import ToolContext
 from tests.acting import approve
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_decisions import decider, resumed
+from tests.integration.test_second_person import crm_of
 from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -71,6 +76,31 @@ def test_where_the_organizations_rule_names_them_they_do(ask, world, own):
 
 
 # A second person
+
+
+def second_person(world):
+    """The API of one of two administrators."""
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=True)
+    boss = MembershipFactory(organization=world.organization, role="administrator").user
+    return Api(boss, world.organization)
+
+
+def patch(api, address, body):
+    return api.client.patch(address, body, content_type="application/json", headers=api.headers)
+
+
+@pytest.fixture
+def group_mails(ask):
+    """Have the group asked, and one of its experts send a mail."""
+
+    def _asked(by="researcher"):
+        asks = [call(("escalate_to_group", {"goal": "g"})), say("done")]
+        speak = {name: [say("x")] * 3 for name in ("researcher", "analyst", "Mailer")}
+        speak["lead"] = [say("DECISION: z")] * 3
+        speak[by] = [MAIL, say("x")]
+        return ask(by_role(Personal_agent=asks, **speak))
+
+    return _asked
 
 
 @pytest.mark.parametrize("before", ["none", "off", "allowed"])
@@ -133,3 +163,93 @@ def test_who_is_removed_and_added_without_their_limits_is_a_member_again(world):
         with pytest.raises(changes.TakesSecond), transaction.atomic():
             Membership.objects.create(**made, user=kept.user)
         Membership.objects.create(**made, user=UserFactory())
+
+
+LISTS = {
+    "vouches for it": {"allowed_tools": None},
+    "passes on what it may not use itself": {"allowed_tools": ["escalate_to_group"]},
+}
+
+
+@pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
+def test_a_role_that_comes_to_pass_a_tool_on_waits(world, group_mails, settings, lists):
+    """Without a list of what it passes on, a role passes on what it may use; and any list vouches."""
+    usual = Role.objects.create(organization=world.organization, name=settings.PERSONAL_ROLE, **lists)
+    Role.objects.filter(name="researcher").update(allowed_tools=["send_email"])
+    said = patch(second_person(world), f"/api/roles/{usual.pk}/", {"delegable_tools": ["send_email"]})
+    group_mails()
+    assert (said.status_code, mail.outbox) == (202, [])
+
+
+def test_so_does_a_new_seat_in_a_role_whose_list_what_is_above_vouches_for(world, group_mails, settings):
+    """Another role for a seat waits; so does one that is made in it anew."""
+    home = world.organization
+    Role.objects.create(organization=home, name=settings.PERSONAL_ROLE, delegable_tools=["send_email"])
+    mailer = Role.objects.create(organization=home, name="Mailer", allowed_tools=["send_email"])
+    api = second_person(world)
+    seat = GroupMember.objects.get(group=world.group, role__name="researcher")
+    assert api.client.delete(f"/api/groups/members/{seat.pk}/", headers=api.headers).status_code == 204
+    said = api.post("groups/members/", {"group": world.group.pk, "role": mailer.pk, "ordinal": seat.ordinal})
+    group_mails(by="Mailer" if said.status_code == 201 else "analyst")
+    assert (said.status_code, mail.outbox) == (202, [])
+
+
+def test_so_does_a_new_seat_in_a_role_that_a_rule_asks_less_of(world):
+    mailer = Role.objects.create(organization=world.organization, name="Mailer")
+    mine = {"organization": world.organization, "tool": "send_email"}
+    CapabilityRule.objects.create(**mine, effect="require_human")
+    CapabilityRule.objects.create(**mine, effect="require_approval", role=mailer)
+    api = second_person(world)
+    assert api.post("groups/members/", {"group": world.group.pk, "role": mailer.pk}).status_code == 202
+
+
+LESS = {
+    "asks anybody": {"effect": "require_approval"},
+    "asks one person": {"effect": "require_human"},
+    "asks the run's user": {"effect": "require_approval", "deciders": ["run.user"]},
+}
+
+
+@pytest.mark.parametrize("less", LESS.values(), ids=LESS)
+def test_a_tool_that_comes_to_be_spoken_of_by_a_rule_that_asks_for_less_waits(ask, world, add_tool, less):
+    """The rule of a project about a capability decides in the place of the organization's about the tool."""
+    paid = []
+
+    @add_tool(mutating=True, risk_level="high")
+    def pay(run: ToolContext, *, to: str):
+        paid.append(to)
+
+    asks = {"tool": "pay", "effect": "require_human", "deciders_needed": 2}
+    CapabilityRule.objects.create(organization=world.organization, **asks)
+    office = Capability.objects.create(organization=world.organization, name="office")
+    api = second_person(world)
+    with changes.settled():
+        CapabilityRule.objects.create(
+            organization=world.organization, project=world.project, capability=office, **less
+        )
+    said = api.post("policy/bindings/", {"pattern": "p*y", "capability": "office"})
+    run = ask(in_order(call(("pay", {"to": "ann"})), say("done")))
+    with contextlib.suppress(DecisionRefused):
+        approve(Approval.objects.get().pk, world.user if "deciders" in less else api.user)
+    resumed(run)
+    assert (said.status_code, paid) == (202, [])
+
+
+@pytest.mark.parametrize("first", ["the tool's rule", "the capability's rule", "of a role"])
+def test_so_does_a_tool_for_which_a_rule_asks_less_than_that_of_its_capability(world, first):
+    """Nobody could see that one rule takes the other's place before there was a tool both are about."""
+    crm = Capability.objects.create(organization=world.organization, name="crm")
+    crm.bindings.create(organization=world.organization, pattern="crm.*")
+    strict, loose = {"effect": "require_human"}, {"effect": "require_approval"}
+    by_name, by_capability = {"tool": "crm.delete", "not_known_yet": True}, {"capability": "crm"}
+    rules = [by_capability | strict, by_name | loose]
+    if first == "the tool's rule":
+        rules.reverse()
+    if first == "of a role":
+        role = Role.objects.create(organization=world.organization, name="Clerk")
+        rules = [by_name | strict, by_capability | loose | {"role": role.pk}]
+    api = second_person(world)
+    assert [api.post("policy/rules/", body).status_code for body in rules] == [201, 201]
+    _, tool = crm_of(world)
+    with changes.acting(api.user, "admin"), pytest.raises(changes.TakesSecond):
+        mcp.accept([tool], api.user)
