@@ -33,11 +33,13 @@ class Locked:
         row = self.model._base_manager.filter(pk=found.pk)
         list(row.select_for_update(no_key=True, of=("self",)).values_list("pk"))
         found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
-        if found is not None and request.POST.get(OPENED) not in (None, self._mark(request, found)):
+        opened = getattr(request, "_deputy_opened", None)  # of a form, and not of another page about the row
+        if found is not None and opened not in (None, self._mark(request, found)):
             raise ChangedMeanwhile
         return found
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        request._deputy_opened = request.POST.get(OPENED)  # type: ignore[attr-defined]
         try:
             answer: HttpResponse = super().changeform_view(request, *args, **kwargs)  # type: ignore[misc]
         except ChangedMeanwhile:

@@ -128,6 +128,8 @@ def test_a_form_that_was_open_takes_back_no_colleagues_deny(world):
     browser.post(page, {**RULE, "effect": "deny", "opened": opened})
     rule.refresh_from_db()
     assert (rule.effect, rule.name, rule.shadow) == ("deny", "mail!", False)
+    other = url("policy_capabilityrule_delete", rule.pk)
+    assert browser.post(other, {"post": "yes", "opened": opened}).status_code == 403
 
 
 def test_nor_gives_it_a_seat_the_role_that_it_has_lost(world):
