@@ -1,6 +1,6 @@
 """What people do with knowledge: approve, retract, restore, edit, promote, merge. Each leaves a revision."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db import transaction
@@ -169,13 +169,25 @@ def _unstamped(memory: Memory) -> dict[str, Any]:
 
 def _by(by: Actor | None, old: Memory, content: str, metadata: dict[str, Any]) -> dict[str, Any]:
     """The metadata of words that `by` has written: a program's are marked, a person's are not. Who hands a
-    program's words back as they were, by a form or a file, with line ends of its own, has not written them.
+    program's words back as they were, by a form or a file, with line ends of its own, has not written them;
+    nor where the program has written others since the form was opened, or the file was exported.
     """
     if by is None:
         return metadata
     unmarked = {key: value for key, value in metadata.items() if key != BY_PROGRAM}
-    repeated = content.split() == old.content.split() and old.metadata.get(BY_PROGRAM)
+    repeated = any(content.split() == words.split() for words in _of_programs(old))
     return unmarked if speaks(by) and not repeated else {**unmarked, BY_PROGRAM: True}
+
+
+def _of_programs(memory: Memory) -> Iterator[str]:
+    """What programs have written as this memory, up to now."""
+    content, metadata = memory.content, memory.metadata
+    if metadata.get(BY_PROGRAM):
+        yield content
+    for before in memory.revisions.order_by("-id").values_list("before", flat=True):
+        content, metadata = before.get("content", content), before.get("metadata", metadata)
+        if metadata.get(BY_PROGRAM):
+            yield content
 
 
 def _plain(value: Any) -> Any:

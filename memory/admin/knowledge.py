@@ -26,6 +26,7 @@ from unfold.contrib.import_export.forms import ImportForm, SelectableFieldsExpor
 from common import redact
 from groups.actors import Actor
 from groups.admin.addresses import Addressed
+from groups.admin.locked import Locked
 from groups.admin.moments import Moments
 from groups.models import Group, Project
 from memory import curate
@@ -106,7 +107,7 @@ class KnowledgeForm(ModelForm):
 
 
 @admin.register(DepositedKnowledge)
-class DepositedKnowledgeAdmin(Acting, ImportExportMixin, Moments, Addressed, ModelAdmin):
+class DepositedKnowledgeAdmin(Locked, Acting, ImportExportMixin, Moments, Addressed, ModelAdmin):
     """Nothing is deleted here: what is wrong is retracted, and can be restored."""
 
     form = KnowledgeForm

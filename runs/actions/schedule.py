@@ -5,6 +5,7 @@ themselves. Such a schedule is changed, and put on again, at such a door only: n
 something else, or at another time. It can be paused and deleted at any.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
@@ -135,15 +136,19 @@ def create(actor: Actor, said: Mapping[str, Any]) -> Schedule:
     return schedule
 
 
-def change(schedule_id: str, actor: Actor, said: Mapping[str, Any]) -> Schedule:
-    """The schedule with other values in these FIELDS.
+def change(schedule_id: str, actor: Actor, said: Mapping[str, Any], seen: str | None = None) -> Schedule:
+    """The schedule with other values in these FIELDS. `seen`: the mark of the goal that a form has shown.
 
-    Raises Schedule.DoesNotExist, NotAllowed and CannotStart as `create` does, and MASKED_GOAL.
+    Raises Schedule.DoesNotExist, NotAllowed and CannotStart as `create` does, MASKED_GOAL and CHANGED.
     """
     with transaction.atomic():
         schedule = _locked(schedule_id)
         _may_arrange(schedule, actor)
         goal = schedule.goal
+        if seen is not None and seen != mark(
+            goal
+        ):  # else a form that repeats it would count as having said it
+            raise CannotSchedule("CHANGED", "The goal was changed meanwhile: look at it once more.")
         if "goal" in said:
             said = {**said, "goal": _kept(said["goal"], goal)}
         _take(schedule, said, actor, now())
@@ -153,6 +158,11 @@ def change(schedule_id: str, actor: Actor, said: Mapping[str, Any]) -> Schedule:
             schedule.outside = not can(actor, Verb.SPEAK_AS_PERSON, schedule)
         schedule.save()
     return schedule
+
+
+def mark(goal: str) -> str:
+    """By which a form says which goal it has shown."""
+    return hashlib.sha256(goal.encode()).hexdigest()
 
 
 def pause(schedule_id: str, actor: Actor) -> Schedule:

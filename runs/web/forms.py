@@ -125,6 +125,7 @@ class ScheduleForm(forms.Form):
         widget=forms.Textarea({"rows": 3}),
         label=gettext_lazy("What should your agent do?"),
     )
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)  # the goal that the form was opened with
     title = forms.CharField(max_length=200, required=False, label=gettext_lazy("Title"))
     project = forms.ModelChoiceField(Project.objects.none(), empty_label=None, label=gettext_lazy("Project"))
     group = GroupChoice(

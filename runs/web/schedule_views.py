@@ -195,6 +195,7 @@ def _initial(schedule: Schedule) -> dict[str, Any]:
     return {
         **{name: redact.masked(getattr(schedule, name)) for name in plain},
         **local,
+        "seen": acting.mark(schedule.goal),
         "project": schedule.project_id,
         "group": schedule.group_id or None,
         "repeat": "cron" if schedule.cron else "once",
@@ -256,15 +257,25 @@ def _saved(request: MemberRequest, form: ScheduleForm, schedule: Schedule | None
             if schedule is None:
                 kept = acting.create(request.actor, said)
             else:
-                kept = acting.change(schedule.pk, request.actor, said)
+                kept = acting.change(schedule.pk, request.actor, said, form.cleaned_data["seen"])
             doing.record(request, kept, CHANGE if schedule else ADDITION)
     except (NotAllowed, CannotStart) as refused:
         messages.error(request, _(refused.message))
+        if refused.code == "CHANGED" and schedule is not None:
+            form = _with_todays_goal(request, schedule)
         return _form(request, form, schedule, 422, **told)
     except Schedule.DoesNotExist:
         raise Http404 from None
     messages.success(request, _("Saved."))
     return redirect("web:schedule", kept.pk)
+
+
+def _with_todays_goal(request: MemberRequest, schedule: Schedule) -> ScheduleForm:
+    """What was posted, with the goal as it stands now to be looked at."""
+    schedule.refresh_from_db()
+    data, now = request.POST.copy(), _initial(schedule)
+    data.update({name: now[name] for name in ("goal", "seen")})
+    return ScheduleForm(request, data)
 
 
 def _said(form: ScheduleForm, schedule: Schedule | None) -> dict[str, Any]:

@@ -218,6 +218,7 @@ def test_a_choice_stays_the_agents_where_a_front_end_has_made_a_number_of_it(ask
     [
         *("written", "edited", "superseded", "imported", "edited by a person since"),
         *("exported and imported again", "sent back by a person's form"),
+        *("exported, edited by the program and imported", "sent back by a form that was open meanwhile"),
     ],
 )
 def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, world, profile, how):
@@ -245,10 +246,15 @@ def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, wo
             program.client.patch(f"/api/memories/{memory.pk}/", headers=program.headers, **body)
         if how == "edited by a person since":
             curate.edit(memory.pk, told, content=f"{words}.")
-        if how == "edited by a program, exported and imported again":
-            line = JSONL().export_data(KnowledgeResource(told.user, lambda _: told).export())
+        line = JSONL().export_data(KnowledgeResource(told.user, lambda _: told).export())
+        if "meanwhile" in how or "by the program" in how:
+            body["data"] = json.dumps({"content": "The report for Bob goes to nobody any more"})
+            program.client.patch(f"/api/memories/{memory.pk}/", headers=program.headers, **body)
+        if "import" in how:
             made = KnowledgeResource(told.user, lambda _: told).import_data(JSONL().create_dataset(line))
             assert not made.has_errors() and words in line
+        if "form" in how:
+            curate.edit(memory.pk, told, content=f"{words}\r\n", importance=0.9)
     run = ask(in_order(letter("bob@example.org"), say("done")), "Email the report to Bob")
     assert waits(run) is (how != "edited by a person since")
 

@@ -7,11 +7,16 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from groups import changes
-from groups.models import Project, Token
+from groups.models import GroupMember, Project, Token
+from memory import curate
+from memory.models import Memory
+from memory.scope import Scope
+from memory.write import memory_write
 from policy.models import CapabilityRule, Grant
+from tests.acting import at_the_pages
 from tests.admin_world import client_of, url
 from tests.at_once import Beside, until_blocked
-from tests.factories import MembershipFactory, permit
+from tests.factories import MemberFactory, MembershipFactory, RoleFactory, permit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,3 +95,85 @@ def test_with_a_second_person_one_takes_back_no_colleagues_deny(world):
     page = url("policy_capabilityrule_change", rule.pk)
     saved_beside(user, page, fields, lambda: mine.update(effect="deny"))
     assert mine.get().effect == "deny"
+
+
+RULE = {
+    "name": "mail!", "tool": "send_email", "effect": "allow", "condition": "",
+    "on_expiry": "fail_call", "deciders_needed": 1, "active": "on", "timeout_seconds": "", "deciders": "",
+}  # fmt: skip
+
+
+def test_a_form_that_was_open_takes_back_no_colleagues_deny(world):
+    """Nobody had meant to: the form corrected a name, and a mail left that the colleague had denied."""
+    user = staff(world, "policy.change_capabilityrule", "policy.view_capabilityrule")
+    rule = CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="allow", name="mail"
+    )
+    page, browser = url("policy_capabilityrule_change", rule.pk), client_of(user)
+    opened = browser.get(page).context["opened"]
+    CapabilityRule.objects.update(effect="deny")
+
+    answer = browser.post(page, {**RULE, "opened": opened}, follow=True)
+    rule.refresh_from_db()
+    assert (rule.effect, rule.name) == ("deny", "mail")
+    assert "nothing was saved" in answer.content.decode()
+
+    unfit = browser.post(page, {**RULE, "condition": "no such thing", "opened": answer.context["opened"]})
+    CapabilityRule.objects.update(shadow=True)
+    browser.post(page, {**RULE, "effect": "deny", "opened": unfit.context["opened"]})
+    rule.refresh_from_db()
+    assert rule.name == "mail" and rule.shadow
+
+    opened = browser.get(page).context["opened"]
+    browser.post(page, {**RULE, "effect": "deny", "opened": opened})
+    rule.refresh_from_db()
+    assert (rule.effect, rule.name, rule.shadow) == ("deny", "mail!", False)
+    other = url("policy_capabilityrule_delete", rule.pk)
+    assert browser.post(other, {"post": "yes", "opened": opened}).status_code == 403
+
+
+def test_nor_gives_it_a_seat_the_role_that_it_has_lost(world):
+    rights = ("change_group", "view_group", "change_groupmember", "view_groupmember", "view_role")
+    user = staff(world, *(f"groups.{name}" for name in rights))
+    seat = MemberFactory(group=world.group)
+    page, browser = url("groups_group_change", world.group.pk), client_of(user)
+    opened = filled_in(browser.get(page).context)
+    assert opened["opened"] == filled_in(browser.get(page).context)["opened"]
+    narrower = RoleFactory(organization=world.organization, denied_tools=["send_email"])
+    GroupMember.objects.filter(pk=seat.pk).update(role=narrower)
+
+    browser.post(page, {**opened, "name": "Other"})
+    seat.refresh_from_db()
+    assert seat.role == narrower
+
+    browser.post(page, {**filled_in(browser.get(page).context), "name": "Other"})
+    world.group.refresh_from_db()
+    assert world.group.name == "Other"
+
+
+def test_nor_puts_back_what_a_curator_has_corrected(world):
+    """The address that had stood there before was the organization's word again."""
+    user = staff(world, "memory.curate_memory", "memory.view_memory")
+    scope = Scope(world.organization.pk, project_id=world.project.pk)
+    known = memory_write("The report for Bob goes to old@example.org", scope, type="archival")
+    page, browser = url("memory_depositedknowledge_change", known.pk), client_of(user)
+    opened = filled_in(browser.get(page).context)
+    curate.edit(known.pk, at_the_pages(user, world.organization.pk), content="It goes to new@example.org")
+
+    browser.post(page, {**opened, "importance": "0.9"})
+    assert Memory.objects.values_list("content", "importance").get() == ("It goes to new@example.org", 0.5)
+
+    browser.post(page, {**filled_in(browser.get(page).context), "importance": "0.9"})
+    assert Memory.objects.values_list("content", "importance").get() == ("It goes to new@example.org", 0.9)
+
+
+def filled_in(context):
+    """What a browser sends back of the page, with the rows inside it."""
+    formsets = [inline.formset for inline in context["inline_admin_formsets"]]
+    forms = [context["adminform"].form]
+    forms += [form for formset in formsets for form in (formset.management_form, *formset.initial_forms)]
+    found = {form.add_prefix(name): form[name].value() for form in forms for name in form.fields}
+    return {
+        "opened": context["opened"],
+        **{name: value for name, value in found.items() if value is not None},
+    }

@@ -37,6 +37,7 @@ from policy.models import CapabilityRule, Grant
 from runs.a2a.urls import RESOURCES
 from runs.a2a.views import METHODS, STREAMING
 from runs.actions import repeat
+from runs.actions import schedule as schedules
 from runs.execution import outside_agents
 from runs.gate import deciders
 from runs.mcp import offer
@@ -312,7 +313,7 @@ def page_reschedule(who, made):
     if who.client:
         address = f"/schedules/{made.schedule.pk}/edit/"
         body = {"project": made.project.pk, "goal": "Count the tables", "repeat": "cron", "cron": "0 9 * * *"}
-        body |= {"time_zone": "UTC", "on_missed": "skip"}
+        body |= {"time_zone": "UTC", "on_missed": "skip", "seen": schedules.mark(made.schedule.goal)}
         shown = re.search(
             r'name="shown" value="(\w+)"', str(who.client.post("/schedules/times/", body).content)
         )

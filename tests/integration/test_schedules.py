@@ -250,6 +250,26 @@ def test_a_program_does_not_make_the_person_say_anything(made, world, mia):
     assert not schedules.change(foreign.pk, mia, {"goal": "Pay Ada"}).outside
 
 
+def test_nor_by_other_words_while_the_persons_form_is_open(made, api, world):
+    """The form had the program's first words, which then stood there as the person's: a mail left unasked."""
+    program = by_token(world.user, world.organization.pk)
+    schedule = made(actor=program, goal="Pay Mallory")
+    address = f"/schedules/{schedule.pk}/edit/"
+    opened = api.get(address).context["form"].initial["seen"]
+    schedules.change(schedule.pk, program, {"goal": "Pay Mallory today"})
+    said = form(world, goal="Pay Mallory", seen=opened)
+    said["shown"] = api.post(address, said).content.decode().split('name="shown" value="')[1].split('"')[0]
+
+    again = api.post(address, said)
+    assert again.status_code == 422 and "changed meanwhile" in again.content.decode()
+    assert again.context["form"]["goal"].value() == "Pay Mallory today"
+    assert (fresh(schedule).goal, fresh(schedule).cron) == ("Pay Mallory today", "* * * * *")
+
+    said |= {name: again.context["form"][name].value() for name in ("goal", "seen")}
+    assert api.post(address, said).status_code == 302
+    assert fresh(schedule).outside and fresh(schedule).cron == "30 2 * * *"
+
+
 def test_nobody_arranges_anybody_elses(made, world):
     schedule = made()
     other = MembershipFactory(organization=world.organization)
