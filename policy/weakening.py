@@ -327,7 +327,11 @@ def _project(before: Row, after: Row) -> str:
     if after is None:
         return ""
     was = before or {"approval_profile": "off", "allow_self_approval": False, "owner_id": None}
-    if after["approval_profile"] != was["approval_profile"] and after["approval_profile"] != "careful":
+    profiles = was["approval_profile"], after["approval_profile"]
+    if profiles[0] != profiles[1] and profiles != (
+        "balanced",
+        "careful",
+    ):  # any asks for less than none in some
         return gettext_noop("when a project's calls ask")
     if after["allow_self_approval"] and not was["allow_self_approval"]:
         return OWN_RUNS

@@ -9,6 +9,7 @@ from django.db import transaction
 from groups import changes
 from groups.models import GroupMember, Membership, Organization, Project, Role
 from policy.models import Capability, CapabilityRule
+from policy.provenance.infer import Declaration
 from runs.actions import mcp
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
@@ -253,3 +254,19 @@ def test_so_does_a_tool_for_which_a_rule_asks_less_than_that_of_its_capability(w
     _, tool = crm_of(world)
     with changes.acting(api.user, "admin"), pytest.raises(changes.TakesSecond):
         mcp.accept([tool], api.user)
+
+
+def test_a_profile_in_place_of_none_waits_however_careful(ask, world, add_tool):
+    """It asks about what has an effect, and not by the risk."""
+    shown = []
+
+    @add_tool(name="get_salaries", risk_level="high", declared=Declaration(effect=False))
+    def get_salaries(run: ToolContext):
+        shown.append(1)
+
+    boss = second_person(world).user
+    world.project.approval_profile = "careful"
+    with changes.acting(boss, "admin"), pytest.raises(changes.TakesSecond), transaction.atomic():
+        world.project.save()
+    ask(in_order(call(("get_salaries", {})), say("done")), "What do we earn?")
+    assert not shown
