@@ -91,6 +91,6 @@ def test_the_digest_of_a_prompt_is_that_of_its_canonical_json():
         Message("assistant", "“Ja”", tool_calls=(ToolRequest("x"),)),
     )
     tools = (ToolSchema("look_up", "", {}), ToolSchema("查", "", {}))
-    prompt = Prompt(messages, tools, 'a"model', MIA, 1, (), digests(messages))
+    prompt = Prompt(messages, tools, 'a"model', MIA, 1, (), "", digests(messages))
 
     assert prompt.digest == digest([m.digest for m in messages], ["look_up", "查"], 'a"model')
