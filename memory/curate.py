@@ -175,8 +175,9 @@ def _by(by: Actor | None, old: Memory, content: str, metadata: dict[str, Any]) -
     if by is None:
         return metadata
     unmarked = {key: value for key, value in metadata.items() if key != BY_PROGRAM}
-    repeated = any(content.split() == words.split() for words in _of_programs(old))
-    return unmarked if speaks(by) and not repeated else {**unmarked, BY_PROGRAM: True}
+    if speaks(by) and not any(content.split() == words.split() for words in _of_programs(old)):
+        return unmarked
+    return {**unmarked, BY_PROGRAM: True}
 
 
 def _of_programs(memory: Memory) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Rows of forms: nobody else changes one between its being shown and being written."""
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +8,8 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+
+from common.canonical import digest
 
 OPENED = "opened"  # by which a form says what stood in it
 
@@ -59,8 +60,7 @@ class Locked:
         return answer
 
     def _mark(self, request: HttpRequest, obj: Any) -> str:
-        told = "\n".join(repr(shown) for shown in self._shown(request, obj))
-        return hashlib.sha256(told.encode()).hexdigest()
+        return digest(*map(repr, self._shown(request, obj)))
 
     def _shown(self, request: HttpRequest, obj: Any) -> Iterator[tuple[Any, ...]]:
         """What the form may change: of the row, and of those inside its page."""

@@ -104,11 +104,12 @@ def _labels_of(name: str) -> tuple[str, ...]:
 
 def in_text(text: str) -> Iterator[tuple[str, str]]:
     """The same of a text, by its words and by the form of what stands in it."""
-    for found in SAID.finditer(text) if _may_say(text) else ():
-        yield _label(found["what"]), found["value"].rstrip(".!?)")
-    for found in NAMED.finditer(text) if _may_say(text) else ():
-        called = (label for label in _labels_of(found["name"]) if label in CALLED)
-        yield from ((label, found["value"].rstrip(".!?)}]")) for label in called)
+    if _may_say(text):
+        for found in SAID.finditer(text):
+            yield _label(found["what"]), found["value"].rstrip(".!?)")
+        for found in NAMED.finditer(text):
+            called = (label for label in _labels_of(found["name"]) if label in CALLED)
+            yield from ((label, found["value"].rstrip(".!?)}]")) for label in called)
     for found in KEYS.finditer(text) if BEGINNINGS.search(text) else ():
         yield "key", found[0]
     for found in CARD.finditer(text) if DIGITS.search(text) else ():

@@ -5,7 +5,6 @@ themselves. Such a schedule is changed, and put on again, at such a door only: n
 something else, or at another time. It can be paused and deleted at any.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
@@ -16,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 
 from common import cron, redact
+from common.canonical import digest
 from common.db import row
 from groups.actors import Actor
 from groups.models import Project
@@ -145,9 +145,7 @@ def change(schedule_id: str, actor: Actor, said: Mapping[str, Any], seen: str | 
         schedule = _locked(schedule_id)
         _may_arrange(schedule, actor)
         goal = schedule.goal
-        if seen is not None and seen != mark(
-            goal
-        ):  # else a form that repeats it would count as having said it
+        if seen not in (None, mark(goal)):  # else a form that repeats it would count as having said it
             raise CannotSchedule("CHANGED", "The goal was changed meanwhile: look at it once more.")
         if "goal" in said:
             said = {**said, "goal": _kept(said["goal"], goal)}
@@ -162,7 +160,7 @@ def change(schedule_id: str, actor: Actor, said: Mapping[str, Any], seen: str | 
 
 def mark(goal: str) -> str:
     """By which a form says which goal it has shown."""
-    return hashlib.sha256(goal.encode()).hexdigest()
+    return digest(goal)
 
 
 def pause(schedule_id: str, actor: Actor) -> Schedule:

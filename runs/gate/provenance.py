@@ -81,14 +81,17 @@ class Gathered:
                 self.material.read(str(seq), declared, arguments, result, entry.tool, offered)
             else:
                 self.material.overhear(str(seq), canonical(entry.error))
+        roots: set[str] = set()
         if self.seq == 0:
-            self._begin()
+            roots |= self._begin()
         elif self.run_id != self.root_id or self.state.children:
-            self._know_trees([self.root_id])
+            roots.add(self.root_id)
         if self._replied():
             self._recall()
             if self.personal:
-                self._look_beside()
+                roots |= self._look_beside()
+        if roots:
+            self._know_trees(roots)
         self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
@@ -112,25 +115,22 @@ class Gathered:
     def _recall(self) -> None:
         """Take in the memories of the prompts since the last time. The same words again are nothing new."""
         for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
-            found = (memory_id, text, trust)
-            if found not in self.recalled:
-                self.recalled.add(found)
-                self.material.recall(f"{memory_id}:{seq}", text, trust)
+            self._take_in(memory_id, f"{memory_id}:{seq}", text, trust)
 
-    def _look_beside(self) -> None:
+    def _look_beside(self) -> set[str]:
         """Take in what runs of the session that are at work at the same time have brought: they write into
-        the view that this one's prompts show, and their outputs stand in these.
+        the view that this one's prompts show, and their outputs stand in these. Returns their ids.
         """
         beside = runs_beside(self.run_id, self._replies())
-        for words in words_of(beside):
-            self._take_in(*words)
-        if beside:
-            self._know_trees([run.pk for run in beside])
+        for name, text, trust in words_of(beside):
+            self._take_in(name, name, text, trust)
         self.beside = max((self.beside, *beside.values()))
+        return {run.pk for run in beside}
 
-    def _take_in(self, name: str, text: str, trust: Trust) -> None:
-        if (name, text, trust) not in self.recalled:
-            self.recalled.add((name, text, trust))
+    def _take_in(self, key: str, name: str, text: str, trust: Trust) -> None:
+        """Words of before, unless they have been taken in as `key`."""
+        if (key, text, trust) not in self.recalled:
+            self.recalled.add((key, text, trust))
             self.material.recall(name, text, trust)
 
     def _replies(self) -> list[Said]:
@@ -154,8 +154,10 @@ class Gathered:
             or any(earlier(run_id).exists() for run_id in made_from(self.run_id))
         )
 
-    def _begin(self) -> None:
-        """What stands in the first prompt beside the goal: its context, the parent's pages, earlier turns."""
+    def _begin(self) -> set[str]:
+        """Take in what stands in the first prompt beside the goal: its context, the parent's pages, earlier
+        turns. Returns the roots of the trees whose secrets may come into it.
+        """
         if self.state.context:
             self.material.overhear("1", self.state.context)
         for page in self.state.inherited:
@@ -164,9 +166,9 @@ class Gathered:
         copied = [said for said in self._replies() if said.seq <= self.state.copied]
         turns = [turn for of in made for turn in earlier(of)[:MOST_EARLIER]]
         turns += [turn for of in made[1:] for turn in runs_beside(of, copied)]
-        for words in words_of(turns):
-            self._take_in(*words)
-        self._know_trees({turn.pk for turn in turns} | conversation([self.root_id]))
+        for name, text, trust in words_of(turns):
+            self._take_in(name, name, text, trust)
+        return {turn.pk for turn in turns} | conversation([self.root_id])
 
     def _new(self) -> Iterator[tuple[int, Said | Call | str]]:
         yield from ((seq, words) for seq, words in self.state.put_in if seq > self.seq)
@@ -231,8 +233,8 @@ def conversation(root_ids: Iterable[str]) -> set[str]:
         near = set(Run.objects.filter(pk__in=origins).values_list("root_id", flat=True))
         for session in Run.objects.filter(pk__in=new).values(*SESSION, key=CONVERSATION).distinct():
             key = session.pop("key")
-            turns = Run.objects.filter(in_conversation(key), **session, kind=RunKind.PERSONAL).order_by("-id")
-            near |= set(turns.values_list("pk", flat=True)[:MOST_EARLIER])
+            latest = turns_of(key, session).order_by("-id")[:MOST_EARLIER]
+            near |= set(latest.values_list("pk", flat=True))
         new = near - found
     return found
 
@@ -328,8 +330,12 @@ def runs_beside(run_id: str, replies: Sequence[Said]) -> dict[Run, int]:
 def session_of(run_id: str) -> tuple[Run, QuerySet[Run]]:
     """The run, and the runs of its session."""
     run = Run.objects.only(*SESSION, "session_key", "created_at").get(pk=run_id)
-    mine = {"organization_id": run.organization_id, "user_id": run.user_id, "project_id": run.project_id}
-    return run, Run.objects.filter(in_conversation(run.session_key), kind=RunKind.PERSONAL, **mine)
+    return run, turns_of(run.session_key, {name: getattr(run, name) for name in SESSION})
+
+
+def turns_of(key: str, whose: Mapping[str, Any]) -> QuerySet[Run]:
+    """The runs of the conversation with this key. `whose`: the values of SESSION."""
+    return Run.objects.filter(in_conversation(key), kind=RunKind.PERSONAL, **whose)
 
 
 def words_of(runs: Iterable[Run]) -> Iterator[tuple[str, str, Trust]]:
