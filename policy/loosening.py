@@ -23,16 +23,11 @@ def loosened(rule: CapabilityRule) -> CapabilityRule | None:
 
 
 def taken_over(rule: CapabilityRule) -> CapabilityRule | None:
-    """A rule, of a project too, in whose place this one would decide somewhere and ask for less."""
-    return next((other for other in _applied(rule) if _goes_before(rule, other)), None)
-
-
-def takes_over(rule: CapabilityRule, others: Iterable[CapabilityRule]) -> bool:
-    """Whether it decides so in the place of one of these others, once they are about the same tool."""
-    return any(
-        _is_applied(rule) and _is_applied(other) and asks_less(rule, other) and _goes_before(rule, other)
-        for other in others
-    )
+    """A rule, of a project too, in whose place this one would decide somewhere and ask for less, were there a
+    tool that both are about: which tools there are, and what they can do, changes later.
+    """
+    others = _others(rule)
+    return next((other for other in others if asks_less(rule, other) and _goes_before(rule, other)), None)
 
 
 def _is_applied(rule: CapabilityRule) -> bool:
@@ -41,21 +36,30 @@ def _is_applied(rule: CapabilityRule) -> bool:
 
 def _goes_before(rule: CapabilityRule, other: CapabilityRule) -> bool:
     """Whether there is a place where this one decides and not the other. A deny decides at whatever scope."""
+    if rule.capability_id != other.capability_id and None not in (rule.capability_id, other.capability_id):
+        return False  # of what two capabilities ask of a tool, the stricter holds
+    if rule.tool and other.tool and rule.tool != other.tool:
+        return False
     more_specific = specificity(as_rule(rule)) > specificity(as_rule(other))
     return other.effect != Effect.DENY and _meet(rule, other) and more_specific
 
 
 def _applied(rule: CapabilityRule) -> Iterator[CapabilityRule]:
     """The rules about the same tools that ask for more, where all of them are applied."""
-    if not _is_applied(rule):
-        return
     about = _about(rule)
+    for other in _others(rule):
+        if asks_less(rule, other) and about & _about(other):
+            yield other
+
+
+def _others(rule: CapabilityRule) -> Iterable[CapabilityRule]:
+    """The rules that are applied beside this one, where it is."""
+    if not _is_applied(rule):
+        return ()
     others = CapabilityRule.objects.filter(
         organization_id=rule.organization_id, active=True, shadow=False
     ).exclude(pk=rule.pk)
-    for other in others.select_related("capability").order_by("id"):
-        if asks_less(rule, other) and about & _about(other):
-            yield other
+    return others.select_related("capability").order_by("id")
 
 
 def _meet(rule: CapabilityRule, other: CapabilityRule) -> bool:

@@ -8,19 +8,19 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
 from groups.models import Change, ChangeAction, CustomRole, ProposalState, ProposedChange, Role
 from groups.sign_in.providers import rules_of
-from policy import tools
 from policy.authority import OWNER
 from policy.evaluate import fits
-from policy.loosening import loosened, taken_over, takes_over
+from policy.loosening import asks_less, taken_over
 from policy.models import Capability, CapabilityRule, Grant
 from policy.models.capabilities import bindings_of
-from policy.terms import RUN_USER, STRICTNESS
+from policy.models.rules import Effect
+from policy.terms import RUN_USER
 
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
@@ -44,37 +44,32 @@ def why(model: str, before: Row, after: Row) -> str:
 
 
 def _rule(before: Row, after: Row) -> str:
+    """At once goes what takes an allow back, and what asks for as much of the same calls."""
     was, will = _applied(before), _applied(after)
-    if was is None:
-        return _new_rule(will)
-    freed = will is not None and was.get("limited") and not will.get("limited")
-    if freed and (weakened := _new_rule(will)):
-        return weakened
-    if was["effect"] == UNASKED:
-        if will is None or not _differs(SCOPE, was, will):
-            return _own_runs(will)
-        if will["effect"] == UNASKED:
-            return gettext_noop("a rule allows something else unasked")
-        return _new_rule(will)  # of something else
-    if will is None:
-        return gettext_noop("a rule does not hold any more")
-    if STRICTNESS[will["effect"]] < STRICTNESS[was["effect"]]:
-        return gettext_noop("a rule asks for less")
-    if _differs(SCOPE, was, will):
-        return gettext_noop("a rule speaks of something else")
-    if will["effect"] != "deny" and _fewer(was, will):
-        return gettext_noop("a rule asks for fewer people, or for others")
-    return ""
-
-
-def _new_rule(will: Row) -> str:
-    """The most specific rule decides, so that one for a project may ask for less than one for all of them."""
+    if was is not None and was["effect"] != UNASKED and (less := _asks_less(was, will)):
+        return less
     if will is None:
         return ""
+    freed = was is not None and was.get("limited") and not will.get("limited")
+    if was is None or freed or _differs(SCOPE, was, will):
+        return _new_rule(will)
+    return _own_runs(will) if was["effect"] == UNASKED else ""
+
+
+def _asks_less(was: Mapping[str, Any], will: Row) -> str:
+    if will is None:
+        return gettext_noop("a rule does not hold any more")
+    if _differs(SCOPE, was, will):
+        return gettext_noop("a rule speaks of something else")
+    less = asks_less(CapabilityRule(**will), CapabilityRule(**was))
+    return gettext_noop("a rule asks for less, for fewer people, or for others") if less else ""
+
+
+def _new_rule(will: Mapping[str, Any]) -> str:
+    """The most specific rule decides, so that one for a project may ask for less than one for all of them."""
     if will["effect"] == UNASKED:
         return gettext_noop("a rule that allows what was asked for")
-    rule = CapabilityRule(**will)
-    if loosened(rule) or taken_over(rule):
+    if taken_over(CapabilityRule(**will)):
         return gettext_noop("a rule asks for less than another")
     return _own_runs(will)
 
@@ -92,68 +87,42 @@ def _applied(rule: Row) -> Row:
     return rule if rule is not None and rule["active"] and not rule["shadow"] else None
 
 
-def _fewer(was: Mapping[str, Any], will: Mapping[str, Any]) -> bool:
-    if was["effect"] == "deny":
-        return False
-    named, wanted = set(will["deciders"]), set(was["deciders"])
-    outsiders = named - wanted if wanted else named & {RUN_USER}
-    return will["deciders_needed"] < was["deciders_needed"] or bool(outsiders) or bool(wanted and not named)
-
-
 def _binding(before: Row, after: Row) -> str:
+    """What has a capability falls to its rules, and so comes out of the less specific ones about the tool."""
     if before is not None:
         return gettext_noop("rules about a capability speak of fewer tools") if before != after else ""
     if after is None:
         return ""
-    if _is_allowed(after["capability_id"]):
-        return gettext_noop("a rule allows more tools unasked")
-    named = CapabilityRule.objects.filter(organization=after["organization_id"]).exclude(tool="")
-    theirs = [rule for rule in named if fits(rule.tool, after["pattern"])]
-    about = CapabilityRule.objects.filter(capability=after["capability_id"]).select_related("capability")
-    if any(takes_over(rule, theirs) for rule in about):
-        return gettext_noop("a rule asks for less than another")
-    return next(filter(None, map(_own_runs, about.values())), "")
+    about = CapabilityRule.objects.filter(capability=after["capability_id"])
+    ruled = _is_ruled(about, Q(model="policy.capabilityrule", after__capability_id=after["capability_id"]))
+    return gettext_noop("a rule speaks of more tools") if ruled else ""
 
 
-def _is_allowed(capability: str) -> bool:
-    """Whether a rule allows what has the capability, or may come to: one that is off, or is proposed."""
-    about = CapabilityRule.objects.filter(capability=capability)
-    if about.filter(effect=UNASKED).exists():
-        return True
-    proposed = ProposedChange.objects.filter(
-        state=ProposalState.OPEN, model="policy.capabilityrule", after__effect=UNASKED
-    )
-    these = Q(after__capability_id=capability) | Q(object_id__in=about.values("pk"))
-    return proposed.filter(these).exists()
+def _is_ruled(rules: QuerySet[CapabilityRule], proposed: Q) -> bool:
+    """Whether one of the rules does more than deny, or may come to: one that is off, or is proposed."""
+    wanted = ProposedChange.objects.filter(state=ProposalState.OPEN)
+    asked_for = wanted.filter(proposed | Q(object_id__in=rules.values("pk")))
+    return rules.exclude(effect=Effect.DENY).exists() or asked_for.exists()
 
 
-def unasked(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
-    """Whether a rule, a standing approval or an agent's role lets calls of a tool of this name pass, or may
-    come to: one that is off, or is proposed. It has `capabilities` by itself.
+def spoken_of(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
+    """Whether a rule, a standing approval or an agent's role says of a tool of this name more than that it is
+    denied, or may come to: one that is off, or is proposed. It has `capabilities` by itself.
 
-    Or a rule asks for less than another, which nobody could see before there was a tool both are about.
+    Of two rules that ask, one may ask for less in the place of the other, which nobody could see before there
+    was a tool that both are about.
     """
+    here = {"organization": organization_id}
     bound = [binding.capability for binding in bindings_of(organization_id) if fits(tool, binding.tool)]
-    about = Q(tool=tool) | Q(capability__name__in=[*bound, *capabilities])
-    rules = CapabilityRule.objects.filter(about, organization=organization_id)
-    grants = Grant.objects.filter(organization=organization_id, tool=tool, revoked_at=None)
-    roles = Role.objects.filter(organization=organization_id, allowed_tools__contains=[tool])
-    named = Capability.objects.filter(organization=organization_id, name__in=[*bound, *capabilities])
-    wanted = ProposedChange.objects.filter(
-        Q(after__tool=tool)
-        | Q(after__capability_id__in=list(named.values_list("pk", flat=True)))
-        | Q(after__allowed_tools__contains=[tool])
-        | Q(object_id__in=rules.values("pk")),
-        organization=organization_id, state=ProposalState.OPEN,
-    )  # fmt: skip
-    passes = rules.filter(effect=UNASKED)
-    if passes.exists() or grants.exists() or roles.exists() or wanted.exists():
+    named = Capability.objects.filter(**here, name__in=[*bound, *capabilities])
+    of = list(named.values_list("pk", flat=True))
+    if Grant.objects.filter(**here, tool=tool, revoked_at=None).exists():
         return True
-    by_name, by_capability = rules.filter(capability=None), rules.exclude(capability=None)
-    of_capabilities = list(by_capability.select_related("capability"))
-    return any(takes_over(rule, of_capabilities) for rule in by_name) or any(
-        takes_over(rule, by_name) for rule in of_capabilities
-    )
+    if Role.objects.filter(**here, allowed_tools__contains=[tool]).exists():
+        return True
+    rules = CapabilityRule.objects.filter(Q(tool=tool) | Q(capability__in=of), **here)
+    proposed = Q(after__tool=tool) | Q(after__capability_id__in=of)
+    return _is_ruled(rules, proposed | Q(after__allowed_tools__contains=[tool]))
 
 
 def _declaration(before: Row, after: Row) -> str:
@@ -282,26 +251,14 @@ def _in_place_of(was: Row, will: Row) -> str:
 
 
 def _seat(before: Row, after: Row) -> str:
-    """Of a group. A new one has its rights from above, but for what its role may do with less asking."""
-    if before is None and after is not None:
-        rules = CapabilityRule.objects.filter(role=after["role_id"], active=True, shadow=False)
-        freer = any(map(_new_rule, rules.values()))
-        return ANOTHER_ROLE if freer or _is_vouched_for(after["role_id"]) else ""
-    return _role_changed(before, after)
-
-
-def _is_vouched_for(role: str) -> bool:
-    """Whether the role's own list names a tool that else is asked about and that another role passes on as
-    one of its list.
-    """
-    mine = Role.objects.filter(pk=role).values().first() or NO_LISTS
-    others = Role.objects.filter(organization=mine.get("organization_id")).exclude(pk=role)
-    vouched = set[str]().union(*map(_vouched, others.values()))
-    there = tools.tools(mine.get("organization_id", ""))
-    return any(
-        name not in there or there[name].info.risk_level == "high"
-        for name in {*(mine["allowed_tools"] or ())} & vouched
-    )
+    """Of a group. A new one may come after one in a role that may do less, or is asked about more."""
+    if before is not None or after is None:
+        return _role_changed(before, after)
+    mine = Role.objects.filter(pk=after["role_id"]).values().first() or NO_LISTS
+    others = Role.objects.filter(organization=after["organization_id"]).exclude(pk=after["role_id"])
+    ruled = CapabilityRule.objects.filter(organization=after["organization_id"], role__isnull=False)
+    freer = any(_freer(other, mine) for other in others.values())
+    return ANOTHER_ROLE if freer or ruled.exists() else ""
 
 
 def _role_changed(before: Row, after: Row) -> str:

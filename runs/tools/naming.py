@@ -1,5 +1,5 @@
-"""Rules, standing approvals and roles name tools. What a name stands for takes a second person where calls of
-it pass unasked: otherwise one administrator could have them go to a server of their own.
+"""Rules, standing approvals and roles name tools. What a name that they speak of stands for takes a second
+person: otherwise one administrator could have its calls go to a server of their own.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from runs.models.remote_agents import SEND
 from runs.tools.a2a.registry import CAPABILITIES
 
 Row = Mapping[str, Any] | None
-ANOTHER = gettext_noop("calls that nobody is asked about go to somebody else")
+ANOTHER = gettext_noop("calls that rules speak of go to somebody else")
 
 
 def register() -> None:
@@ -31,7 +31,7 @@ def _tool(before: Row, after: Row) -> str:
     if after is None or not _accepted_anew(before, after):
         return ""
     server = McpServer.objects.filter(pk=after["server_id"]).values_list("name", flat=True).first()
-    return _unasked(after, f"{server}.{after['name']}")
+    return _goes_elsewhere(after, f"{server}.{after['name']}")
 
 
 def _agent(before: Row, after: Row) -> str:
@@ -40,7 +40,7 @@ def _agent(before: Row, after: Row) -> str:
     moved = before is not None and _moved(before, after)
     if not moved and not _accepted_anew(before, after):
         return ""
-    return _unasked(after, f"{after['name']}.{SEND}", CAPABILITIES)
+    return _goes_elsewhere(after, f"{after['name']}.{SEND}", CAPABILITIES)
 
 
 def _server(before: Row, after: Row) -> str:
@@ -49,7 +49,7 @@ def _server(before: Row, after: Row) -> str:
     names = (
         McpTool.objects.filter(server=after["id"]).exclude(accepted_digest="").values_list("name", flat=True)
     )
-    return next(filter(None, (_unasked(after, f"{after['name']}.{name}") for name in names)), "")
+    return next(filter(None, (_goes_elsewhere(after, f"{after['name']}.{name}") for name in names)), "")
 
 
 def _accepted_anew(before: Row, after: Mapping[str, Any]) -> bool:
@@ -61,5 +61,5 @@ def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return any(before.get(name) != after.get(name) for name in WHOM)
 
 
-def _unasked(row: Mapping[str, Any], tool: str, capabilities: tuple[str, ...] = ()) -> str:
-    return ANOTHER if weakening.unasked(row["organization_id"], tool, capabilities) else ""
+def _goes_elsewhere(row: Mapping[str, Any], tool: str, capabilities: tuple[str, ...] = ()) -> str:
+    return ANOTHER if weakening.spoken_of(row["organization_id"], tool, capabilities) else ""
