@@ -55,8 +55,12 @@ class Arranged(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
     def add(self, asked: dict[str, Any]) -> Model:
         """A new row of what was asked for, saved."""
         thing = self._model(organization=self.request.organization, **self.resolved(asked))
-        keep(thing)
+        self.keep(thing)
         return thing
+
+    def keep(self, thing: Model) -> None:
+        """Save it, if it may be so. Raises ValidationError, Problem."""
+        keep(thing)
 
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The model's fields, with rows where the body names them. Raises Problem."""
@@ -97,7 +101,7 @@ class Changeable(Arranged):
         """The row with what was asked for, saved."""
         for name, value in self.resolved(asked).items():
             setattr(thing, name, value)
-        keep(thing)
+        self.keep(thing)
 
 
 class Removable(Arranged):  # what others need stays

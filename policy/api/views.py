@@ -100,19 +100,17 @@ class RuleView(Changeable, Removable):
 
     def add(self, asked: dict[str, Any]) -> Model:
         self._check_reach(asked.get("project") is None)
-        thing = super().add(asked)
-        self._check_strictness(thing)
-        return thing
+        return super().add(asked)
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
         self._check_reach(thing.project_id is None or asked.get("project", "") is None)  # type: ignore[attr-defined]
         super().change(thing, asked)
-        self._check_strictness(thing)
 
-    def _check_strictness(self, rule: Model) -> None:
-        """Inside the change's transaction. Raises Problem where it would loosen a rule of all."""
-        if self.request.membership.projects is not None and (wider := loosened(rule)):  # type: ignore[arg-type]
+    def keep(self, thing: Model) -> None:
+        """Before a second person is asked: nobody could confirm what is not theirs to loosen."""
+        if self.request.membership.projects is not None and (wider := loosened(thing)):  # type: ignore[arg-type]
             raise Problem(403, "NOT_ENTITLED", f"The rule '{wider}' of the whole organization asks for more.")
+        super().keep(thing)
 
     def destroy(self, request: Any, pk: str) -> Response:
         rule = self.get_object_or_404(self.get_queryset(), pk=pk)

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from groups import members
-from groups.models import Project, Role, Token
+from groups.models import Organization, Project, Role, Token
 from policy import loosening
 from policy.authority import Demand, NotAllowed, may_decide
 from policy.models import CapabilityRule, Grant
@@ -144,7 +144,9 @@ def test_it_may_ask_for_more(world, whole, wanted):
     assert loosening.loosened(CapabilityRule(**mine, project=world.project, **wanted)) is None
 
 
-def test_a_person_in_place_of_two_deciders_is_refused_at_the_door(world, limited):
+@pytest.mark.parametrize("second", [False, True])
+def test_a_person_in_place_of_two_deciders_is_refused_at_the_door(world, limited, second):
+    Organization.objects.filter(pk=world.organization.pk).update(second_person=second)
     CapabilityRule.objects.create(
         organization=world.organization, tool="send_email", effect="require_approval", deciders_needed=2
     )
