@@ -4,6 +4,7 @@ A call waits in the carriers' table, or comes back after its worker or carrier h
 """
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -219,9 +220,46 @@ def test_a_cancelled_run_sends_nothing_even_where_a_carrier_has_taken_its_call(l
     (held,) = taken("one")
     cancel(run.pk)
 
-    with ThreadPoolExecutor(1) as pool:
-        assert asyncio.run(asking.ask(held, pool, pool, None)) == packing.HELD_BACK
-        pool.submit(connections.close_all)
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as gates:
+        assert asyncio.run(asking.ask(held, pool, gates, None)) == packing.HELD_BACK
+        gates.submit(connections.close_all)
+    assert effect == []
+
+
+def only_thread_busy(held, meanwhile):
+    """What comes of a call whose carrier has no thread free, since what hung in it was cancelled; `meanwhile`
+    happens once all has been done about the call that is done without one.
+    """
+
+    async def go(pool, gates):
+        loop = asyncio.get_running_loop()
+        hangs = threading.Event()
+        pool.submit(hangs.wait)
+        try:
+            asked = loop.create_task(asking.ask(held, pool, gates, None))
+            await asyncio.sleep(0)
+            await loop.run_in_executor(gates, connections.close_all)  # after what it may ask by now
+            await loop.run_in_executor(None, meanwhile)
+        finally:
+            hangs.set()
+        return await asked
+
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as gates:
+        answer = asyncio.run(go(pool, gates))
+        gates.submit(connections.close_all)
+    return answer
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+def test_a_deny_stops_what_waits_in_its_carrier_for_a_thread(leaving, rule, effect, world, change):
+    leaving()
+    (held,) = taken("one")
+
+    def meanwhile():
+        change(world, rule)
+        connections.close_all()
+
+    assert only_thread_busy(held, meanwhile) == packing.HELD_BACK
     assert effect == []
 
 
