@@ -21,7 +21,7 @@ from runs.tools import registry
 from runs.tools.base import ToolContext
 from runs.workers import tasks
 from runs.workers.sweep import sweep
-from tests.acting import approve, cancel, start
+from tests.acting import approve, cancel, resolve, start
 from tests.factories import MembershipFactory, permit
 from tests.integration.helpers import chain_holds, types
 from tests.integration.test_outbound_calls import carry, gone, taken
@@ -310,6 +310,24 @@ def test_a_call_that_comes_back_meets_what_is_demanded_now(leaving, harmless, wo
     lost(run)
     run = goes_on(run)
     assert (harmless, run.status, run.waiting_reason) == ([], "waiting", "review")
+
+
+def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_try(
+    leaving, effect, world, ada
+):
+    permit(ada, "decide_approval", "resolve_review")
+    run = leaving(ada)
+    lost(run)
+    rule = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="allow")
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
+    tasks.advance(run.pk)
+    rule.delete()
+    run = goes_on(run)
+
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+    approve(Approval.objects.get(run=run, status="pending").pk, ada)
+    tasks.advance(run.pk)
+    assert (goes_on(run).status, len(effect)) == ("completed", 1)
 
 
 def test_so_does_one_that_nobody_had_to_approve(leaving, harmless, rule):
