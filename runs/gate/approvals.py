@@ -73,7 +73,10 @@ WHERE c.run_id = %s AND c.call_id = %s AND a.status = 'approved' AND {}
 ORDER BY a.id DESC LIMIT 1
 """
 HELD = APPROVED.format("a.consumed_at IS NULL")
-SPENT = APPROVED.format("a.consumed_at IS NOT NULL")
+# Not on an attempt that was interrupted, of which somebody has said since that it is to be made again.
+SPENT = APPROVED.format("""a.consumed_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM runs_wait w WHERE w.run_id = c.run_id AND w.tool_call_id = c.id AND w.kind = 'review'
+        AND w.resolved_at > a.consumed_at)""")
 OPEN = """
 SELECT (SELECT count(*) FROM (
             SELECT FROM runs_approval WHERE run_id = %s AND status = 'pending' LIMIT %s) a),

@@ -78,12 +78,7 @@ async def of_tool(call: Taken, pool: Executor, gates: Executor) -> dict[str, Any
     before the gate again.
     """
     arguments, context = packing.read_tool_request(call.request)
-    leaving: Callable[[], Tool | None] = lambda: _leaving(call, arguments)  # noqa: E731
-    tool = await asyncio.get_running_loop().run_in_executor(gates, leaving)
-    if tool is None:
-        return packing.HELD_BACK
-    admitted = Admitted(tool, arguments, context.idempotency_key, ADMITTED)
-    answer: dict[str, Any] = await in_thread(pool, lambda: _performed(admitted, context))
+    answer: dict[str, Any] = await in_thread(pool, lambda: _performed(call, arguments, context, gates))
     return answer
 
 
@@ -97,9 +92,17 @@ def _leaving(call: Taken, arguments: dict[str, Any]) -> Tool | None:
         return None  # the database is away: the call has not left, and is asked about again
 
 
-def _performed(admitted: Admitted, context: ToolContext) -> dict[str, Any]:
+def _performed(
+    call: Taken, arguments: dict[str, Any], context: ToolContext, gates: Executor
+) -> dict[str, Any]:
+    """Policy is asked by the thread that runs the tool: one may be waited for, while those of calls that were
+    cancelled still hang, and what is asked before is not known to hold then.
+    """
+    tool = gates.submit(_leaving, call, arguments).result()
+    if tool is None:
+        return packing.HELD_BACK
     crash.point("before_slow")
-    answer = perform(admitted, context)
+    answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
     crash.point("after_slow")
     return packing.result(answer)
 

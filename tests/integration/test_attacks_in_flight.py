@@ -4,6 +4,7 @@ A call waits in the carriers' table, or comes back after its worker or carrier h
 """
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -20,7 +21,7 @@ from runs.tools import registry
 from runs.tools.base import ToolContext
 from runs.workers import tasks
 from runs.workers.sweep import sweep
-from tests.acting import approve, cancel, start
+from tests.acting import approve, cancel, resolve, start
 from tests.factories import MembershipFactory, permit
 from tests.integration.helpers import chain_holds, types
 from tests.integration.test_outbound_calls import carry, gone, taken
@@ -219,9 +220,46 @@ def test_a_cancelled_run_sends_nothing_even_where_a_carrier_has_taken_its_call(l
     (held,) = taken("one")
     cancel(run.pk)
 
-    with ThreadPoolExecutor(1) as pool:
-        assert asyncio.run(asking.ask(held, pool, pool, None)) == packing.HELD_BACK
-        pool.submit(connections.close_all)
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as gates:
+        assert asyncio.run(asking.ask(held, pool, gates, None)) == packing.HELD_BACK
+        gates.submit(connections.close_all)
+    assert effect == []
+
+
+def only_thread_busy(held, meanwhile):
+    """What comes of a call whose carrier has no thread free, since what hung in it was cancelled; `meanwhile`
+    happens once all has been done about the call that is done without one.
+    """
+
+    async def go(pool, gates):
+        loop = asyncio.get_running_loop()
+        hangs = threading.Event()
+        pool.submit(hangs.wait)
+        try:
+            asked = loop.create_task(asking.ask(held, pool, gates, None))
+            await asyncio.sleep(0)
+            await loop.run_in_executor(gates, connections.close_all)  # after what it may ask by now
+            await loop.run_in_executor(None, meanwhile)
+        finally:
+            hangs.set()
+        return await asked
+
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as gates:
+        answer = asyncio.run(go(pool, gates))
+        gates.submit(connections.close_all)
+    return answer
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+def test_a_deny_stops_what_waits_in_its_carrier_for_a_thread(leaving, rule, effect, world, change):
+    leaving()
+    (held,) = taken("one")
+
+    def meanwhile():
+        change(world, rule)
+        connections.close_all()
+
+    assert only_thread_busy(held, meanwhile) == packing.HELD_BACK
     assert effect == []
 
 
@@ -272,6 +310,24 @@ def test_a_call_that_comes_back_meets_what_is_demanded_now(leaving, harmless, wo
     lost(run)
     run = goes_on(run)
     assert (harmless, run.status, run.waiting_reason) == ([], "waiting", "review")
+
+
+def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_try(
+    leaving, effect, world, ada
+):
+    permit(ada, "decide_approval", "resolve_review")
+    run = leaving(ada)
+    lost(run)
+    rule = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="allow")
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
+    tasks.advance(run.pk)
+    rule.delete()
+    run = goes_on(run)
+
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+    approve(Approval.objects.get(run=run, status="pending").pk, ada)
+    tasks.advance(run.pk)
+    assert (goes_on(run).status, len(effect)) == ("completed", 1)
 
 
 def test_so_does_one_that_nobody_had_to_approve(leaving, harmless, rule):
