@@ -227,7 +227,8 @@ class Material:
             self.read_outside,
             asked,
             why,
-            carries,
+            tuple(sorted({*carries.values()})),
+            secrets=frozenset(carries),
             results=lambda: records.about(arguments, before),
             choices=choices,
         )
