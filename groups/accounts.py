@@ -5,7 +5,7 @@ of changes, which outlives whoever made them and goes along to another cell; and
 confirmed.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.mfa.models import Authenticator
@@ -24,8 +24,8 @@ VOID_FOR = timedelta(hours=1)  # so long an account somebody else has changed de
 # Whether others changed the account lately: its password or rights, a membership, a token; or the entry of
 # the provider that says who it is, which may by now be somebody's own. Asked at every decision of a person,
 # where the ORM takes longer to write it than the server to answer.
-SINCE = f"clock_timestamp() - interval '{VOID_FOR.total_seconds():.0f} s'"
-CHANGED = f"""(
+LATELY = f"> clock_timestamp() - interval '{VOID_FOR.total_seconds():.0f} s'"
+CHANGED = """(
     WITH whose (model, id) AS (
         SELECT %s, %s
         UNION ALL SELECT 'groups.membership', m.id FROM groups_membership m WHERE m.user_id = %s
@@ -34,14 +34,14 @@ CHANGED = f"""(
         WHERE s.user_id = %s)
     SELECT EXISTS (
         SELECT FROM django_admin_log l JOIN django_content_type t ON t.id = l.content_type_id
-        WHERE l.action_time > {SINCE} AND l.user_id <> %s
+        WHERE l.action_time {when} AND l.user_id <> %s
           AND (t.app_label || '.' || t.model, l.object_id) IN (SELECT model, id FROM whose))
     OR EXISTS (
         SELECT FROM groups_change c JOIN whose ON c.model = whose.model AND c.object_id = whose.id
-        WHERE c.created_at > {SINCE} AND c.by <> '' AND c.user_id IS DISTINCT FROM %s)
+        WHERE c.created_at {when} AND c.by <> '' AND c.user_id IS DISTINCT FROM %s)
     OR EXISTS (
         SELECT FROM groups_proposedchange p JOIN whose ON p.model = whose.model AND p.object_id = whose.id
-        WHERE p.decided_at > {SINCE} AND p.state = 'confirmed' AND p.user_id IS DISTINCT FROM %s))"""  # noqa: S608
+        WHERE p.decided_at {when} AND p.state = 'confirmed' AND p.user_id IS DISTINCT FROM %s))"""
 
 
 def _of(user: Any) -> list[Any]:
@@ -52,12 +52,15 @@ def _of(user: Any) -> list[Any]:
 
 def is_changed_by_another(user: Any) -> RawSQL:
     """The same as a condition of a query."""
-    return RawSQL(CHANGED, _of(user), BooleanField())  # noqa: S611 - our own text
+    return RawSQL(CHANGED.format(when=LATELY), _of(user), BooleanField())  # noqa: S611 - our own text
 
 
-def changed_by_another(user: Any) -> bool:
-    """Whether somebody else changed the account, or a provider it is connected with, within the last hour."""
-    return bool(row(f"SELECT {CHANGED}", _of(user))[0])
+def changed_by_another(user: Any, at: datetime | None = None) -> bool:
+    """Whether somebody else changed the account, or a provider it is connected with, within the last hour, or
+    the one before `at`.
+    """
+    when = f"BETWEEN '{(at - VOID_FOR).isoformat()}' AND '{at.isoformat()}'" if at else LATELY
+    return bool(row(f"SELECT {CHANGED.format(when=when)}", _of(user))[0])
 
 
 def remove_factors(user: Any) -> int:

@@ -6,6 +6,7 @@ action then refuses. docs/security.md prints it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -472,20 +473,21 @@ def may_act_as_person(actor: Actor) -> None:
     _check_own_hands(actor)
 
 
-def may_take(actor: Actor, demand: Demand) -> None:
-    """Raises NotAllowed unless the actor may take the decision now; `may_decide` says whether it then counts.
+def may_take(actor: Actor, demand: Demand, at: datetime | None = None) -> None:
+    """Raises NotAllowed unless the actor may take the decision now, or might have `at` the time when it was
+    taken; `may_decide` says whether it then counts.
 
     What asks for more than any one decider's word is not decided by an account that somebody else has just
     changed, and could sit at.
     """
     if demand.takes_person:
-        may_act_as_person(actor)
-    elif not demand.grantable:
-        _check_own_hands(actor)
+        _check_person(actor)
+    if not demand.grantable:
+        _check_own_hands(actor, at)
 
 
-def _check_own_hands(actor: Actor) -> None:
-    if accounts.changed_by_another(actor.user):
+def _check_own_hands(actor: Actor, at: datetime | None = None) -> None:
+    if accounts.changed_by_another(actor.user, at):
         raise NotAllowed(
             "HUMAN_ONLY",
             "An administrator changed your account, or the provider by which you sign in, within the last "

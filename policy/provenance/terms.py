@@ -61,6 +61,7 @@ class Facts:
     carries: tuple[str, ...] = ()  # confidential values it takes to others unasked, by what they are called
     # What was read of the call's record, by tool.
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)  # these values themselves
     repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
     # (argument, value) of what neither steers nor is a text.
     choices: frozenset[tuple[str, str]] = frozenset()

@@ -227,7 +227,8 @@ class Material:
             self.read_outside,
             asked,
             why,
-            carries,
+            tuple(sorted({*carries.values()})),
+            secrets=frozenset(carries),
             results=lambda: records.about(arguments, before),
             choices=choices,
         )
@@ -853,10 +854,15 @@ def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tup
 
 
 def _choices(declared: Declaration, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(argument, value) of what neither steers nor is a text: one of several, yes or no, a time."""
+    """(argument, value) of what neither steers nor is a text: one of several, even if words alone tell which,
+    yes or no, a time.
+    """
     for argument, value in arguments.items():
         if declared.steers(argument):
             yield from ((path, str(leaf)) for path, leaf in _truths(value, argument))
+            for path, leaf in _leaves(value, argument, declared.named):
+                if _says_nothing(_wanted(path, declared).key, leaf, declared):
+                    yield path, leaf
         elif value not in NOTHING and not (isinstance(value, str) and declared.says(argument)):
             yield argument, canonical(value)
 

@@ -6,19 +6,20 @@ and the arguments of that moment, and a decision counts as long as whoever took 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from common.db import rows
 from groups import today
 from groups.actors import Actor
-from policy.authority import About, Demand, NotAllowed, may_decide, seats
+from policy.authority import About, Demand, NotAllowed, may_decide, may_take, seats
 from policy.terms import Decision
 from runs.models import Approval
 
 REVOKED = "the token it was taken with was revoked"
 TAKER, JOINS = today.doer("d.user_id", "d.token_id", "%s")
 TAKEN = f"""
-SELECT d.via, d.as_human, d.token_id, {TAKER} FROM runs_approvaldecision d {JOINS}
+SELECT d.created_at, d.via, d.as_human, d.token_id, {TAKER} FROM runs_approvaldecision d {JOINS}
 WHERE d.approval_id = %s AND d.arguments_digest = %s AND d.approved ORDER BY d.id
 """  # noqa: S608 - the names of our own columns
 
@@ -57,8 +58,8 @@ def of_approval(approval: Approval, allow_self_approval: bool) -> Demand:
 
 def counted(approval_id: str, arguments_digest: str, demand: Demand, about: About) -> Counted:
     """How many approvals of exactly these arguments count. One query, and each one's rights."""
-    actors = taken_by(approval_id, arguments_digest, about.organization_id)
-    judged = [(actor, *_judged(actor, demand, about)) for actor in actors]
+    taken = taken_by(approval_id, arguments_digest, about.organization_id)
+    judged = [(actor, *_judged(actor, at, demand, about)) for actor, at in taken]
     void = [f"{actor}: {why}" for actor, why, _ in judged if why]
     places = [found for _, why, found in judged if not why]
     count = seated(places)
@@ -67,12 +68,17 @@ def counted(approval_id: str, arguments_digest: str, demand: Demand, about: Abou
     return Counted(count, demand.deciders_needed, tuple(void))
 
 
-def _judged(actor: Actor, demand: Demand, about: About) -> tuple[str, list[str]]:
-    """Why the decision does not count, empty where it does; and in whose place it was taken."""
+def _judged(actor: Actor, at: datetime, demand: Demand, about: About) -> tuple[str, list[str]]:
+    """Why the decision does not count, empty where it does; and in whose place it was taken.
+
+    It was taken about what was demanded then, which may be more by now.
+    """
     if actor.scopes is not None and not actor.scopes:
         return REVOKED, []
     try:
-        return "", seats(actor, demand, about)
+        places = seats(actor, demand, about)
+        may_take(actor, demand, at)
+        return "", places
     except NotAllowed as refused:
         return refused.message, []
 
@@ -94,10 +100,10 @@ def seated(places: list[list[str]]) -> int:
     return sum(sit(number, set()) for number in range(len(places)))
 
 
-def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> list[Actor]:
-    """Whoever approved these arguments, as they are today, by the door they did it at."""
+def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> list[tuple[Actor, datetime]]:
+    """Whoever approved these arguments, as they are today, by the door they did it at; and when."""
     found = rows(TAKEN, [organization_id, approval_id, arguments_digest])
-    return [_taker(*one[:3], values=iter(one[3:])) for one in found]
+    return [(_taker(*one[1:4], values=iter(one[4:])), one[0]) for one in found]
 
 
 def _taker(door: str, as_human: bool, token_id: str | None, *, values: Iterator[Any]) -> Actor:

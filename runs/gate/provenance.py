@@ -186,8 +186,8 @@ class Gathered:
         return stored.values_list("result", flat=True).first()
 
     def _repeats(self, declared: Declaration, tool: str, found: Facts) -> bool:
-        """Whether a call that does the same, and takes as much along, was approved in this run, and nothing
-        from outside came since.
+        """Whether a call that does the same, and takes no other secret along, was approved in this run, and
+        nothing from outside came since.
         """
         if declared.deeds & ONCE_ONLY or not found.effect or not found.whole:
             return False
@@ -197,7 +197,7 @@ class Gathered:
             for call in self.state.calls.values()
             if call.tool == tool and call.approved > latest and call.ended and call.error is None
         )
-        return any(one.pattern == found.pattern and {*found.carries} <= {*one.carries} for one in approved)
+        return any(one.pattern == found.pattern and found.secrets <= one.secrets for one in approved)
 
     def _latest_outside(self) -> int:
         """The event that last brought a text from outside; 0 where none did."""

@@ -28,6 +28,7 @@ SHARES = {
         "public": {"type": "boolean"},
         "topic": {"enum": ["team", "everybody"]},
         "permission": {"type": "string"},
+        "mode": {"type": "string", "description": "view, comment or edit"},
         "options": {"type": "object"},
     },
 }
@@ -72,6 +73,8 @@ def share_again(ask, world, profile, add_tool):
         {"public": True},
         {"topic": "everybody"},
         {"permission": "owner"},
+        {"mode": "edit"},
+        {"options": {"mode": "edit"}},
         {"options": {"link": True}},
     ],
 )

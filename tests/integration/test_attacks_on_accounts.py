@@ -125,5 +125,6 @@ def test_a_move_to_another_cell_gives_no_account_its_votes_back(world, there):
 
     moved(world.organization, there)
 
-    asked = there.execute(f"SELECT {accounts.CHANGED}", accounts._of(colleague))
+    changed = accounts.CHANGED.format(when=accounts.LATELY)
+    asked = there.execute(f"SELECT {changed}", accounts._of(colleague))
     assert asked.fetchone()[0]

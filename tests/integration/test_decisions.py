@@ -1,6 +1,7 @@
 """Approvals: exactly what was approved runs, once, and only those who may decide do."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from allauth.socialaccount.models import SocialAccount
@@ -224,6 +225,22 @@ def test_nobody_casts_a_colleagues_vote_by_changing_their_account(waiting, world
     _, approval = waiting(**usual)  # which the administrator may decide as well
     assert deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
     assert decide.approve(approval.pk, here, approval.arguments_digest).status == "approved"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_nor_does_one_cast_so_count_once_the_rule_names_them(waiting, world, approver, rule, when):
+    """Any one decider could let it pass at the time; what they themself have decided counts."""
+    run, approval = waiting()
+    change = partial(LogEntry.objects.log_actions, superuser().pk, [approver], CHANGE, single_object=True)
+    if when == "before":
+        change("Changed password.")
+    assert approve(approval.pk, approver).status == "approved"
+    if when == "after":
+        change("Changed password.")
+    rule.deciders = [f"member:{approver.memberships.get().pk}"]
+    rule.save()
+    run = resumed(run)
+    assert (run.status, len(mail.outbox)) == (("waiting", 0) if when == "before" else ("completed", 1))
 
 
 def test_nor_by_changing_the_provider_that_says_who_they_are(waiting, world, approver):

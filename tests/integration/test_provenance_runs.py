@@ -122,6 +122,31 @@ def test_what_was_approved_once_takes_no_secret_along_the_next_time(ask, world, 
     assert "confidential" in run.approvals.latest("id").explanation
 
 
+@pytest.mark.parametrize("name", ["careful", "balanced"])
+def test_nor_another_secret_than_the_one_it_took(ask, world, profile, name):
+    """A person saw one password leave; that it is a password again says nothing of the other."""
+    profile(name)
+
+    @registry.tool(
+        name="get_vault",
+        description="What the organization keeps locked.",
+        declared=Declaration(output_trust="organization", effect=False),
+    )
+    def get_vault(run):
+        return [{"password": "correct-horse-battery"}, {"password": "purplish-unrest-77"}]
+
+    first, again, other = (
+        letter("zed@example.org", body=body)
+        for body in ("correct-horse-battery", "Again: correct-horse-battery", "purplish-unrest-77")
+    )
+    play = in_order(call(("get_vault", {})), first, again, other, say("done"))
+    run = ask(play, "Write an email to Zed about Friday")
+    approve(run.approvals.get().pk, decider(world))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and len(mail.outbox) == 2
+
+
 def test_what_a_program_wrote_into_a_memory_is_nobodys_address_book(ask, world, profile):
     """Nor its metadata, which a search brings along: a mail left unasked to an address from there."""
     profile("balanced")
