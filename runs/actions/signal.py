@@ -22,6 +22,7 @@ from runs.log import waits
 from runs.log.log import RunLog
 from runs.models import Run
 from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
+from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
@@ -35,8 +36,9 @@ SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
 WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
 """
 OFFERED_IN_TREE = """
-SELECT jsonb_array_elements_text(e.payload -> 'choices')
-FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id WHERE r.root_id = ANY(%s) AND e.type = %s
+SELECT e.payload -> 'choices', e.payload -> 'form'
+FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
+WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form']
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -112,10 +114,11 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
 
 
 def is_offered(root_id: str, content: str) -> bool:
-    """Whether an agent has offered it as an answer in the conversation of this tree, whatever blanks and line
-    ends the door made of it: a browser sends every line break of a button as two characters. Nor does it
-    matter which question it answers, if any: a client that names none answers the oldest of one run, and the
-    words may come in another turn, when the question's time is over.
+    """Whether an agent, or a server in its form, has offered it as an answer in this tree's conversation,
+    whatever blanks and line ends the door made of it: a browser sends every line break of a button as two
+    characters. Nor does it matter which question it answers, if any: a client that names none answers the
+    oldest of one run, and none of the forms, and the words may come in another turn, when the question's time
+    is over.
     A key in one is masked wherever it is shown, so that the answer comes back without it.
     """
     return _is_among(conversation([root_id]), content)
@@ -128,8 +131,14 @@ def was_offered(turns: QuerySet[Run], content: str) -> bool:
 
 
 def _is_among(trees: Iterable[str], content: str) -> bool:
-    choices = [choice for (choice,) in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value])]
-    return _plain(content) in {_plain(words) for one in choices for words in (one, redact.shown(one))}
+    choices, answers = list[str](), [content]
+    for listed, form in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value]):
+        choices += from_json(listed) or []
+        if asked := from_json(form):
+            choices += forms.suggested(asked)
+            answers += forms.values(asked, content)
+    offered = {_plain(words) for one in choices for words in (one, redact.shown(one))}
+    return any(_plain(words) in offered for words in answers)
 
 
 def _plain(text: str) -> str:

@@ -176,6 +176,22 @@ def answered(made: Mapping[str, Any], content: str) -> dict[str, Any]:
         raise WrongAnswer(f"The answer cannot be kept: {error}.") from None
 
 
+def suggested(made: Mapping[str, Any]) -> list[str]:
+    """The answers that the server itself has put into the form: to choose from, or as they stand."""
+    choices = [one for field in made["fields"] for one in field["schema"].get("enum", [])]
+    return [
+        str(one) for one in (*choices, *(field["default"] for field in made["fields"] if "default" in field))
+    ]
+
+
+def values(made: Mapping[str, Any], content: str) -> list[str]:
+    """What the words say for the form's fields, where they are an answer to it."""
+    try:
+        return [str(said) for said in _said(made["fields"], content).values()] if made["fields"] else []
+    except WrongAnswer:
+        return []
+
+
 def _said(fields: list[dict[str, Any]], content: str) -> dict[str, Any]:
     """By field, what was written: an object, the only field's value, or a line for each."""
     labels = [field["label"] for field in fields]
