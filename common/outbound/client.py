@@ -74,8 +74,12 @@ def fetch(
     """
     asked = _parsed(url)
     with turn(asked.host):
-        request = _request(method, asked, dict(headers or {}), content)
-        return _followed(request, Deadline(timeout), max_bytes, max_redirects, stay, allow_private)
+        request, deadline = _request(method, asked, dict(headers or {}), content), Deadline(timeout)
+        try:
+            return _followed(request, deadline, max_bytes, max_redirects, stay, allow_private)
+        except OutboundError as error:
+            error.left = deadline.spoken
+            raise
 
 
 def _followed(

@@ -29,6 +29,7 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
+        self.spoken = False  # whether anything of a request has gone out by it
 
     def left(self) -> float:
         """Seconds, more than 0. Raises OutboundError when there are none."""
@@ -123,6 +124,7 @@ class _Stream(httpcore.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         while buffer:
             with self._bounded(httpcore.WriteError):
+                self._deadline.spoken = True
                 buffer = buffer[self._sock.send(buffer) :]
 
     def start_tls(

@@ -21,7 +21,7 @@ from runs.models.choices import TASKS, CallStatus, Driver, EventType, WaitKind, 
 from runs.observe import tracing
 from runs.queue import put
 from runs.tools import forms
-from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, WaitFor
+from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, Unknown, WaitFor
 from runs.tools.call import Admitted, Gate, Refused, Stopped, perform
 
 
@@ -217,6 +217,9 @@ def record_answer(
         return None
     if isinstance(answer, Failed):
         fail(claimed, call, answer)
+        return None
+    if isinstance(answer, Unknown):
+        outcome_unknown(claimed, call)
         return None
     if isinstance(answer, WaitFor):
         wait_for(claimed, call, answer)

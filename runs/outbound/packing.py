@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 from runs.providers.base import Message, ProviderError, Reply, ToolRequest, ToolSchema, Usage
-from runs.tools.base import Answer, Done, Failed, ToolContext, WaitFor
+from runs.tools.base import Answer, Done, Failed, ToolContext, Unknown, WaitFor
 
 UNENCODABLE = re.compile("[\ud800-\udfff]")
-LOST = {"lost": True}  # nobody knows what became of it: its carrier has died
+LOST = {"lost": True}  # nobody knows what became of it: its carrier has died, or whom it asked said nothing
 LATE = {"late": True}  # its run's time was over before the answer came
 HELD_BACK = {"held_back": True}  # policy did not let it pass any more; it has not left
 NO_ANSWERS = (LOST, LATE, HELD_BACK)
@@ -119,6 +119,8 @@ def result(told: Answer) -> dict[str, Any]:
         return {"done": told.result, "events": [list(event) for event in told.events]}
     if isinstance(told, Failed):
         return {"failed": [told.code, told.message, told.details]}
+    if isinstance(told, Unknown):
+        return LOST
     assert isinstance(told, WaitFor)  # noqa: S101 - only a tool inside the database spawns
     expires = told.expires_in.total_seconds() if told.expires_in else None
     more: list[Any] = [list(told.choices), told.key, told.repeats, told.link]

@@ -74,6 +74,13 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """It left, and there is no answer: nobody knows whether it has worked. A person has to say."""
+
+    message: str
+
+
+@dataclass(frozen=True)
 class WaitFor:
     """The answer will come from outside, as a message or a signal.
 
@@ -103,7 +110,7 @@ class Spawn:
     delegated: DelegatedPermissions | None = None  # what the call asks for; it can only narrow
 
 
-Answer = Done | Failed | WaitFor | Spawn
+Answer = Done | Failed | Unknown | WaitFor | Spawn
 
 
 class ToolError(Exception):
@@ -114,6 +121,13 @@ class ToolError(Exception):
         self.code = code
         self.message = message
         self.details = details
+
+
+class NoAnswer(ToolError):
+    """Raised inside a tool whose request has left and got no answer: it may have been carried out. Of a tool
+    that acts, unless it is idempotent, a person then says what became of it, as where its process was killed;
+    of another one the agent hears of it as of any error.
+    """
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,18 @@ from policy.terms import (
 )
 from runs.observe import tracing
 from runs.tools import checking, facts, toolbox
-from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, ToolError, WaitFor
+from runs.tools.base import (
+    Answer,
+    Done,
+    Failed,
+    NoAnswer,
+    Spawn,
+    Tool,
+    ToolContext,
+    ToolError,
+    Unknown,
+    WaitFor,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -297,6 +308,8 @@ def perform(admitted: Admitted, context: ToolContext, savepoint: bool = True) ->
         answer = _perform(admitted, context, savepoint)
         if isinstance(answer, Failed):
             span.fail(answer.code)
+        elif isinstance(answer, Unknown):
+            span.fail("OUTCOME_UNKNOWN")
         return answer
 
 
@@ -308,6 +321,11 @@ def _perform(admitted: Admitted, context: ToolContext, savepoint: bool) -> Answe
             return _in_savepoint(admitted, context)
         return _checked(admitted.tool.function(context, **admitted.arguments))
     except ToolError as error:
+        if isinstance(error, NoAnswer) and admitted.tool.mutating and not admitted.tool.idempotent:
+            logger.warning(
+                "tool %s has no answer in %s: %s", admitted.tool.name, context.run_id, error.message
+            )
+            return Unknown(error.message)
         return Failed(error.code, error.message, error.details)
     except NotJson as error:
         return Failed("RESULT_NOT_JSON", f"The result of '{admitted.tool.name}' cannot be kept: {error}")

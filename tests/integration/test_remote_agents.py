@@ -110,6 +110,23 @@ def child_of(run):
     return Run.objects.get(parent_run=run)
 
 
+def test_one_that_is_given_a_task_and_gives_no_answer_has_perhaps_begun_it(peer, agent, allowed, ask):
+    asks = call((SEND, {"text": "Order it."}))
+    peer.says(lambda handler: handler.connection.close())
+    run = ask(in_order(asks, say("Done.")))
+    assert (run.status, run.waiting_reason, peer.methods()) == ("waiting", "review", ["SendMessage"])
+
+    peer.says(task("WORKING"), *[lambda handler: handler.connection.close()] * 9)
+    looked_for = ask(in_order(asks, say("Done.")))
+    while looked_for.status == "waiting" and looked_for.waiting_reason == "timer":
+        due(looked_for)
+    assert ToolCall.objects.get(run=looked_for).error["code"] == "CONNECTION"
+
+    RemoteAgent.objects.update(accepted={**agent.accepted, "url": "http://127.0.0.1:1/a2a"})
+    away = ask(in_order(asks, say("Done.")))
+    assert ToolCall.objects.get(run=away).error["code"] in ("ADDRESS_REFUSED", "CONNECTION")
+
+
 def test_a_seats_answer_is_the_groups_and_stays_outside_text(world, peer, seat, allowed, ask):
     peer.says(task("COMPLETED", ANSWER), task("COMPLETED", ANSWER, id="task-2"))
     run = ask(in_order(seat, letter("mallory@evil.example"), say("Done.")), "Find out what A charges")

@@ -40,15 +40,15 @@ AWAY = frozenset({408, 425, 429, 500, 502, 503, 504})  # statuses of a server th
 
 class PeerError(Exception):
     """The agent gave no usable answer. `code` is stable, the message can be shown; `passing`: it may give
-    one later.
+    one later; `silent`: what it was asked has left, and may have been done.
 
     TIMEOUT, CONNECTION, ADDRESS_REFUSED and the other codes of common.outbound; A2A_UNAUTHORIZED,
     A2A_REFUSED (its own error), A2A_BAD_ANSWER, A2A_AWAY, A2A_SECRETS.
     """
 
-    def __init__(self, code: str, message: str, passing: bool = False) -> None:
+    def __init__(self, code: str, message: str, passing: bool = False, silent: bool = False) -> None:
         super().__init__(message)
-        self.code, self.message, self.passing = code, message, passing
+        self.code, self.message, self.passing, self.silent = code, message, passing, silent
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,13 @@ def _called(agent: RemoteAgent, method: str, params: JSON) -> JSON:
     interface = agent.accepted or {}
     if interface["tenant"]:
         params = {**params, "tenant": interface["tenant"]}
-    if interface["binding"] == "JSONRPC":
-        return _by_rpc(agent, interface["url"], method, params)
-    return _by_rest(agent, interface["url"].rstrip("/"), method, params)
+    try:
+        if interface["binding"] == "JSONRPC":
+            return _by_rpc(agent, interface["url"], method, params)
+        return _by_rest(agent, interface["url"].rstrip("/"), method, params)
+    except PeerError as error:
+        error.silent = error.silent and method == "SendMessage"
+        raise
 
 
 def _by_rpc(agent: RemoteAgent, url: str, method: str, params: JSON) -> JSON:
@@ -173,7 +177,8 @@ def _asked(agent: RemoteAgent, method: str, url: str, headers: dict[str, str], b
         )
     except OutboundError as error:
         said = f"The remote agent '{agent}' gave no answer: {error.message}."
-        raise PeerError(error.code, said, error.code in ("CONNECTION", "TIMEOUT")) from None
+        passing = error.code in ("CONNECTION", "TIMEOUT")
+        raise PeerError(error.code, said, passing, error.silent) from None
 
 
 def _check(agent: RemoteAgent, answer: Fetched) -> None:

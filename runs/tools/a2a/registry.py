@@ -12,7 +12,7 @@ from policy.provenance.infer import Declaration
 from runs.models import CardState, RemoteAgent
 from runs.tools.a2a import cards, tasks
 from runs.tools.a2a.client import PeerError
-from runs.tools.base import Tool, ToolContext, ToolError
+from runs.tools.base import NoAnswer, Tool, ToolContext, ToolError
 
 MAX_TEXT = 50_000  # characters of what an agent is told at once
 MAX_CONTEXT = 200
@@ -113,6 +113,6 @@ def function(agent_id: str, whom: str) -> Callable[..., Any]:
         try:
             return tasks.advance(agent, run, text, context_id)
         except PeerError as error:
-            raise ToolError(error.message, error.code) from None
+            raise (NoAnswer if error.silent else ToolError)(error.message, error.code) from None
 
     return call

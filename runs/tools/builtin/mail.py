@@ -1,16 +1,19 @@
 """Send mail through Django's mail back end."""
 
 import re
+from contextlib import suppress
+from smtplib import SMTPServerDisconnected
+from ssl import SSLError
 from typing import Annotated, Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, get_connection
 from django.core.validators import validate_email
 from django.utils.encoding import punycode
 
 from policy.provenance.infer import Declaration
-from runs.tools.base import ToolContext, ToolError
+from runs.tools.base import NoAnswer, ToolContext, ToolError
 from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
@@ -18,6 +21,7 @@ MAX_RECIPIENTS = 50
 # Before the @. Quoted ones may be written in many ways, and by % and ! a mail server may be told to send the
 # mail on to another host.
 LOCAL = re.compile(r"[A-Za-z0-9.#$&'*+/=?^_`{|}~-]+")
+SILENT = (TimeoutError, ConnectionError, SSLError, SMTPServerDisconnected)  # no answer, in place of a refusal
 ENCODED = "=?"  # begins an encoded word (RFC 2047), which mail programs show as what it stands for
 
 
@@ -57,14 +61,26 @@ def send_email(
     if ENCODED in subject:
         raise ToolError(f"The subject may not hold {ENCODED}, which begins encoded words.", "INVALID_SUBJECT")
     message_id = f"<{run.idempotency_key[:32]}@{settings.MAIL_DOMAIN}>"
-    mail = EmailMessage(subject, body, to=to, headers={"Message-ID": message_id})
-    try:
-        sent = mail.send()
-    except OSError as error:
-        raise ToolError(
-            f"The mail server could not be used: {type(error).__name__}.", "MAIL_FAILED"
-        ) from error
+    sent = _sent(EmailMessage(subject, body, to=to, headers={"Message-ID": message_id}))
     return {"sent": sent, "to": to, "message_id": message_id}
+
+
+def _sent(mail: EmailMessage) -> int:
+    """How many have been sent. Raises ToolError; NoAnswer where the server said nothing more in the middle of
+    it, and may have taken the mail.
+    """
+    mail.connection = connection = get_connection()
+    try:
+        connection.open()
+        return mail.send()
+    except OSError as error:
+        lost = isinstance(error, SILENT) and getattr(connection, "connection", None) is not None
+        failure = NoAnswer if lost else ToolError
+        said = f"The mail server could not be used: {type(error).__name__}."
+        raise failure(said, "MAIL_FAILED") from error
+    finally:
+        with suppress(OSError):  # it has answered about the mail by then
+            connection.close()
 
 
 def _as_sent(address: str) -> bool:

@@ -44,11 +44,12 @@ class McpError(Exception):
 
     TIMEOUT, CONNECTION, ADDRESS_REFUSED and the other codes of common.outbound; MCP_UNAUTHORIZED,
     MCP_REFUSED (the server's own error), MCP_BAD_ANSWER, MCP_INPUT_REQUIRED, MCP_SECRETS.
+    `silent`: a call of a tool has left and got no answer, so that it may have been carried out.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, silent: bool = False) -> None:
         super().__init__(message)
-        self.code, self.message = code, message
+        self.code, self.message, self.silent = code, message, silent
 
 
 class Unauthorized(McpError):
@@ -305,9 +306,13 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
     if isinstance(cause, McpError):
         return cause
     if transport.failure:
-        return McpError(transport.failure.code, f"{said} gave no answer: {transport.failure.message}.")
+        silent = transport.may_have_acted and transport.failure.silent
+        return McpError(
+            transport.failure.code, f"{said} gave no answer: {transport.failure.message}.", silent
+        )
     if isinstance(cause, TimeoutError):
-        return McpError("TIMEOUT", f"{said} gave no answer within {transport.timeout:g} seconds.")
+        late = f"{said} gave no answer within {transport.timeout:g} seconds."
+        return McpError("TIMEOUT", late, transport.may_have_acted)
     if transport.status == 401 and server.as_person and not transport.may_have_acted:
         return Unauthorized(server)
     if transport.status in (401, 403):

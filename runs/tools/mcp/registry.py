@@ -11,7 +11,7 @@ from runs.models import Carrier, McpServer, McpTask, McpTool, ToolState, WorkerG
 from runs.models.choices import WaitKind
 from runs.models.operations import TASKS_OF_SERVERS
 from runs.tools import forms
-from runs.tools.base import Tool, ToolContext, ToolError, WaitFor
+from runs.tools.base import NoAnswer, Tool, ToolContext, ToolError, WaitFor
 from runs.tools.mcp import accounts, definitions, tasks
 from runs.tools.mcp.client import LEAST_PAUSE, Asked, McpError, Task, call_tool, read_resource
 
@@ -108,7 +108,7 @@ def function(server_id: str, name: str, whom: str) -> Callable[..., Any]:
         except accounts.NotConnected:
             return accounts.wanted(server, tool.call_name, run.run_id)
         except McpError as error:
-            raise ToolError(error.message, error.code) from None
+            raise (NoAnswer if error.silent else ToolError)(error.message, error.code) from None
         if isinstance(answer, Task):
             return waiting(server, answer)
         return wanted(server, tool.call_name, answer) if isinstance(answer, Asked) else answer
