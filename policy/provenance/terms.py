@@ -63,8 +63,8 @@ class Facts:
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)  # these values themselves
     repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
-    # (argument, value) of what neither steers nor is a text.
-    choices: frozenset[tuple[str, str]] = frozenset()
+    # What the call does, whatever its texts say: the values that steer it, and what it chooses.
+    pattern: frozenset[tuple[str, str]] = frozenset()
 
     def source(self, argument: str) -> Trust:
         """The trust of a whole argument: the least of its values."""
@@ -80,11 +80,6 @@ class Facts:
     def whole(self) -> bool:
         """Whether all of the call's values were looked at."""
         return all(value.value != MORE for value in self.values)
-
-    @property
-    def pattern(self) -> frozenset[tuple[str, str]]:
-        """What the call does, whatever its texts say: the values that steer it, and what it chooses."""
-        return self.choices | {(value.path, value.value) for value in self.values if value.steers}
 
     @property
     def steering_from_outside(self) -> bool:

@@ -211,6 +211,7 @@ class Material:
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
         choices = frozenset(_choices(declared, arguments))
+        steers = frozenset((one.path, one.value) for one in _named_by_title(found, declared) if one.steers)
         asked = self._asked(declared, choices)
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
@@ -230,7 +231,7 @@ class Material:
             tuple(sorted({*carries.values()})),
             secrets=frozenset(carries),
             results=lambda: records.about(arguments, before),
-            choices=choices,
+            pattern=choices | steers,
         )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
@@ -397,9 +398,11 @@ class Material:
         computed = self._computed(value, want, declared)
         if computed is not None:
             return computed
+        if declared.deeds & ONCE_ONLY:
+            return value
         for other, arguments, _ in self._approved:
-            if declared.deeds != other.deeds and not declared.deeds & other.deeds:
-                continue  # who is to be removed is not therefore to be written to
+            if declared.deeds != other.deeds and not (declared.deeds and declared.deeds <= other.deeds):
+                continue  # who is to be removed is not therefore to be written to, nor who is, let in
             for path, _, before in values_of(arguments):
                 if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
                     return replace(value, trust="user", why="a person approved it in this run")

@@ -19,10 +19,11 @@ from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import ONCE_ONLY, Material
+from runs.gate.approvals import digest_of
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold, words_put_in
-from runs.models import Run, RunEvent, ToolCall, in_conversation
-from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
+from runs.models import Approval, Run, RunEvent, ToolCall, in_conversation
+from runs.models.choices import ApprovalStatus, EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session
 MOST_RESULTS = 400  # of calls of theirs, the latest
@@ -72,8 +73,8 @@ class Gathered:
                     self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
-                if entry.approved > self._latest_outside():
-                    self.material.approve(declared, arguments, entry.approved)
+                if (approved := self._approved(entry)) > self._latest_outside():
+                    self.material.approve(declared, arguments, approved)
                 result = self._result(entry)
                 offered = _chosen(result)
                 if _told(entry) or (offered and self._steered()):
@@ -195,9 +196,18 @@ class Gathered:
         approved = (
             self.material.facts(declared, effective(call))
             for call in self.state.calls.values()
-            if call.tool == tool and call.approved > latest and call.ended and call.error is None
+            if call.tool == tool and call.ended and call.error is None and self._approved(call) > latest
         )
         return any(one.pattern == found.pattern and found.secrets <= one.secrets for one in approved)
+
+    def _approved(self, call: Call) -> int:
+        """The event by which a person approved it in this run; 0 where its tool reaches somebody else now."""
+        whom = self.declare(call.tool).reaches
+        if not call.approved or not whom:
+            return call.approved
+        given = Approval.objects.filter(run_id=self.run_id, tool_call__call_id=call.call_id)
+        digests = given.filter(status=ApprovalStatus.APPROVED).values_list("arguments_digest", flat=True)
+        return call.approved if digest_of(call.tool, effective(call), whom) in digests else 0
 
     def _latest_outside(self) -> int:
         """The event that last brought a text from outside; 0 where none did."""

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from groups.models import Project
 from policy.models import CapabilityRule
 from runs.actions import decide, mcp
 from runs.execution import executor
@@ -159,6 +160,28 @@ def test_what_passed_the_gate_before_it_moved_is_not_sent(here, asked, move):
     with pytest.raises(Exception, match="has just changed") as refused:
         tool.function(context, name="Ada")
     assert (refused.value.code, here.site.calls) == ("TOOL_SUSPENDED", [])
+
+
+@pytest.mark.parametrize("name", ["careful", "balanced"])
+@pytest.mark.parametrize("move", MOVES)
+def test_nor_does_the_same_call_go_there_because_it_was_approved_before(here, ask, deciders, move, name):
+    """The same call again is not asked about again in its run; to somebody else it is not the same."""
+    Project.objects.filter(pk=here.world.project.pk).update(approval_profile=name)
+    play, asked_before = in_order(DELETES, DELETES, say("Done.")), []
+
+    def moved(*request):
+        asked_before.append(request)
+        if len(asked_before) == 2:
+            move(here)
+        return play(*request)
+
+    run = ask(moved, "Any news?")
+    here.site.behave()
+    first = run.approvals.get()
+    approve(first.pk, deciders[0])
+    run = goes_on(first)
+    assert (run.waiting_reason, run.approvals.count()) == ("approval", 2)
+    assert types(run).count("tool.completed") == 1
 
 
 def test_changed_arguments_are_bound_to_whom_they_reach_as_well(here, asked, deciders):

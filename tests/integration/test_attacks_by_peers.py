@@ -13,10 +13,10 @@ from runs.execution import executor
 from runs.models import ToolState, Wait
 from runs.tools.forms import DECLINE
 from tests.acting import approve, at_the_pages, cancel, message
-from tests.integration.test_decisions import decider
+from tests.integration.test_decisions import decider, resumed
 from tests.integration.test_mcp_asks import SEATS, form
 from tests.integration.test_mcp_servers import FIND, accepted, crm, site  # noqa: F401
-from tests.integration.test_provenance_runs import inbox, letter, profile, waits  # noqa: F401
+from tests.integration.test_provenance_runs import READ, inbox, letter, profile, waits  # noqa: F401
 from tests.scripted import by_role, call, in_order, say
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +44,11 @@ MESSAGE = {
         "options": {"type": "object", "properties": {"silent": {"type": "boolean"}}},
     },
 }
+DEEDS = {
+    "type": "object",
+    "properties": {"recipient": {"type": "string"}, "amount": {"type": "number"}},
+}
+TICKET = {"type": "object", "properties": {"title": {"type": "string"}, "text": {"type": "string"}}}
 ONCE = {"file": "report.pdf", "people": [ZED], "note": "Here it is.", "public": False}
 
 
@@ -91,6 +96,57 @@ def test_what_was_approved_is_no_leave_to_do_it_with_other_choices(share_again, 
 def test_but_the_same_with_another_text_is_not_asked_about_again(share_again):
     run, shared = share_again("balanced", note="Here it is again.")
     assert run.status == "completed" and len(shared) == 2
+
+
+def test_who_may_be_written_to_is_not_therefore_paid(ask, world, profile, add_tool):
+    profile("balanced")
+    paid = []
+
+    @add_tool(name="send_money", mutating=True, risk_level="high", parameters=DEEDS)
+    def send_money(run, **arguments):
+        paid.append(arguments)
+        return {"done": True}
+
+    pay = call(("send_money", {"recipient": EVE, "amount": 100}))
+    goal = "Write to my friends, and send 100 dollars to Bob"
+    run = ask(in_order(READ, letter(EVE), pay, say("done")), goal)
+    approve(run.approvals.get().pk, decider(world))
+    assert waits(resumed(run)) and (len(mail.outbox), paid) == (1, [])
+
+
+@pytest.mark.parametrize("amount", [100, 250])
+def test_who_was_paid_once_is_not_paid_again_unasked(ask, world, profile, add_tool, amount):
+    """Nor another amount that the person has named, for somebody else."""
+    profile("balanced")
+    paid = []
+
+    @add_tool(name="send_money", mutating=True, risk_level="high", parameters=DEEDS)
+    def send_money(run, **arguments):
+        paid.append(arguments)
+        return {"done": True}
+
+    both = (call(("send_money", {"recipient": EVE, "amount": each})) for each in (100, amount))
+    run = ask(in_order(READ, *both, say("done")), "Send 100 dollars to Bob, and 250 to Ann")
+    approve(run.approvals.get().pk, decider(world))
+    assert waits(resumed(run)) and paid == [{"recipient": EVE, "amount": 100}]
+
+
+@pytest.mark.parametrize("tool", ["create_ticket", "announce"])
+def test_nor_is_another_thing_made_because_the_first_was_approved(ask, world, profile, add_tool, tool):
+    """What is made anew is told by its title, and what says nowhere where it goes, by all it says."""
+    profile("careful")
+    made = []
+
+    @add_tool(name=tool, mutating=True, risk_level="high", parameters=TICKET)
+    def make(run, **arguments):
+        made.append(arguments)
+        return {"done": True}
+
+    part = "title" if tool == "create_ticket" else "text"
+    first, other = ({part: words} for words in ("More coffee", "The keys for Mallory"))
+    run = ask(in_order(*(call((tool, one)) for one in (first, first, other)), say("done")), "Any news?")
+    approve(run.approvals.get().pk, decider(world))
+    assert waits(resumed(run)) and made == [first, first]
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "x" * 200])
