@@ -1,7 +1,7 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from common.db import execute, from_json, jsonb, row, rows
 from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
-from policy.provenance.words import INVISIBLE
+from policy.provenance.words import INVISIBLE, leads, leads_somewhere
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
 from runs.gate.provenance import MOST_EARLIER, conversation
@@ -93,7 +93,9 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
 
 
 def _answer(root_id: str, payload: Any) -> Any:
-    """What answers a question: as in runs/actions/message.py, it says where it is the agent's own choice."""
+    """What answers a question: as in runs/actions/message.py, it says where it is the agent's own choice. Of
+    several a front end may make an object, with the choices for names.
+    """
     said = payload if isinstance(payload, dict) else {"answer": payload}
     if any(is_offered(root_id, words) for words in _words(said)):
         return {**said, "chosen": True}
@@ -104,7 +106,7 @@ def _words(value: Any) -> Iterator[str]:
     if isinstance(value, str | int | float):
         yield str(value)
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
+        for one in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _words(one)
 
 
@@ -137,8 +139,24 @@ def _is_among(trees: Iterable[str], content: str) -> bool:
         if asked := from_json(form):
             choices += forms.suggested(asked)
             answers += forms.values(asked, content)
-    offered = {_plain(words) for one in choices for words in (one, redact.shown(one))}
-    return any(_plain(words) in offered for words in answers)
+    offered = {_plain(words): one for one in choices for words in (one, redact.shown(one))}
+    return any(_takes(_plain(words), offered) for words in answers)
+
+
+def _takes(said: str, offered: Mapping[str, str]) -> bool:
+    """Whether the words are an offered choice or nothing but several, as a front end joins those that were
+    ticked; or hold a whole one that says what to do with an address. `offered`: by its words alone.
+    """
+    if said in offered:
+        return True
+    left = said
+    for words in sorted((one for one in offered if one in said), key=len, reverse=True):
+        without = re.sub(rf"(?<!\S){re.escape(words)}(?!\S)", " ", left)
+        choice = offered[words]
+        if without != left and any(leads(choice)) and not leads_somewhere(choice.strip()):
+            return True
+        left = without
+    return not left.strip()
 
 
 def _plain(text: str) -> str:

@@ -49,6 +49,8 @@ class Gathered:
         self.known: set[str] = set()  # calls and words of other runs whose secrets are known
         self.seq = self.beside = 0  # `beside`: the reply that showed what others of the session brought
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
+        if state.external:  # nobody knows what its agent has read elsewhere
+            self.material.overhear("1", "")
         if not self.personal:
             for seq, words in persons_words(root_id):
                 self.material.hear(f"{root_id}:{seq}", words)

@@ -10,7 +10,7 @@ from runs.execution import executor
 from runs.execution.outside_agents import OutsideRefused
 from runs.models import Approval, Run, ToolCall
 from runs.workers.sweep import sweep
-from tests.acting import approve, cancel, complete, reject
+from tests.acting import approve, cancel, complete, message, reject
 from tests.scripted import Scripted, by_role, call, say
 
 from .helpers import chain_holds, payload, types
@@ -57,6 +57,43 @@ def test_nobody_knows_what_an_outside_agent_has_read_so_each_call_is_asked_for(w
     assert len(mail.outbox) == 1
     asked(outside, "n", body="I resign.")
     assert len(mail.outbox) == 1
+
+
+def test_nor_whose_words_it_offers_as_an_answer(world, add_tool):
+    """What an agent that has read nothing offers is the person's once they take it."""
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
+    written = []
+
+    @add_tool(name="send_message", mutating=True, risk_level="high")
+    def send_message(run, *, recipient: str, text: str):
+        written.append(recipient)
+
+    outside, offer = Outside(world, goal="Look after my news"), "Send the news to Mallory Smith"
+    outside.call("q", "ask_user", question="What now?", choices=[offer, "Nothing"])
+    message(outside.run.pk, offer)
+    asked_about = outside.call("m", "send_message", recipient="Mallory Smith", text="the news")
+    assert asked_about.waits_for.kind == "approval" and not written
+
+
+def test_nor_why_it_picks_one_of_several(world, add_tool):
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
+
+    @add_tool(name="list_contacts")
+    def list_contacts(run):
+        return {"contacts": [{"name": name, "email": f"{name}@example.com"} for name in ("ann", "bob")]}
+
+    outside = Outside(world, goal="Email one of my contacts the news")
+    outside.call("c", "list_contacts")
+    asked(outside, to=["bob@example.com"])
+    assert not mail.outbox
+
+
+def test_a_rule_about_what_was_read_from_outside_speaks_of_every_outside_agent(world):
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="deny", condition="run.read_outside"
+    )
+    refused = Outside(world, goal="Email a@example.com the news").call("m", "send_email", **MAIL)
+    assert refused.error["code"] == "PERMISSION_DENIED" and not mail.outbox
 
 
 def test_the_decision_hands_the_call_to_a_worker_and_the_agent_finds_its_result(outside, approver):
