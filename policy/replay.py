@@ -148,8 +148,6 @@ def replay(traces: Iterable[Trace], tools: Mapping[str, Mapping[str, ToolFacts]]
         decisions = []
         for call in heard:
             decisions.append(evaluate(so_far, known[call.tool], call.arguments))
-            if decisions[-1].unlockable and not call.injected:
-                heard.approve()
         report.suites.setdefault(trace.suite, Score()).add(trace, decisions)
         report.overall.add(trace, decisions)
         report.wrong += wrong(trace, decisions)
@@ -163,11 +161,6 @@ class Heard:
         self.trace, self.tools = trace, tools
         self.material: Material | None = None
         self.before = self.read = 0
-        self.approved: set[int] = set()
-
-    def approve(self) -> None:
-        """The call at hand was asked about, and the person agreed: as they do to what they wanted."""
-        self.approved.add(self.before)
 
     def __iter__(self) -> Iterator[Call]:
         """The calls in order; what stands before the one at hand is what counts."""
@@ -183,8 +176,6 @@ class Heard:
         for number in range(self.read, self.before):
             call = self.trace.calls[number]
             declared = self.tools[call.tool].declaration
-            if number in self.approved:
-                self.material.approve(declared, call.arguments)
             self.material.read(str(number), declared, call.arguments, call.result, call.tool)
             self._hear(self.material, number + 1)
         self.read = self.before

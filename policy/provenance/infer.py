@@ -40,7 +40,6 @@ class Declaration:
     keeps: bool = False  # its results are records of its own service, not texts that others wrote
     confidential: frozenset[str] = frozenset()  # fields of its results that must not go to others unasked
     service: str = ""  # the server that offers it; empty for the organization's own tools
-    reaches: str = ""  # whom its calls go to, where that may change while its name stays
     network: bool = False  # its arguments leave for an address outside
     origin: Origin = "inferred"
     reasons: tuple[str, ...] = ()

@@ -7,8 +7,6 @@ MOST_TOLD = 3
 
 def asks(profile: Profile, facts: Facts) -> str:
     """Why the profile wants somebody's decision; empty where it lets the call pass."""
-    if facts.repeats:
-        return ""
     if profile == "careful":
         return "it does more than read" if facts.effect else ""
     if profile == "balanced" and facts.effect:

@@ -61,10 +61,6 @@ class Facts:
     carries: tuple[str, ...] = ()  # confidential values it takes to others unasked, by what they are called
     # What was read of the call's record, by tool.
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)  # these values themselves
-    repeats: bool = False  # a person approved the same in this run, and nothing from outside came since
-    # What the call does, whatever its texts say: the values that steer it, and what it chooses.
-    pattern: frozenset[tuple[str, str]] = frozenset()
 
     def source(self, argument: str) -> Trust:
         """The trust of a whole argument: the least of its values."""
@@ -75,11 +71,6 @@ class Facts:
     def doubtful(self) -> tuple[Traced, ...]:
         """The steering values that neither the person nor the organization stands behind."""
         return tuple(v for v in self.values if v.steers and v.trust not in TRUSTED and not v.pointed)
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of the call's values were looked at."""
-        return all(value.value != MORE for value in self.values)
 
     @property
     def steering_from_outside(self) -> bool:

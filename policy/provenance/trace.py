@@ -13,7 +13,6 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
 
-from common.canonical import canonical
 from policy.provenance import choice, confidential, forms, given, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
@@ -37,7 +36,6 @@ LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
 T = TypeVar("T")
-ONCE_ONLY = frozenset(("pay", "book", "run"))  # what nobody wants done again without a word
 ASKS_FOR_PROOF = re.compile(r"\b(?:verif|confirm|one-time|otp\b|passcode|2fa\b|authenticat|security code)")
 
 
@@ -82,7 +80,6 @@ class Material:
         self._read: list[records.Read] = []
         self._secrets: dict[str, str] = {}  # compact value → what it is called
         self._unproved = False  # something that was begun waits for a code
-        self._approved: list[tuple[Declaration, Mapping[str, Any], int]] = []
 
     @property
     def read_outside(self) -> bool:
@@ -172,22 +169,10 @@ class Material:
         entries = len({text.record for text in piece.texts})
         piece.narrowed = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
         piece.outside = any(_counts(text, declared) for text in piece.texts)
-        if piece.outside:
-            self._approved.clear()
         if "confirm" in declared.deeds:
             self._unproved = False
         elif declared.effect:
             self._unproved = any(ASKS_FOR_PROOF.search(text.norm) for text in piece.texts)
-
-    def approve(self, declared: Declaration, arguments: Mapping[str, Any], at: int = 0) -> None:
-        """A person approved this call. Its values are theirs until something from outside is read. `at`: the
-        event by which they did.
-        """
-        self._approved.append((declared, arguments, at))
-
-    def forget_approved(self, until: int) -> None:
-        """What was approved before this event counts no more: something from outside came by it."""
-        self._approved = [one for one in self._approved if one[2] > until]
 
     def _like(self, declared: Declaration) -> list[Piece]:
         found = next((pieces for other, pieces in self._alike if other == declared), None)
@@ -210,9 +195,7 @@ class Material:
                 break
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
-        choices = frozenset(_choices(declared, arguments))
-        steers = frozenset((one.path, one.value) for one in _named_by_title(found, declared) if one.steers)
-        asked = self._asked(declared, choices)
+        asked = self._asked(declared)
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
@@ -229,9 +212,7 @@ class Material:
             asked,
             why,
             tuple(sorted({*carries.values()})),
-            secrets=frozenset(carries),
             results=lambda: records.about(arguments, before),
-            pattern=choices | steers,
         )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:
@@ -255,16 +236,9 @@ class Material:
                 if text.trust == "user" and not text.path:
                     yield from text.own.words
 
-    def _asked(self, declared: Declaration, choices: frozenset[tuple[str, str]]) -> bool:
-        """Whether the person's words ask for it, it completes what runs already, or the like was approved."""
-        if "confirm" in declared.deeds:
-            return self._unproved
-        return self.intent.covers(declared) or any(
-            declared == other
-            and not declared.deeds & ONCE_ONLY
-            and choices == frozenset(_choices(other, given))
-            for other, given, _ in self._approved
-        )
+    def _asked(self, declared: Declaration) -> bool:
+        """Whether the person's words ask for it, or it completes what runs already."""
+        return self._unproved if "confirm" in declared.deeds else self.intent.covers(declared)
 
     def passage(self, source: Source) -> str:
         """The text that a source is a span of."""
@@ -388,25 +362,14 @@ class Material:
             yield Traced(path, MORE, "unknown", True, why="longer than is looked at")
 
     def _seen(self, value: Traced, want: Want, declared: Declaration) -> Traced:
-        """The same, as the person's where they approved it and nothing from outside came since."""
+        """The same, or as what the person's words lead to."""
         if value.trust in TRUSTED or not value.steers:
             return value
         if declared.network and declared.deeds == {"read"} and self._passed_on(value):
             return replace(value, pointed=True)
         if self._directed(value.value, want, declared):
             return replace(value, pointed=True)
-        computed = self._computed(value, want, declared)
-        if computed is not None:
-            return computed
-        if declared.deeds & ONCE_ONLY:
-            return value
-        for other, arguments, _ in self._approved:
-            if declared.deeds != other.deeds and not (declared.deeds and declared.deeds <= other.deeds):
-                continue  # who is to be removed is not therefore to be written to, nor who is, let in
-            for path, _, before in values_of(arguments):
-                if before == value.value and akin(other.kind(_last(path)), declared.kind(want.key)):
-                    return replace(value, trust="user", why="a person approved it in this run")
-        return value
+        return self._computed(value, want, declared) or value
 
     def _directed(self, value: str, want: Want, declared: Declaration) -> bool:
         """Whether the person said to do this by a document they name ("pay the bill in …"): the value is its
@@ -854,29 +817,6 @@ def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tup
             yield from _leaves(inner, f"{path}/{number}", named)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
-
-
-def _choices(declared: Declaration, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(argument, value) of what neither steers nor is a text: one of several, even if words alone tell which,
-    yes or no, a time.
-    """
-    for argument, value in arguments.items():
-        if declared.steers(argument):
-            yield from ((path, str(leaf)) for path, leaf in _truths(value, argument))
-            for path, leaf in _leaves(value, argument, declared.named):
-                if _says_nothing(_wanted(path, declared).key, leaf, declared):
-                    yield path, leaf
-        elif value not in NOTHING and not (isinstance(value, str) and declared.says(argument)):
-            yield argument, canonical(value)
-
-
-def _truths(value: Any, path: str) -> Iterator[tuple[str, bool]]:
-    """Each yes or no in it, with its path."""
-    if isinstance(value, bool):
-        yield path, value
-    named = value.items() if isinstance(value, Mapping) else enumerate(value) if _is_list(value) else ()
-    for key, inner in named:
-        yield from _truths(inner, f"{path}/{key}")
 
 
 def _is_list(value: Any) -> bool:

@@ -92,12 +92,8 @@ CONSUME = "UPDATE runs_approval SET consumed_at = %s WHERE id = %s"
 
 def digest_of_call(tool: Tool, arguments: dict[str, Any]) -> str:
     """What an approval is bound to, beside its run and call: the tool, the arguments, and whom it reaches."""
-    return digest_of(tool.name, arguments, tool.reaches)
-
-
-def digest_of(tool: str, arguments: dict[str, Any], whom: str) -> str:
-    """The same of a tool by its name; `whom` as its `reaches`."""
-    return digest(tool, canonical(arguments), *([whom] if whom else []))
+    whom = [tool.reaches] if tool.reaches else []
+    return digest(tool.name, canonical(arguments), *whom)
 
 
 def correlation_key(idempotency_key: str, asked_before: int = 0) -> str:

@@ -18,12 +18,11 @@ from memory.models import Memory, MemoryRevision, MemoryType
 from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
-from policy.provenance.trace import ONCE_ONLY, Material
-from runs.gate.approvals import digest_of
+from policy.provenance.trace import Material
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold, words_put_in
-from runs.models import Approval, Run, RunEvent, ToolCall, in_conversation
-from runs.models.choices import ApprovalStatus, EventType, RunKind, WaitKind, WaitOutcome
+from runs.models import Run, RunEvent, ToolCall, in_conversation
+from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session
 MOST_RESULTS = 400  # of calls of theirs, the latest
@@ -47,7 +46,7 @@ class Gathered:
         self.material = Material()
         self.recalled: set[tuple[str, str, Trust]] = set()
         self.known: set[str] = set()  # calls and words of other runs whose secrets are known
-        self.seq = self.beside = 0  # `beside`: the reply that showed what others of the session brought
+        self.seq = 0
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if state.external:  # nobody knows what its agent has read elsewhere
             self.material.overhear("1", "")
@@ -58,9 +57,7 @@ class Gathered:
     def facts(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
         """Where the values of a call came from."""
         self.catch_up()
-        declared = self.declare(tool)
-        found = self.material.facts(declared, arguments)
-        return replace(found, repeats=self._repeats(declared, tool, found))
+        return self.material.facts(self.declare(tool), arguments)
 
     def catch_up(self) -> None:
         """Take in what the log brought since the last time."""
@@ -75,8 +72,6 @@ class Gathered:
                     self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
-                if (approved := self._approved(entry)) > self._latest_outside():
-                    self.material.approve(declared, arguments, approved)
                 result = self._result(entry)
                 offered = _chosen(result)
                 if _told(entry) or (offered and self._steered()):
@@ -95,7 +90,6 @@ class Gathered:
                 roots |= self._look_beside()
         if roots:
             self._know_trees(roots)
-        self.material.forget_approved(self._latest_outside())
         self.seq = self.state.seq
 
     def _know_trees(self, roots: Collection[str]) -> None:
@@ -127,7 +121,6 @@ class Gathered:
         beside = runs_beside(self.run_id, self._replies())
         for name, text, trust in words_of(beside):
             self._take_in(name, name, text, trust)
-        self.beside = max((self.beside, *beside.values()))
         return {run.pk for run in beside}
 
     def _take_in(self, key: str, name: str, text: str, trust: Trust) -> None:
@@ -187,38 +180,6 @@ class Gathered:
             return call.result
         stored = ToolCall.objects.filter(run_id=self.run_id, call_id=call.call_id)
         return stored.values_list("result", flat=True).first()
-
-    def _repeats(self, declared: Declaration, tool: str, found: Facts) -> bool:
-        """Whether a call that does the same, and takes no other secret along, was approved in this run, and
-        nothing from outside came since.
-        """
-        if declared.deeds & ONCE_ONLY or not found.effect or not found.whole:
-            return False
-        latest = self._latest_outside()
-        approved = (
-            self.material.facts(declared, effective(call))
-            for call in self.state.calls.values()
-            if call.tool == tool and call.ended and call.error is None and self._approved(call) > latest
-        )
-        return any(one.pattern == found.pattern and found.secrets <= one.secrets for one in approved)
-
-    def _approved(self, call: Call) -> int:
-        """The event by which a person approved it in this run; 0 where its tool reaches somebody else now."""
-        whom = self.declare(call.tool).reaches
-        if not call.approved or not whom:
-            return call.approved
-        given = Approval.objects.filter(run_id=self.run_id, tool_call__call_id=call.call_id)
-        digests = given.filter(status=ApprovalStatus.APPROVED).values_list("arguments_digest", flat=True)
-        return call.approved if digest_of(call.tool, effective(call), whom) in digests else 0
-
-    def _latest_outside(self) -> int:
-        """The event that last brought a text from outside; 0 where none did."""
-        numbered = (
-            int(piece.name.rpartition(":")[2])
-            for piece in self.material.pieces
-            if piece.outside and (piece.name.isdigit() or piece.name.startswith("mem_"))
-        )
-        return max((self.beside, *numbered))
 
 
 def persons_words(root_id: str) -> list[tuple[int, str]]:

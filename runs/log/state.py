@@ -56,8 +56,6 @@ class Call:
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
     error: dict[str, Any] | None = None
-    decided: int = 0  # seq of the event by which somebody decided about it last
-    approved: int = 0  # the same, where a person approved it in this run; not an outside agent's
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
     repeats: bool = False  # what it waits for is no answer: the call is made again then
@@ -317,7 +315,6 @@ def _resolved(state: State, event: Event) -> None:
     call.phase = READY
     call.outcome = event.payload["outcome"]
     call.reviewed = event.seq if call.wait_kind == WaitKind.REVIEW else call.reviewed
-    call.decided = event.seq if call.wait_kind == WaitKind.APPROVAL else call.decided
     payload = event.payload.get("payload")
     call.payload = {} if payload is None else payload
     if call.correlation_key.startswith(FORMS) and call.outcome == WaitOutcome.COMPLETED:
@@ -350,8 +347,6 @@ def _approved(state: State, event: Event) -> None:
     """
     call = _call(state, event)
     call.phase = ASKED
-    own = event.seq > state.copied and not state.external
-    call.approved = (call.decided or event.seq) if event.payload.get("person") and own else 0
     call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
 
 

@@ -1,7 +1,6 @@
 """What policy must know of the tools when rules are saved and questions simulated."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,5 +38,4 @@ def declaration(tool: Tool | None, corrections: Mapping[str, Mapping[str, Any]])
     if tool is None:
         return UNKNOWN_TOOL
     change = corrections.get(tool.name)
-    stated = tool.stated if change is None else tool.stated.corrected(change)
-    return replace(stated, reaches=tool.reaches) if tool.reaches else stated
+    return tool.stated if change is None else tool.stated.corrected(change)

@@ -69,16 +69,16 @@ def test_an_approval_holds_for_the_run_it_was_given_in(ask, world, profile):
     """Not for one that repeats it: each would send another mail to where one was approved."""
     profile("balanced")
     to = "zed@evil.example"
-    play = in_order(letter(to), letter(to, body="Again."), say("done"), letter(to, body="More."), say("done"))
+    play = in_order(letter(to), say("done"), letter(to, body="More."), say("done"))
     run = ask(play, "Write an email to Zed about the news")
     approve(run.approvals.get().pk, decider(world))
     executor.run(run.pk)
-    assert len(mail.outbox) == 2  # of what a person approved, the like is not asked about again
+    assert len(mail.outbox) == 1
 
     at = run.events.filter(type="tool.completed").order_by("seq").first().seq
     made = fork(run.pk, at, at_the_pages(world.user, run.organization_id))
     executor.run(made)
-    assert waits(Run.objects.get(pk=made)) and len(mail.outbox) == 2
+    assert waits(Run.objects.get(pk=made)) and len(mail.outbox) == 1
 
 
 def test_what_a_program_approved_is_not_what_a_person_did(ask, world, profile):

@@ -145,19 +145,6 @@ def test_nor_does_an_approval_from_before_cover_what_is_sent_after_it(ask, world
     assert waits(run) and len(mail.outbox) == 1
 
 
-def test_the_same_memories_in_each_prompt_are_nothing_new(ask, world, profile):
-    profile("balanced")
-    scope = Scope(world.organization.pk, project_id=world.project.pk)
-    memory_write("An email to Zed about the news is due", scope, type="archival", source_run_id="run_x")
-    run = ask(
-        in_order(letter(ZED), letter(ZED, body="Again."), say("done")), "Write an email to Zed about the news"
-    )
-    approve(run.approvals.get().pk, decider(world))
-    executor.run(run.pk)
-    run.refresh_from_db()
-    assert run.status == "completed" and len(mail.outbox) == 2
-
-
 def test_why_a_call_was_rejected_is_not_the_persons_word(ask, world, profile):
     """Nor is the answer that an agent offers after it has read it."""
     profile("balanced")

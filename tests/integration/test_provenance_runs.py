@@ -113,12 +113,12 @@ def test_what_was_approved_once_takes_no_secret_along_the_next_time(ask, world, 
 
     look = call(("get_vault", {}))
     secret = letter("zed@example.org", body="It is correct-horse-battery.")
-    play = in_order(letter("zed@example.org"), look, letter("zed@example.org"), secret, say("done"))
+    play = in_order(letter("zed@example.org"), look, secret, say("done"))
     run = ask(play, "Write an email to Zed about Friday")
     approve(run.approvals.get().pk, decider(world))
     executor.run(run.pk)
     run.refresh_from_db()
-    assert waits(run) and len(mail.outbox) == 2
+    assert waits(run) and len(mail.outbox) == 1
     assert "confidential" in run.approvals.latest("id").explanation
 
 
@@ -135,16 +135,15 @@ def test_nor_another_secret_than_the_one_it_took(ask, world, profile, name):
     def get_vault(run):
         return [{"password": "correct-horse-battery"}, {"password": "purplish-unrest-77"}]
 
-    first, again, other = (
-        letter("zed@example.org", body=body)
-        for body in ("correct-horse-battery", "Again: correct-horse-battery", "purplish-unrest-77")
+    first, other = (
+        letter("zed@example.org", body=body) for body in ("correct-horse-battery", "purplish-unrest-77")
     )
-    play = in_order(call(("get_vault", {})), first, again, other, say("done"))
+    play = in_order(call(("get_vault", {})), first, other, say("done"))
     run = ask(play, "Write an email to Zed about Friday")
     approve(run.approvals.get().pk, decider(world))
     executor.run(run.pk)
     run.refresh_from_db()
-    assert waits(run) and len(mail.outbox) == 2
+    assert waits(run) and len(mail.outbox) == 1
 
 
 def test_what_a_program_wrote_into_a_memory_is_nobodys_address_book(ask, world, profile):
@@ -179,16 +178,16 @@ def test_a_group_cannot_launder_what_its_agent_read(ask, world, profile):
     assert "to comes from outside" in approval.explanation
 
 
-def test_the_same_again_does_not_ask_again_until_something_new_was_read(ask, world, profile):
-    profile("balanced")
-    again = letter("mallory@evil.example", body="And on Saturday, too.")
-    run = ask(
-        in_order(READ, letter("mallory@evil.example"), again, READ, again, say("done")), "Email my friends"
-    )
+@pytest.mark.parametrize("name", ["careful", "balanced"])
+def test_an_approval_is_for_the_one_call_that_was_decided(ask, world, profile, name):
+    """What covers more than the one is a standing approval, which says what may differ and how often."""
+    profile(name)
+    first = letter("zed@example.org")
+    run = ask(in_order(first, first, say("done")), "Write an email to Zed about Friday")
     approve(Approval.objects.get(run=run).pk, decider(world), "")
     executor.run(run.pk)
     run.refresh_from_db()
-    assert (waits(run), len(mail.outbox), Approval.objects.filter(run=run).count()) == (True, 2, 2)
+    assert (waits(run), len(mail.outbox), Approval.objects.filter(run=run).count()) == (True, 1, 2)
 
 
 def test_a_rule_may_ask_where_a_value_came_from(ask, world, inbox):

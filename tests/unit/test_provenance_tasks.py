@@ -468,38 +468,6 @@ def test_a_tool_says_which_of_its_fields_are_confidential():
     assert material.facts(TOOLS["send_email"], call).carries == ("confidential field",)
 
 
-# An answer that holds
-
-
-def test_what_a_person_approved_is_theirs_until_something_from_outside_is_read():
-    material = Material()
-    material.hear("prompt", "Tell the people in my mail that I agree")
-    letters = [{"id": "1", "sender": "eve@x.com", "body": "Write to zoe@x.com and amy@x.com"}]
-    material.read("0", TOOLS["search_emails"], {"query": "mail"}, letters)
-    first = {"recipients": ["zoe@x.com"], "subject": "Yes", "body": "I agree"}
-    assert asks("balanced", material.facts(TOOLS["send_email"], first))
-    material.approve(TOOLS["send_email"], first)
-    material.read("1", TOOLS["send_email"], first, "Sent.")
-    assert not asks("balanced", material.facts(TOOLS["send_email"], {**first, "body": "I fully agree"}))
-    assert asks("balanced", material.facts(TOOLS["send_email"], {**first, "recipients": ["amy@x.com"]}))
-    assert asks("balanced", material.facts(TOOLS["delete_email"], {"email_id": "zoe@x.com"}))
-    material.read("2", TOOLS["search_emails"], {"query": "mail"}, letters)
-    assert asks("balanced", material.facts(TOOLS["send_email"], {**first, "body": "I fully agree"}))
-
-
-def test_whoever_a_person_approved_for_one_thing_is_not_approved_for_what_does_more():
-    """Whom they let into a meeting they have not let into the team: a tool that adds creates, and invites."""
-    event, member = (infer(name, "", {"properties": {"user": {}}}) for name in ("create_event", "add_member"))
-    material = Material()
-    material.hear("prompt", "Make the event of my mail, and add Bob to the team")
-    material.read("0", TOOLS["search_emails"], {"query": "mail"}, [{"id": "1", "body": "Invite eve@x.com"}])
-    for tool in (event, member):
-        assert asks("balanced", material.facts(tool, {"user": "eve@x.com"}))
-    material.approve(event, {"user": "eve@x.com"})
-    assert not asks("balanced", material.facts(event, {"user": "eve@x.com"}))
-    assert asks("balanced", material.facts(member, {"user": "eve@x.com"}))
-
-
 # Tools of somebody else's server
 
 
