@@ -16,9 +16,11 @@ from django.db.models.functions import Coalesce, NullIf
 from common.canonical import canonical
 from memory.models import Memory, MemoryRevision, MemoryType
 from memory.write import BY_PROGRAM
+from policy.authority import About, Demand
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import ONCE_ONLY, Material
+from runs.gate import demands
 from runs.gate.approvals import digest_of
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold, words_put_in
@@ -73,8 +75,8 @@ class Gathered:
                     self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
-                if (approved := self._approved(entry)) > self._latest_outside():
-                    self.material.approve(declared, arguments, approved)
+                if entry.approved > self._latest_outside() and self._approved(entry):
+                    self.material.approve(declared, arguments, entry.approved)
                 result = self._result(entry)
                 offered = _chosen(result)
                 if _told(entry) or (offered and self._steered()):
@@ -194,20 +196,28 @@ class Gathered:
             return False
         latest = self._latest_outside()
         approved = (
-            self.material.facts(declared, effective(call))
+            (call, self.material.facts(declared, effective(call)))
             for call in self.state.calls.values()
-            if call.tool == tool and call.ended and call.error is None and self._approved(call) > latest
+            if call.tool == tool and call.approved > latest and call.ended and call.error is None
         )
-        return any(one.pattern == found.pattern and found.secrets <= one.secrets for one in approved)
+        return any(
+            one.pattern == found.pattern and found.secrets <= one.secrets and self._approved(call)
+            for call, one in approved
+        )
 
-    def _approved(self, call: Call) -> int:
-        """The event by which a person approved it in this run; 0 where its tool reaches somebody else now."""
-        whom = self.declare(call.tool).reaches
-        if not call.approved or not whom:
-            return call.approved
+    def _approved(self, call: Call) -> bool:
+        """Whether a person's approval of it in this run counts: its tool reaches whom it reached, and whoever
+        approved it may decide still.
+        """
         given = Approval.objects.filter(run_id=self.run_id, tool_call__call_id=call.call_id)
-        digests = given.filter(status=ApprovalStatus.APPROVED).values_list("arguments_digest", flat=True)
-        return call.approved if digest_of(call.tool, effective(call), whom) in digests else 0
+        of = ("pk", "arguments_digest", "run__organization_id", "run__project_id", "run__user_id")
+        found = given.filter(status=ApprovalStatus.APPROVED).order_by("-id").values_list(*of).first()
+        if found is None:
+            return False
+        approval_id, approved, *about = found
+        if approved != digest_of(call.tool, effective(call), self.declare(call.tool).reaches):
+            return False
+        return demands.counted(approval_id, approved, Demand("require_approval"), About(*about)).enough
 
     def _latest_outside(self) -> int:
         """The event that last brought a text from outside; 0 where none did."""
