@@ -4,7 +4,7 @@ Each judge gets a row's columns before and after a change, None where there is o
 a few words what the change weakens; nothing where it does not.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -12,12 +12,21 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
-from groups.models import Change, ChangeAction, CustomRole, ProposalState, ProposedChange, Role
+from groups.models import (
+    Change,
+    ChangeAction,
+    CustomRole,
+    Project,
+    ProposalState,
+    ProposedChange,
+    Role,
+)
+from groups.models.organizations import ApprovalProfile
 from groups.sign_in.providers import rules_of
 from policy.authority import OWNER
 from policy.evaluate import fits
 from policy.loosening import asks_less, taken_over
-from policy.models import Capability, CapabilityRule, Grant
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.models.capabilities import bindings_of
 from policy.models.rules import Effect
 from policy.terms import RUN_USER
@@ -27,7 +36,9 @@ UNASKED = "allow"
 NAMED = gettext_noop("somebody else is whom rules name as deciders")
 SIGNS_IN = gettext_noop("who signs in, and as what")
 OWN_RUNS = gettext_noop("people decide about their own runs")
+ASKS = gettext_noop("when a project's calls ask")
 ANOTHER_ROLE = gettext_noop("an agent gets another role")
+ANOTHER_GROUP = gettext_noop("agents act in a group where the rules of another do not hold")
 NO_LISTS: Mapping[str, Any] = {"allowed_tools": None, "delegable_tools": None, "denied_tools": []}
 EXCHANGE = ("exchange_at", "url", "audience", "resource", "scopes", "with_actor")
 SCOPE = ("project_id", "group_id", "role_id", "capability_id", "tool", "condition")
@@ -100,14 +111,17 @@ def _binding(before: Row, after: Row) -> str:
 
 def _is_ruled(rules: QuerySet[CapabilityRule], proposed: Q) -> bool:
     """Whether one of the rules does more than deny, or may come to: one that is off, or is proposed."""
-    wanted = ProposedChange.objects.filter(state=ProposalState.OPEN)
-    asked_for = wanted.filter(proposed | Q(object_id__in=rules.values("pk")))
+    asked_for = _proposed().filter(proposed | Q(object_id__in=rules.values("pk")))
     return rules.exclude(effect=Effect.DENY).exists() or asked_for.exists()
 
 
+def _proposed(**about: Any) -> QuerySet[ProposedChange]:
+    return ProposedChange.objects.filter(state=ProposalState.OPEN, **about)
+
+
 def spoken_of(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
-    """Whether a rule, a standing approval or an agent's role says of a tool of this name more than that it is
-    denied, or may come to: one that is off, or is proposed. It has `capabilities` by itself.
+    """Whether a rule, a standing approval, an agent's role or a declaration says of a tool of this name more
+    than that it is denied, or may come to: one that is off, or is proposed. It has `capabilities` by itself.
 
     Of two rules that ask, one may ask for less in the place of the other, which nobody could see before there
     was a tool that both are about.
@@ -115,14 +129,26 @@ def spoken_of(organization_id: str, tool: str, capabilities: Collection[str] = (
     here = {"organization": organization_id}
     bound = [binding.capability for binding in bindings_of(organization_id) if fits(tool, binding.tool)]
     named = Capability.objects.filter(**here, name__in=[*bound, *capabilities])
-    of = list(named.values_list("pk", flat=True))
+    of = [*named.values_list("pk", flat=True), *_to_be_bound(organization_id, tool)]
     if Grant.objects.filter(**here, tool=tool, revoked_at=None).exists():
         return True
     if Role.objects.filter(**here, allowed_tools__contains=[tool]).exists():
         return True
+    if ToolDeclaration.objects.filter(**here, tool=tool).exists():
+        return True
     rules = CapabilityRule.objects.filter(Q(tool=tool) | Q(capability__in=of), **here)
     proposed = Q(after__tool=tool) | Q(after__capability_id__in=of)
     return _is_ruled(rules, proposed | Q(after__allowed_tools__contains=[tool]))
+
+
+def _to_be_bound(organization_id: str, tool: str) -> Iterator[str]:
+    """The capabilities that it is proposed to bind to the tool."""
+    proposed = _proposed(organization=organization_id, model="policy.toolbinding")
+    for change in proposed.exclude(action=ChangeAction.REMOVED):
+        row = ToolBinding.objects.filter(pk=change.object_id).values("pattern", "capability_id").first()
+        binding = {**(row or {}), **change.after}
+        if fits(tool, binding.get("pattern", "")):
+            yield binding["capability_id"]
 
 
 def _declaration(before: Row, after: Row) -> str:
@@ -189,9 +215,10 @@ def _called(membership: Mapping[str, Any]) -> str:
 
 
 def _is_named(row: Mapping[str, Any], name: str) -> bool:
-    """Whether a rule of the row's organization names deciders so."""
-    rules = CapabilityRule.objects.filter(organization=row.get("organization_id"))
-    return rules.filter(deciders__contains=[name]).exists()
+    """Whether a rule of the row's organization names deciders so, or is proposed to."""
+    here = {"organization": row.get("organization_id")}
+    rules = CapabilityRule.objects.filter(**here, deciders__contains=[name])
+    return rules.exists() or _proposed(**here, after__contains={"deciders": [name]}).exists()
 
 
 def _custom_role(before: Row, after: Row) -> str:
@@ -251,14 +278,31 @@ def _in_place_of(was: Row, will: Row) -> str:
 
 
 def _seat(before: Row, after: Row) -> str:
-    """Of a group. A new one may come after one in a role that may do less, or is asked about more."""
+    """Of a group. A new one may come after one in a role that may do less, or is asked about more, or in a
+    group that is.
+    """
     if before is not None or after is None:
         return _role_changed(before, after)
     mine = Role.objects.filter(pk=after["role_id"]).values().first() or NO_LISTS
     others = Role.objects.filter(organization=after["organization_id"]).exclude(pk=after["role_id"])
-    ruled = CapabilityRule.objects.filter(organization=after["organization_id"], role__isnull=False)
-    freer = any(_freer(other, mine) for other in others.values())
-    return ANOTHER_ROLE if freer or ruled.exists() else ""
+    ruled = _rules_speak_of("role_id", after)
+    if ruled or any(_freer(other, mine) for other in others.values()):
+        return ANOTHER_ROLE
+    return ANOTHER_GROUP if _rules_speak_of("group_id", after) else ""
+
+
+def _group(before: Row, after: Row) -> str:
+    """One without seats does nothing; one that has them is switched on."""
+    on = before is not None and after is not None and after["active"] and not before["active"]
+    return ANOTHER_GROUP if on and after and _rules_speak_of("group_id", after) else ""
+
+
+def _rules_speak_of(scope: str, row: Mapping[str, Any]) -> bool:
+    """Whether a rule of the row's organization holds in one role, group or project alone, or is to."""
+    here = {"organization": row.get("organization_id")}
+    proposed = _proposed(**here, model="policy.capabilityrule").values_list("after", flat=True)
+    ruled = CapabilityRule.objects.filter(**here, **{f"{scope}__isnull": False})
+    return ruled.exists() or any(after.get(scope) for after in proposed)
 
 
 def _role_changed(before: Row, after: Row) -> str:
@@ -281,6 +325,7 @@ def _agent(before: Row, after: Row) -> str:
 
 
 def _project(before: Row, after: Row) -> str:
+    """A new one, in which no other one's rules and profile hold, may take its place."""
     if after is None:
         return ""
     was = before or {"approval_profile": "off", "allow_self_approval": False, "owner_id": None}
@@ -289,11 +334,12 @@ def _project(before: Row, after: Row) -> str:
         "balanced",
         "careful",
     ):  # any asks for less than none in some
-        return gettext_noop("when a project's calls ask")
+        return ASKS
+    if before is None and _is_freer(after):
+        return ASKS
     if after["allow_self_approval"] and not was["allow_self_approval"]:
         return OWN_RUNS
-    moved = before is not None and after["owner_id"] != was["owner_id"]
-    if moved and (was["owner_id"] is not None or _is_named(after, OWNER)):
+    if after["owner_id"] != was["owner_id"] and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
     called = before is None or before.get("slug") != after.get("slug")
     given = (rule.get("projects") or () for rule in rules_of(after.get("organization_id"))) if called else ()
@@ -301,6 +347,13 @@ def _project(before: Row, after: Row) -> str:
         return SIGNS_IN
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
     return gettext_noop("what groups learn is not reviewed any more") if reviewed else ""
+
+
+def _is_freer(project: Mapping[str, Any]) -> bool:
+    """Whether less may be asked in it than in another one."""
+    others = Project.objects.filter(organization=project.get("organization_id"))
+    asking = others.exclude(approval_profile=ApprovalProfile.OFF)
+    return asking.exists() or _rules_speak_of("project_id", project)
 
 
 def _organization(before: Row, after: Row) -> str:
@@ -369,6 +422,7 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "groups.membership": _membership,
     "groups.customrole": _custom_role,
     "groups.role": _role,
+    "groups.group": _group,
     "groups.groupmember": _seat,
     "groups.agentinstance": _agent,
     "groups.project": _project,

@@ -6,6 +6,7 @@ from django.db import models
 from common import ids
 from common.models import Created
 from groups import known
+from groups.models import ProposalState, ProposedChange
 from policy import checks
 from policy.evaluate import fits
 from policy.terms import Binding
@@ -37,10 +38,15 @@ class Capability(Created):
         if self._state.adding:
             return
         before = Capability.objects.filter(pk=self.pk).values_list("name", flat=True).first()
-        if before != self.name and (self.rules.exists() or self.bindings.exists()):
+        if before != self.name and (self.rules.exists() or self.bindings.exists() or self._is_proposed()):
             raise ValidationError(
                 {"name": ["Rules or bindings name it: a tool that declares the old name would escape them."]}
             )
+
+    def _is_proposed(self) -> bool:
+        """Whether somebody is asked to confirm a rule about it, or a binding, by the name it has."""
+        proposed = ProposedChange.objects.filter(organization=self.organization_id, state=ProposalState.OPEN)
+        return proposed.filter(after__capability_id=self.pk).exists()
 
 
 class ToolBinding(Created):

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.core import mail
 
-from groups.models import Group
+from groups.models import Group, Membership
 from policy.provenance.infer import Declaration
 from runs.actions import mcp
 from runs.execution import executor
@@ -141,6 +141,24 @@ def test_nor_is_another_thing_made_because_the_first_was_approved(ask, world, pr
     run = ask(in_order(*(call((tool, one)) for one in (first, other)), say("done")), "Any news?")
     approve(run.approvals.get().pk, decider(world))
     assert waits(resumed(run)) and made == [first]
+
+
+@pytest.mark.parametrize("name", ["careful", "balanced"])
+def test_what_somebody_approved_lets_nothing_more_pass_once_they_may_decide_no_more(
+    ask, world, profile, name
+):
+    profile(name)
+    who, play, requests = decider(world), in_order(letter(ZED), letter(ZED), say("done")), []
+
+    def leaves(*request):
+        requests.append(request)
+        if len(requests) == 2:
+            Membership.objects.filter(user=who).update(active=False)
+        return play(*request)
+
+    run = ask(leaves, "Any news?")
+    approve(run.approvals.get().pk, who)
+    assert waits(resumed(run)) and len(mail.outbox) == 1
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "x" * 200])

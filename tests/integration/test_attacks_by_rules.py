@@ -7,7 +7,7 @@ from django.core import mail
 from django.db import transaction
 
 from groups import changes
-from groups.models import GroupMember, Membership, Organization, Project, Role
+from groups.models import Group, GroupMember, Membership, Organization, Project, Role
 from policy.models import Capability, CapabilityRule
 from policy.provenance.infer import Declaration
 from runs.actions import mcp
@@ -267,6 +267,46 @@ def test_a_rule_waits_that_would_ask_less_than_one_about_tools_that_are_bound_la
         ({**here, "tool": "http_get", "effect": "deny"}, 201),
     ):
         assert api.post("policy/rules/", body).status_code == status, body
+
+
+@pytest.mark.parametrize("before", ["is there", "is proposed"])
+def test_a_group_that_takes_the_place_of_one_that_a_rule_speaks_of_is_filled_by_two(world, before):
+    """What the rule asks of one group it asks of no other, which the same agents may sit in."""
+    strict = {"tool": "send_email", "effect": "require_human", "group": world.group.pk}
+    api, home = second_person(world), world.organization
+    if before == "is there":
+        assert api.post("policy/rules/", strict).status_code == 201
+    else:
+        assert api.post("policy/rules/", {**strict, "effect": "allow"}).status_code == 202
+    other = Group.objects.create(organization=home, project=world.project, name="Other", active=False)
+    role = Role.objects.get(organization=home, name="researcher")
+    address = f"/api/groups/{world.group.pk}/"
+    assert patch(api, address, {"active": False}).status_code == 200
+    seat = {"group": other.pk, "role": role.pk}
+    assert api.post("groups/members/", seat).status_code == 202
+    assert patch(api, f"/api/groups/{other.pk}/", {"active": True, "name": "x"}).status_code == 202
+    assert patch(api, f"/api/groups/{other.pk}/", {"name": "y"}).status_code == 200
+
+
+@pytest.mark.parametrize("why", ["a profile", "a rule", "a rule about owners"])
+def test_a_project_in_which_less_is_asked_than_in_another_is_added_by_two(ask, world, why):
+    """One who was asked for a second decider in theirs went to a project of their own."""
+    api, home = second_person(world), world.organization
+    body = {"slug": "new", "name": "New"}
+    asks = {"tool": "send_email", "effect": "require_human"}
+    assert api.post("projects/", {"slug": "first", "name": "First"}).status_code == 201
+    if why == "a profile":
+        Project.objects.filter(pk=world.project.pk).update(approval_profile="careful")
+    elif why == "a rule":
+        CapabilityRule.objects.create(organization=home, project=world.project, **asks)
+    else:
+        CapabilityRule.objects.create(organization=home, deciders=["project.owner"], **asks)
+        assert api.post("projects/", body).status_code == 201
+        mine = Membership.objects.get(user=api.user)
+        with changes.acting(api.user, "admin"), pytest.raises(changes.TakesSecond):
+            Project.objects.create(organization=home, slug="own", name="Own", owner=mine)
+        return
+    assert api.post("projects/", body).status_code == 202
 
 
 @pytest.mark.parametrize("first", ["the tool's rule", "the capability's rule", "of a role"])

@@ -25,7 +25,7 @@ from groups.models import (
     Role,
     Token,
 )
-from policy.models import Capability, CapabilityRule, Grant
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.weakening import why
 from runs.actions import decide, mcp, remote_agents, second
 from runs.actions.second import SecondRefused
@@ -359,6 +359,25 @@ def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):
                 row.save()  # what comes after it is judged by it
 
 
+def test_so_does_who_a_proposed_rule_would_name(world, ada, bo, rule):
+    """Whoever confirms the rule has looked at who has the role."""
+    proposal = asked(ada, world, rule, deciders_needed=1, deciders=["role:Board", "project.owner"])
+    board = CustomRole.objects.create(
+        organization=world.organization, name="Board", permissions=["runs.decide_approval"]
+    )
+    theirs = Membership(organization=world.organization, user=UserFactory(), role="decider")
+    with changes.settled():
+        theirs.save()
+    theirs.custom_role = board
+    project = Project.objects.get(pk=world.project.pk)
+    project.owner = theirs
+    with changes.acting(ada, "admin"):
+        for row in (theirs, project):
+            with pytest.raises(changes.TakesSecond), transaction.atomic():
+                row.save()
+    confirmed(bo, proposal)
+
+
 def test_at_the_pages_it_is_proposed_and_confirmed_by_buttons(world, ada, bo, rule):
     clients = {user: Client() for user in (ada, bo)}
     for user, client in clients.items():
@@ -492,7 +511,17 @@ def by_role(world):
     Role.objects.create(organization=world.organization, name="clerk", allowed_tools=["crm.delete"])
 
 
-@pytest.mark.parametrize("passes", [by_rule, by_pattern, by_standing_approval, by_role])
+def by_declaration(world):
+    """What its results name may then be written to unasked, in the profile *balanced*."""
+    ToolDeclaration.objects.create(
+        organization=world.organization, tool="crm.delete", output_trust="organization"
+    )
+
+
+PASSES = [by_rule, by_pattern, by_standing_approval, by_role, by_declaration]
+
+
+@pytest.mark.parametrize("passes", PASSES)
 def test_the_name_of_a_tool_that_nobody_is_asked_about_is_given_by_two(world, ada, bo, rule, passes):
     """Else whoever arranges servers alone would have what passes unasked sent to a server of their own."""
     passes(world)
@@ -526,7 +555,27 @@ def test_the_name_of_a_tool_that_nobody_is_asked_about_is_given_by_two(world, ad
         server.save()
 
 
-@pytest.mark.parametrize("passes", [by_rule, by_standing_approval, by_role])
+def by_a_binding(world):
+    CapabilityRule.objects.update(effect="allow")
+    Capability.objects.get(name="mail").bindings.create(organization=world.organization, pattern="crm.*")
+
+
+def by_a_binding_that_comes_to_fit(world):
+    with changes.settled():
+        by_pattern(world)
+        ToolBinding.objects.filter(capability__name="crm").update(pattern="crn.*")
+    binding = ToolBinding.objects.get(capability__name="crm")
+    binding.pattern = "crm.*"
+    binding.save()
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        *(by_rule, by_standing_approval, by_role, by_declaration),
+        *(by_a_binding, by_a_binding_that_comes_to_fit),
+    ],
+)
 def test_nor_while_it_is_proposed_that_nobody_is_asked(world, ada, bo, rule, passes):
     """Whoever confirms that has looked at what the name stands for."""
     with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
@@ -536,6 +585,26 @@ def test_nor_while_it_is_proposed_that_nobody_is_asked(world, ada, bo, rule, pas
     with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
         mcp.accept([tool], ada)
     confirmed(bo, held.value.proposed)
+
+
+def test_nor_does_a_capability_get_the_name_that_tools_declare_meanwhile(world, ada, bo, rule):
+    """Whoever confirms a rule about it is told the name that it had when the rule was proposed."""
+    letters = Capability.objects.create(organization=world.organization, name="letters")
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        CapabilityRule.objects.create(
+            organization=world.organization, capability=letters, effect="allow", project=world.project
+        )
+    held.value.proposed.save(force_insert=True)
+    api, address = Api(ada, world.organization), f"/api/policy/capabilities/{letters.pk}/"
+
+    def renamed():
+        body = {"name": "send_email"}
+        return api.client.patch(address, body, content_type="application/json", headers=api.headers)
+
+    assert renamed().status_code == 422
+    with changes.acting(bo, "admin"):
+        second.reject(at_the_pages(bo, world.organization.pk), held.value.proposed.pk)
+    assert renamed().status_code == 200
 
 
 def test_nor_where_a_rule_that_is_off_would_ask_nobody(world, ada, bo, rule):
