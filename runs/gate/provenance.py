@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from common.canonical import canonical
@@ -276,28 +276,18 @@ def earlier(run_id: str) -> QuerySet[Run]:
     return session.filter(pk__lt=run_id).order_by("-id") if run.session_key else session.none()
 
 
-def runs_beside(run_id: str, replies: Sequence[Said]) -> dict[Run, int]:
-    """The session's runs that were at work while this one was, each with the first of these replies whose
-    prompt was certainly made after all that it has brought; the last one where none was.
-    """
+def runs_beside(run_id: str, replies: Sequence[Said]) -> list[Run]:
+    """The session's runs that were at work while this one was, up to the last of these replies."""
     run, session = session_of(run_id)
-    asked = {seq for said in replies for seq in (said.seq, said.saw)} if run.session_key else ()
-    events = RunEvent.objects.filter(run_id=run_id, seq__in=asked)
-    at: dict[int, datetime] = dict(events.values_list("seq", "created_at"))
-    seen = [said for said in replies if said.seq in at]
-    if not seen:
-        return {}
+    asked = [said.seq for said in replies] if run.session_key else ()
+    told = RunEvent.objects.filter(run_id=run_id, seq__in=asked).order_by("-seq")
+    until = told.values_list("created_at", flat=True).first()
+    if until is None:
+        return []
     while_at_work = Q(ended_at=None) | Q(ended_at__gt=run.created_at)
-    others = session.filter(while_at_work, created_at__lt=at[seen[-1].seq]).order_by("-id")
+    others = session.filter(while_at_work, created_at__lt=until).order_by("-id")
     before, since = others.filter(pk__lt=run_id), others.filter(pk__gt=run_id)
-    found = (*before[:MOST_EARLIER], *since[:MOST_EARLIER])
-    latest = RunEvent.objects.filter(run__in=found, seq=F("run__last_seq"))
-    moved: dict[str, datetime] = dict(latest.values_list("run_id", "created_at"))
-    shown = [(at[said.saw], said.seq) for said in seen if said.saw in at]
-    return {
-        other: next((seq for when, seq in shown if when > moved.get(other.pk, when)), seen[-1].seq)
-        for other in found
-    }
+    return [*before[:MOST_EARLIER], *since[:MOST_EARLIER]]
 
 
 def session_of(run_id: str) -> tuple[Run, QuerySet[Run]]:
