@@ -124,21 +124,20 @@ def _may_say(text: str) -> bool:
 
 def carried(
     declared: Declaration, values: Iterable[tuple[str, str]], known: Mapping[str, str], asked: Iterable[str]
-) -> Mapping[str, str]:
-    """The confidential values that a call takes to others and that the person neither wrote nor asked to be
-    sent: compact value → what it is called.
+) -> tuple[str, ...]:
+    """What confidential values a call takes to others that the person neither wrote nor asked to be sent.
 
-    `values`: (argument, text) of the call. `known`: as what is returned. `asked`: the words of the person's
-    request.
+    `values`: (argument, text) of the call. `known`: compact value → what it is called. `asked`: the words of
+    the person's request.
     """
     values = list(values)
     if not known or not reaches_others(declared, (argument for argument, _ in values)):
-        return {}
+        return ()
     said = set(asked)
     wanted = {label for label, names in NAMES.items() if said & set(names.split())}
     texts = [text for _, value in values for text in (value, *(said for _, said in words.decodings(value)))]
-    found = {value for text in texts for value in _known_in(text, known)}
-    return {value: label for value, label in known.items() if value in found and label not in wanted}
+    found = {label for text in texts for label in _labels_in(text, known)}
+    return tuple(sorted(found - wanted))
 
 
 def reaches_others(declared: Declaration, arguments: Iterable[str]) -> bool:
@@ -154,12 +153,12 @@ def compact(value: str) -> str:
     return re.sub(r"[\W_]+", "", words.normalise(value))
 
 
-def _known_in(text: str, known: Mapping[str, str]) -> Iterator[str]:
+def _labels_in(text: str, known: Mapping[str, str]) -> Iterator[str]:
     tokens = {compact(token) for token in re.split(r"[\s,;:'\"()<>=|]+", text)}
     whole = compact(text)
-    for value in known:
+    for value, label in known.items():
         if value in tokens or (len(value) >= WHOLE and value in whole):
-            yield value
+            yield label
 
 
 def _label(what: str) -> str:

@@ -211,7 +211,7 @@ class Material:
             self.read_outside,
             asked,
             why,
-            tuple(sorted({*carries.values()})),
+            carries,
             results=lambda: records.about(arguments, before),
         )
 

@@ -155,7 +155,7 @@ def _takes(said: str, offered: Mapping[str, str]) -> bool:
         if words in left and any(leads(choice)) and not leads_somewhere(choice.strip()):
             return True
         left = left.replace(words, " ")
-    return not left.strip()
+    return bool(said) and not left.strip()
 
 
 def _plain(text: str) -> str:
