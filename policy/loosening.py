@@ -4,7 +4,7 @@ The most specific rule decides, so a project's rule can ask for less. Members of
 for more: what holds for the whole organization is not theirs to loosen.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from policy import checks, tools
 from policy.cache import as_rule
@@ -19,7 +19,9 @@ SCOPES = ("project_id", "group_id", "role_id")
 
 def loosened(rule: CapabilityRule) -> CapabilityRule | None:
     """A rule of the whole organization that this one would ask less than, about the same tools."""
-    return next((other for other in _applied(rule) if other.project_id is None), None)
+    stricter = [other for other in _others(rule) if other.project_id is None and asks_less(rule, other)]
+    about = _about(rule) if stricter else set()
+    return next((other for other in stricter if about & _about(other)), None)
 
 
 def taken_over(rule: CapabilityRule) -> CapabilityRule | None:
@@ -30,31 +32,20 @@ def taken_over(rule: CapabilityRule) -> CapabilityRule | None:
     return next((other for other in others if asks_less(rule, other) and _goes_before(rule, other)), None)
 
 
-def _is_applied(rule: CapabilityRule) -> bool:
-    return rule.active and not rule.shadow
-
-
 def _goes_before(rule: CapabilityRule, other: CapabilityRule) -> bool:
     """Whether there is a place where this one decides and not the other. A deny decides at whatever scope."""
     if rule.capability_id != other.capability_id and None not in (rule.capability_id, other.capability_id):
         return False  # of what two capabilities ask of a tool, the stricter holds
     if rule.tool and other.tool and rule.tool != other.tool:
         return False
-    more_specific = specificity(as_rule(rule)) > specificity(as_rule(other))
-    return other.effect != Effect.DENY and _meet(rule, other) and more_specific
-
-
-def _applied(rule: CapabilityRule) -> Iterator[CapabilityRule]:
-    """The rules about the same tools that ask for more, where all of them are applied."""
-    about = _about(rule)
-    for other in _others(rule):
-        if asks_less(rule, other) and about & _about(other):
-            yield other
+    if other.effect == Effect.DENY or not _meet(rule, other):
+        return False
+    return specificity(as_rule(rule)) > specificity(as_rule(other))
 
 
 def _others(rule: CapabilityRule) -> Iterable[CapabilityRule]:
     """The rules that are applied beside this one, where it is."""
-    if not _is_applied(rule):
+    if rule.shadow or not rule.active:
         return ()
     others = CapabilityRule.objects.filter(
         organization_id=rule.organization_id, active=True, shadow=False

@@ -85,12 +85,12 @@ def _new_rule(will: Mapping[str, Any]) -> str:
     return _own_runs(will)
 
 
-def _own_runs(rule: Row) -> str:
+def _own_runs(rule: Mapping[str, Any]) -> str:
     """A profile asks, and so does a tool's risk, for the decision of somebody who may decide approvals. Where
     a rule that asks as well names the run's user, it is theirs.
     """
-    asks = rule is not None and rule["effect"] not in (UNASKED, "deny")
-    return OWN_RUNS if rule is not None and asks and RUN_USER in rule["deciders"] else ""
+    asks = rule["effect"] not in (UNASKED, Effect.DENY)
+    return OWN_RUNS if asks and RUN_USER in rule["deciders"] else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -330,12 +330,9 @@ def _project(before: Row, after: Row) -> str:
         return ""
     was = before or {"approval_profile": "off", "allow_self_approval": False, "owner_id": None}
     profiles = was["approval_profile"], after["approval_profile"]
-    if profiles[0] != profiles[1] and profiles != (
-        "balanced",
-        "careful",
-    ):  # any asks for less than none in some
-        return ASKS
-    if before is None and _is_freer(after):
+    # any profile asks for less than none in something
+    another = profiles[0] != profiles[1] and profiles != ("balanced", "careful")
+    if another or (before is None and _is_freer(after)):
         return ASKS
     if after["allow_self_approval"] and not was["allow_self_approval"]:
         return OWN_RUNS

@@ -71,11 +71,6 @@ class Declaration:
     def steers(self, argument: str) -> bool:
         return argument in self.steering or argument not in self.content
 
-    def says(self, argument: str) -> bool:
-        """Whether what is written there is a text: it neither steers nor chooses anything."""
-        named = (split(argument) or [""])[-1] in lexicon.CONTENT
-        return named and not self.steers(argument) and argument not in self.choices
-
     def of_others(self, acts: bool, service: str = "") -> "Declaration":
         """The same of a tool that somebody else's server offers: all it returns is outside's. What the named
         service keeps is trusted for its own tools alone. `acts` is asked where nobody knows the verb.

@@ -31,7 +31,6 @@ ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 MAILBOX = re.compile(r"\S@\S")
 RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
-NOTHING: tuple[Any, ...] = (None, "", [], {})  # an argument that might as well have been left out
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
@@ -817,10 +816,6 @@ def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tup
             yield from _leaves(inner, f"{path}/{number}", named)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def _last(path: str) -> str:

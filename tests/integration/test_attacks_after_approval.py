@@ -165,7 +165,7 @@ def test_what_passed_the_gate_before_it_moved_is_not_sent(here, asked, move):
 @pytest.mark.parametrize("name", ["careful", "balanced"])
 @pytest.mark.parametrize("move", MOVES)
 def test_nor_does_the_same_call_go_there_because_it_was_approved_before(here, ask, deciders, move, name):
-    """The same call again is not asked about again in its run; to somebody else it is not the same."""
+    """An approval is for the one call, and the next one would go to somebody else."""
     Project.objects.filter(pk=here.world.project.pk).update(approval_profile=name)
     play, asked_before = in_order(DELETES, DELETES, say("Done.")), []
 

@@ -53,24 +53,33 @@ ONCE = {"file": "report.pdf", "people": [ZED], "note": "Here it is.", "public": 
 
 
 @pytest.fixture
-def share_again(ask, world, profile, add_tool):
+def acting(add_tool):
+    """Make a tool of high risk that acts; returns the arguments of its calls."""
+
+    def make(name, parameters):
+        calls = []
+
+        @add_tool(name=name, mutating=True, risk_level="high", parameters=parameters)
+        def act(run, **arguments):
+            calls.append(arguments)
+            return {"done": True}
+
+        return calls
+
+    return make
+
+
+@pytest.fixture
+def share_again(ask, world, profile, acting):
     """One call is approved, and the agent makes it again with these arguments: the run, and what ran."""
 
     def shared_again(name, **others):
         profile(name)
-        shared = []
-
-        @add_tool(name="share_file", mutating=True, risk_level="high", parameters=SHARES)
-        def share_file(run, **arguments):
-            shared.append(arguments)
-            return {"shared": True}
-
+        shared = acting("share_file", SHARES)
         both = call(("share_file", ONCE)), call(("share_file", {**ONCE, **others}))
         run = ask(in_order(*both, say("done")), "Any news?")
         approve(run.approvals.get().pk, decider(world))
-        executor.run(run.pk)
-        run.refresh_from_db()
-        return run, shared
+        return resumed(run), shared
 
     return shared_again
 
@@ -88,20 +97,14 @@ def share_again(ask, world, profile, add_tool):
     ],
 )
 def test_what_was_approved_is_no_leave_to_do_it_with_other_choices(share_again, name, others):
-    """A choice and yes or no do not steer; but they are no text, which alone may be another the next time."""
+    """A choice and yes or no do not steer, but a person has seen them."""
     run, shared = share_again(name, **others)
     assert waits(run) and shared == [ONCE]
 
 
-def test_who_may_be_written_to_is_not_therefore_paid(ask, world, profile, add_tool):
+def test_who_may_be_written_to_is_not_therefore_paid(ask, world, profile, acting):
     profile("balanced")
-    paid = []
-
-    @add_tool(name="send_money", mutating=True, risk_level="high", parameters=DEEDS)
-    def send_money(run, **arguments):
-        paid.append(arguments)
-        return {"done": True}
-
+    paid = acting("send_money", DEEDS)
     pay = call(("send_money", {"recipient": EVE, "amount": 100}))
     goal = "Write to my friends, and send 100 dollars to Bob"
     run = ask(in_order(READ, letter(EVE), pay, say("done")), goal)
@@ -110,16 +113,10 @@ def test_who_may_be_written_to_is_not_therefore_paid(ask, world, profile, add_to
 
 
 @pytest.mark.parametrize("amount", [100, 250])
-def test_who_was_paid_once_is_not_paid_again_unasked(ask, world, profile, add_tool, amount):
+def test_who_was_paid_once_is_not_paid_again_unasked(ask, world, profile, acting, amount):
     """Nor another amount that the person has named, for somebody else."""
     profile("balanced")
-    paid = []
-
-    @add_tool(name="send_money", mutating=True, risk_level="high", parameters=DEEDS)
-    def send_money(run, **arguments):
-        paid.append(arguments)
-        return {"done": True}
-
+    paid = acting("send_money", DEEDS)
     both = (call(("send_money", {"recipient": EVE, "amount": each})) for each in (100, amount))
     run = ask(in_order(READ, *both, say("done")), "Send 100 dollars to Bob, and 250 to Ann")
     approve(run.approvals.get().pk, decider(world))
@@ -127,15 +124,9 @@ def test_who_was_paid_once_is_not_paid_again_unasked(ask, world, profile, add_to
 
 
 @pytest.mark.parametrize("tool", ["create_ticket", "announce"])
-def test_nor_is_another_thing_made_because_the_first_was_approved(ask, world, profile, add_tool, tool):
+def test_nor_is_another_thing_made_because_the_first_was_approved(ask, world, profile, acting, tool):
     profile("careful")
-    made = []
-
-    @add_tool(name=tool, mutating=True, risk_level="high", parameters=TICKET)
-    def make(run, **arguments):
-        made.append(arguments)
-        return {"done": True}
-
+    made = acting(tool, TICKET)
     part = "title" if tool == "create_ticket" else "text"
     first, other = ({part: words} for words in ("More coffee", "The keys for Mallory"))
     run = ask(in_order(*(call((tool, one)) for one in (first, other)), say("done")), "Any news?")
