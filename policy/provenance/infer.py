@@ -29,7 +29,6 @@ class Declaration:
     fields: Mapping[str, Trust] = field(default_factory=dict)
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
-    choices: frozenset[str] = frozenset()  # of its arguments: those that take one of the values listed
     listed: frozenset[tuple[str, str]] = frozenset()  # (argument of a kind, a value its schema speaks of)
     named: frozenset[str] | None = None  # what its schema calls the parts of arguments; None: nobody knows
     effect: bool = True
@@ -132,7 +131,6 @@ def infer(
         output_trust=trust,
         steering=frozenset(properties) - content,
         content=content,
-        choices=frozenset(key for key, schema in properties.items() if _is_option(schema, parameters)),
         listed=frozenset(_listed(parameters)),
         named=frozenset(name for name, _ in _properties(parameters)),
         effect=not reads,
