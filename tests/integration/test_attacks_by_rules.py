@@ -269,6 +269,32 @@ def test_a_rule_waits_that_would_ask_less_than_one_about_tools_that_are_bound_la
         assert api.post("policy/rules/", body).status_code == status, body
 
 
+BESIDE = {
+    "a person for two": ({"deciders_needed": 2}, {"effect": "require_human"}),
+    "anybody for somebody": ({"deciders": ["role:boss"]}, {"deciders_needed": 2}),
+    "others": ({"deciders": ["role:boss"]}, {"deciders": ["role:administrator"]}),
+    "others, sooner": (
+        {"deciders": ["role:boss"]},
+        {"deciders": ["role:administrator"], "timeout_seconds": 60},
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "less"), BESIDE.values(), ids=BESIDE)
+def test_a_rule_beside_one_of_the_same_scope_takes_nobodys_place(ask, world, asked, less):
+    """What the two ask for holds together, whichever is the newer or has the harder terms."""
+    about = {"tool": "send_email", "effect": "require_approval"}
+    CapabilityRule.objects.create(organization=world.organization, **about, **asked)
+    api = second_person(world)
+    assert api.post("policy/rules/", {**about, **less}).status_code == 201
+    run = ask(in_order(MAIL, say("done")))
+    for by in (api.user, decider(world))[: less.get("deciders_needed", 1)]:
+        with contextlib.suppress(DecisionRefused):
+            approve(Approval.objects.get(run=run).pk, by)
+    resumed(run)
+    assert not mail.outbox
+
+
 @pytest.mark.parametrize("before", ["is there", "is proposed"])
 def test_a_group_that_takes_the_place_of_one_that_a_rule_speaks_of_is_filled_by_two(world, before):
     """What the rule asks of one group it asks of no other, which the same agents may sit in."""
