@@ -237,7 +237,13 @@ def _custom_role(before: Row, after: Row) -> str:
 
 
 def _role(before: Row, after: Row) -> str:
-    """An agent's: a list of its own vouches for the tools in it. By its name people's own agents get one."""
+    """An agent's: a list of its own vouches for the tools in it. By its name people's own agents get one.
+    Once it is gone, a seat in another may come after one in it, and nobody sees that it is freer.
+    """
+    if before is not None and after is None:
+        others = Role.objects.filter(organization=before.get("organization_id")).exclude(pk=before.get("id"))
+        if any(_freer(before, other) for other in (NO_LISTS, *others.values())):
+            return gettext_noop("an agent's role that restricts is gone")
     if before is None and after is not None and _vouched(after):
         return gettext_noop("an agent's role vouches for tools")
     if before is not None and after is not None and _freer(before, after):
@@ -269,11 +275,13 @@ def _vouched(role: Mapping[str, Any]) -> set[str]:
 
 def _in_place_of(was: Row, will: Row) -> str:
     """Of a person's own agent, which has its rights from nobody above it: what its role's list names it may
-    use unasked, and rules that speak of the role decide about it. None is the role of people's own agents
-    where there is none of that name: one without any list is made then.
+    use unasked, and rules that speak of the role, or are proposed to, decide about it. None is the role of
+    people's own agents where there is none of that name: one without any list is made then.
     """
-    roles = {row["id"] for row in (was, will) if row is not None}
-    ruled = was != will and CapabilityRule.objects.filter(role__in=roles).exists()
+    roles = [row["id"] for row in (was, will) if row is not None]
+    rules = CapabilityRule.objects.filter(role__in=roles)
+    proposed = _proposed(model="policy.capabilityrule", after__role_id__in=roles)
+    ruled = was != will and (rules.exists() or proposed.exists())
     return ANOTHER_ROLE if ruled or _freer(was or NO_LISTS, will or NO_LISTS) else ""
 
 

@@ -7,14 +7,23 @@ from django.core import mail
 from django.db import transaction
 
 from groups import changes
-from groups.models import Group, GroupMember, Membership, Organization, Project, Role
+from groups.models import (
+    AgentInstance,
+    Group,
+    GroupMember,
+    Membership,
+    Organization,
+    Project,
+    ProposedChange,
+    Role,
+)
 from policy.models import Capability, CapabilityRule
 from policy.provenance.infer import Declaration
-from runs.actions import mcp
+from runs.actions import mcp, second
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
 from runs.tools.base import ToolContext
-from tests.acting import approve
+from tests.acting import approve, at_the_pages
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
@@ -292,6 +301,39 @@ def test_a_rule_beside_one_of_the_same_scope_takes_nobodys_place(ask, world, ask
         with contextlib.suppress(DecisionRefused):
             approve(Approval.objects.get(run=run).pk, by)
     resumed(run)
+    assert not mail.outbox
+
+
+def test_a_role_that_restricts_is_removed_by_two(world, group_mails):
+    """A seat that is made afterwards would come after none in a stricter role."""
+    home, strict = world.organization, Role.objects.get(organization=world.organization, name="researcher")
+    Role.objects.filter(pk=strict.pk).update(denied_tools=["send_email"])
+    CapabilityRule.objects.create(organization=home, tool="send_email", effect="allow")
+    body = {"group": world.group.pk, "role": Role.objects.create(organization=home, name="Mailer").pk}
+    api, seat = second_person(world), GroupMember.objects.get(role=strict)
+    with changes.acting(api.user, "admin"):
+        seat.delete()
+        seat.agent_instance.delete()
+    gone = api.client.delete(f"/api/roles/{strict.pk}/", headers=api.headers)
+    made = api.post("groups/members/", body)
+    group_mails(by="Mailer")
+    assert (gone.status_code, made.status_code, mail.outbox) == (202, 202, [])
+    free = Role.objects.create(organization=home, name="Free")
+    assert api.client.delete(f"/api/roles/{free.pk}/", headers=api.headers).status_code == 204
+
+
+def test_who_confirms_a_rule_about_a_role_has_seen_whose_agents_have_it(ask, world):
+    """Nobody's own agent gets a role while it is proposed that mail of it passes unasked."""
+    robots = Role.objects.create(organization=world.organization, name="Robots")
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="require_human")
+    api = second_person(world)
+    body = {"tool": "send_email", "effect": "allow", "role": robots.pk}
+    assert api.post("policy/rules/", body).status_code == 202
+    with contextlib.suppress(changes.TakesSecond), transaction.atomic(), changes.acting(api.user, "admin"):
+        AgentInstance.objects.create(organization=world.organization, role=robots, user=world.user)
+    confirmer = MembershipFactory(organization=world.organization, role="administrator").user
+    second.confirm(at_the_pages(confirmer, world.organization.pk), ProposedChange.objects.get().pk)
+    ask(in_order(MAIL, say("done")))
     assert not mail.outbox
 
 

@@ -757,8 +757,8 @@ WEAKER = {
     "groups.role": (
         ROLE,
         [{"allowed_tools": None}, {"allowed_tools": ["t", "u"]}, {"denied_tools": []},
-         {"delegable_tools": ["t"]}],
-        [{"allowed_tools": []}, {"denied_tools": ["d", "e"]}, None],
+         {"delegable_tools": ["t"]}, None],
+        [{"allowed_tools": []}, {"denied_tools": ["d", "e"]}],
     ),
     "groups.groupmember": (SEAT, [{"role_id": "s"}], [None]),
     "groups.project": (
