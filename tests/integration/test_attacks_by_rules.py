@@ -23,7 +23,7 @@ from runs.actions import mcp, second
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
 from runs.tools.base import ToolContext
-from tests.acting import approve, at_the_pages
+from tests.acting import approve, at_the_pages, by_token
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
@@ -302,6 +302,34 @@ def test_a_rule_beside_one_of_the_same_scope_takes_nobodys_place(ask, world, ask
             approve(Approval.objects.get(run=run).pk, by)
     resumed(run)
     assert not mail.outbox
+
+
+@pytest.mark.parametrize("how", ["beside", "in a project", "about a capability", "changed"])
+def test_a_rule_by_which_a_robot_is_one_of_several_waits(ask, world, how):
+    """Whoever holds its token would decide twice."""
+    home, about = world.organization, {"tool": "send_email", "effect": "require_approval"}
+    two = CapabilityRule.objects.create(organization=home, deciders_needed=2, **about)
+    api, robot = second_person(world), decider(world, "service", "robot")
+    names = [f"member:{robot.memberships.get().pk}", "role:administrator"]
+    body = {**about, "deciders": names, "deciders_needed": 2}
+    if how == "in a project":
+        body |= {"project": world.project.pk}
+    elif how == "about a capability":
+        own, other = (Capability.objects.create(organization=home, name=n) for n in ("send_email", "mails"))
+        other.bindings.create(organization=home, pattern="send_email")
+        CapabilityRule.objects.filter(pk=two.pk).update(tool="", capability=own)
+        body = {"capability": "mails", "effect": "require_approval", "deciders": names}
+    if how == "changed":
+        rule = CapabilityRule.objects.create(organization=home, **about)
+        said = patch(api, f"/api/policy/rules/{rule.pk}/", {"deciders": names})
+    else:
+        said = api.post("policy/rules/", body)
+    run = ask(in_order(MAIL, say("done")))
+    for by in (by_token(robot, home.pk), api.user):
+        with contextlib.suppress(DecisionRefused):
+            approve(Approval.objects.get(run=run).pk, by)
+    resumed(run)
+    assert (said.status_code, mail.outbox) == (202, [])
 
 
 def test_a_role_that_restricts_is_removed_by_two(world, group_mails):
