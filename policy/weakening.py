@@ -122,6 +122,12 @@ def _proposed(**about: Any) -> QuerySet[ProposedChange]:
     return ProposedChange.objects.filter(state=ProposalState.OPEN, **about)
 
 
+def _may_become(model: str, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The row as it is, and as it is proposed to be: who confirms that has looked at what it means today."""
+    proposed = _proposed(model=model, object_id=row.get("id", ""), action=ChangeAction.CHANGED)
+    return [row, *({**row, **after} for after in proposed.values_list("after", flat=True))]
+
+
 def spoken_of(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
     """Whether a rule, a standing approval, an agent's role or a declaration says of a tool of this name more
     than that it is denied, or may come to: one that is off, or is proposed. It has `capabilities` by itself.
@@ -173,11 +179,13 @@ def _membership(before: Row, after: Row) -> str:
     if after is None or not after["active"]:
         return ""
     there = before if before is not None and before["active"] else None
-    was = _carried(there) if there is not None else member_permissions.of_role("member")
-    if _carried(after) - was:
+    same = there is not None and there["custom_role_id"] == after["custom_role_id"]
+    given = [_custom(after)] if same else _customs(after)
+    was = _carried(there, _custom(there)) if there is not None else member_permissions.of_role("member")
+    if any(_carried(after, one) - was for one in given):
         return gettext_noop("a member may do more")
-    called = _called(after)
-    if (there is None or _called(there) != called) and _is_named(after, f"role:{called}"):
+    called = {_called(after, one) for one in given} - ({_called(there, _custom(there))} if there else set())
+    if any(_is_named(after, f"role:{name}") for name in called):
         return NAMED
     was_one = _was_removed(after) if before is None else not before["active"]
     if was_one:
@@ -202,19 +210,24 @@ def _was_removed(membership: Mapping[str, Any]) -> bool:
     return here.filter(before__user_id=membership.get("user_id")).exists()
 
 
-def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
+def _custom(membership: Mapping[str, Any]) -> Row:
     custom = membership["custom_role_id"]
-    own = (
-        CustomRole.objects.filter(pk=custom).values_list("permissions", flat=True).first() if custom else None
-    )
-    return member_permissions.of_role(membership["role"], own)
+    return CustomRole.objects.filter(pk=custom).values().first() if custom else None
 
 
-def _called(membership: Mapping[str, Any]) -> str:
+def _customs(membership: Mapping[str, Any]) -> list[Row]:
+    """The member's role as it is, and as it may come to be."""
+    custom = _custom(membership)
+    return [None] if custom is None else [*_may_become("groups.customrole", custom)]
+
+
+def _carried(membership: Mapping[str, Any], custom: Row) -> frozenset[str]:
+    return member_permissions.of_role(membership["role"], custom["permissions"] if custom else None)
+
+
+def _called(membership: Mapping[str, Any], custom: Row) -> str:
     """The name of the member's role, as rules name it."""
-    custom = membership["custom_role_id"]
-    found = CustomRole.objects.filter(pk=custom).values_list("name", flat=True).first() if custom else None
-    return found or str(membership["role"])
+    return str(custom["name"] if custom else membership["role"])
 
 
 def _is_named(row: Mapping[str, Any], name: str) -> bool:
@@ -229,7 +242,7 @@ def _custom_role(before: Row, after: Row) -> str:
     if after is None:
         return ""
     renamed = before is None or before.get("name") != after.get("name")
-    if renamed and any(rule["role"] == after.get("name") for rule in rules_of(after.get("organization_id"))):
+    if renamed and any(rule["role"] == after.get("name") for rule in _given(after.get("organization_id"))):
         return SIGNS_IN
     if before is None:
         return ""
@@ -237,6 +250,13 @@ def _custom_role(before: Row, after: Row) -> str:
         return NAMED
     more = {*after["permissions"]} - {*before["permissions"]}
     return gettext_noop("a member role carries more") if more else ""
+
+
+def _given(organization_id: str | None) -> list[dict[str, Any]]:
+    """The rules by which providers make people members, or are proposed to."""
+    proposed = _proposed(organization=organization_id, model="groups.identityprovider")
+    coming = [after.get("rules") or () for after in proposed.values_list("after", flat=True)]
+    return [*rules_of(organization_id), *(rule for rules in coming for rule in rules)]
 
 
 def _role(before: Row, after: Row) -> str:
@@ -285,7 +305,8 @@ def _in_place_of(was: Row, will: Row) -> str:
     rules = CapabilityRule.objects.filter(role__in=roles)
     proposed = _proposed(model="policy.capabilityrule", after__role_id__in=roles)
     ruled = was != will and (rules.exists() or proposed.exists())
-    return ANOTHER_ROLE if ruled or _freer(was or NO_LISTS, will or NO_LISTS) else ""
+    mine = [will or NO_LISTS] if will is None or was == will else _may_become("groups.role", will)
+    return ANOTHER_ROLE if ruled or any(_freer(was or NO_LISTS, one) for one in mine) else ""
 
 
 def _seat(before: Row, after: Row) -> str:
@@ -294,10 +315,10 @@ def _seat(before: Row, after: Row) -> str:
     """
     if before is not None or after is None:
         return _role_changed(before, after)
-    mine = Role.objects.filter(pk=after["role_id"]).values().first() or NO_LISTS
+    mine = _may_become("groups.role", Role.objects.filter(pk=after["role_id"]).values().first() or NO_LISTS)
     others = Role.objects.filter(organization=after["organization_id"]).exclude(pk=after["role_id"])
     ruled = _rules_speak_of("role_id", after)
-    if ruled or any(_freer(other, mine) for other in others.values()):
+    if ruled or any(_freer(other, one) for other in others.values() for one in mine):
         return ANOTHER_ROLE
     return ANOTHER_GROUP if _rules_speak_of("group_id", after) else ""
 
@@ -350,7 +371,7 @@ def _project(before: Row, after: Row) -> str:
     if after["owner_id"] != was["owner_id"] and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
     called = before is None or before.get("slug") != after.get("slug")
-    given = (rule.get("projects") or () for rule in rules_of(after.get("organization_id"))) if called else ()
+    given = (rule.get("projects") or () for rule in _given(after.get("organization_id"))) if called else ()
     if any(after.get("slug") in slugs for slugs in given):
         return SIGNS_IN
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]
