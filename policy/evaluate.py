@@ -187,8 +187,9 @@ def rule_for(
 ) -> Decision | None:
     """Any matching deny wins, at whatever scope; otherwise the most specific rule; none → None.
 
-    Beside one that members of some projects arranged, the most specific rule of no project holds as well: it
-    may have come, or come to be applied, after theirs was accepted.
+    What several ask for that are equally specific holds together: none of them takes another's place. Beside
+    one that members of some projects arranged, the most specific rule of no project holds as well: it may
+    have come, or come to be applied, after theirs was accepted.
     """
     matching: list[Matched] = []
     denying: list[tuple[Rank, Rule, str | None]] = []
@@ -222,14 +223,16 @@ def rule_for(
 
 
 def up_to_a_sure_one(matching: Iterable[Matched]) -> list[Rule]:
-    """The most specific rule; where it speaks of the call in some spellings of its addresses only, and so may
-    not be meant, the next one as well.
+    """The most specific rule, with those that are as specific; where none of them speaks of the call however
+    its addresses are spelled, and so may not be meant, the next ones as well.
     """
-    found = []
-    for _, rule, sure in matching:
-        found.append(rule)
-        if sure:
+    found: list[Rule] = []
+    enough: int | None = None  # how specific a rule was that is surely meant
+    for (specific, *_), rule, sure in matching:
+        if enough is not None and specific < enough:
             break
+        found.append(rule)
+        enough = specific if sure else enough
     return found
 
 

@@ -6,6 +6,8 @@ for more: what holds for the whole organization is not theirs to loosen.
 
 from collections.abc import Iterable
 
+from groups.models import Membership
+from groups.models.organizations import MembershipKind
 from policy import checks, tools
 from policy.cache import as_rule
 from policy.models import CapabilityRule
@@ -68,8 +70,17 @@ def asks_less(rule: CapabilityRule, other: CapabilityRule) -> bool:
     if Effect.DENY in (rule.effect, other.effect) or other.effect == Effect.ALLOW:
         return False
     named, wanted = set(rule.deciders), set(other.deciders)
-    outsiders = named - wanted if wanted else named & {RUN_USER}  # the run's user may decide by name alone
+    outsiders = named - wanted if wanted else by_name_alone(named)
     return rule.deciders_needed < other.deciders_needed or bool(outsiders) or bool(wanted and not named)
+
+
+def by_name_alone(deciders: Iterable[str]) -> set[str]:
+    """Those of the names by which somebody decides who may not where no rule names anybody: the run's user,
+    and of several a service account, whose token anybody may hold.
+    """
+    members = {name.removeprefix("member:"): name for name in deciders if name.startswith("member:")}
+    robots = Membership.objects.filter(pk__in=members, kind=MembershipKind.SERVICE)
+    return {members[pk] for pk in robots.values_list("pk", flat=True)} | {*deciders} & {RUN_USER}
 
 
 def _about(rule: CapabilityRule) -> set[str]:

@@ -64,7 +64,9 @@ def specificity(rule: Rule) -> int:
 
 
 def rank(rule: Rule) -> Rank:
-    """Sorts the rule that decides last: the most specific, among equals the strictest in every respect."""
+    """Sorts the rule that decides last: the most specific, among equals the strictest, which a decision names
+    first. What the others of those ask for holds as well.
+    """
     return (
         specificity(rule),
         STRICTNESS[rule.effect],

@@ -25,7 +25,7 @@ from groups.models.organizations import ApprovalProfile
 from groups.sign_in.providers import rules_of
 from policy.authority import OWNER
 from policy.evaluate import fits
-from policy.loosening import asks_less, taken_over
+from policy.loosening import asks_less, by_name_alone, taken_over
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.models.capabilities import bindings_of
 from policy.models.rules import Effect
@@ -87,10 +87,13 @@ def _new_rule(will: Mapping[str, Any]) -> str:
 
 def _own_runs(rule: Mapping[str, Any]) -> str:
     """A profile asks, and so does a tool's risk, for the decision of somebody who may decide approvals. Where
-    a rule that asks as well names the run's user, it is theirs.
+    a rule that asks as well names the run's user, it is theirs; and where another one asks several, a service
+    account that this one names is one of them.
     """
-    asks = rule["effect"] not in (UNASKED, Effect.DENY)
-    return OWN_RUNS if asks and RUN_USER in rule["deciders"] else ""
+    named = by_name_alone(rule["deciders"]) if rule["effect"] not in (UNASKED, Effect.DENY) else ()
+    if RUN_USER in named:
+        return OWN_RUNS
+    return gettext_noop("a service account decides as one of several") if named else ""
 
 
 def _applied(rule: Row) -> Row:
@@ -117,6 +120,12 @@ def _is_ruled(rules: QuerySet[CapabilityRule], proposed: Q) -> bool:
 
 def _proposed(**about: Any) -> QuerySet[ProposedChange]:
     return ProposedChange.objects.filter(state=ProposalState.OPEN, **about)
+
+
+def _may_become(model: str, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The row as it is, and as it is proposed to be: who confirms that has looked at what it means today."""
+    proposed = _proposed(model=model, object_id=row.get("id", ""), action=ChangeAction.CHANGED)
+    return [row, *({**row, **after} for after in proposed.values_list("after", flat=True))]
 
 
 def spoken_of(organization_id: str, tool: str, capabilities: Collection[str] = ()) -> bool:
@@ -170,11 +179,13 @@ def _membership(before: Row, after: Row) -> str:
     if after is None or not after["active"]:
         return ""
     there = before if before is not None and before["active"] else None
-    was = _carried(there) if there is not None else member_permissions.of_role("member")
-    if _carried(after) - was:
+    same = there is not None and there["custom_role_id"] == after["custom_role_id"]
+    given = [_custom(after)] if same else _customs(after)
+    was = _carried(there, _custom(there)) if there is not None else member_permissions.of_role("member")
+    if any(_carried(after, one) - was for one in given):
         return gettext_noop("a member may do more")
-    called = _called(after)
-    if (there is None or _called(there) != called) and _is_named(after, f"role:{called}"):
+    called = {_called(after, one) for one in given} - ({_called(there, _custom(there))} if there else set())
+    if any(_is_named(after, f"role:{name}") for name in called):
         return NAMED
     was_one = _was_removed(after) if before is None else not before["active"]
     if was_one:
@@ -199,19 +210,24 @@ def _was_removed(membership: Mapping[str, Any]) -> bool:
     return here.filter(before__user_id=membership.get("user_id")).exists()
 
 
-def _carried(membership: Mapping[str, Any]) -> frozenset[str]:
+def _custom(membership: Mapping[str, Any]) -> Row:
     custom = membership["custom_role_id"]
-    own = (
-        CustomRole.objects.filter(pk=custom).values_list("permissions", flat=True).first() if custom else None
-    )
-    return member_permissions.of_role(membership["role"], own)
+    return CustomRole.objects.filter(pk=custom).values().first() if custom else None
 
 
-def _called(membership: Mapping[str, Any]) -> str:
+def _customs(membership: Mapping[str, Any]) -> list[Row]:
+    """The member's role as it is, and as it may come to be."""
+    custom = _custom(membership)
+    return [None] if custom is None else [*_may_become("groups.customrole", custom)]
+
+
+def _carried(membership: Mapping[str, Any], custom: Row) -> frozenset[str]:
+    return member_permissions.of_role(membership["role"], custom["permissions"] if custom else None)
+
+
+def _called(membership: Mapping[str, Any], custom: Row) -> str:
     """The name of the member's role, as rules name it."""
-    custom = membership["custom_role_id"]
-    found = CustomRole.objects.filter(pk=custom).values_list("name", flat=True).first() if custom else None
-    return found or str(membership["role"])
+    return str(custom["name"] if custom else membership["role"])
 
 
 def _is_named(row: Mapping[str, Any], name: str) -> bool:
@@ -226,7 +242,7 @@ def _custom_role(before: Row, after: Row) -> str:
     if after is None:
         return ""
     renamed = before is None or before.get("name") != after.get("name")
-    if renamed and any(rule["role"] == after.get("name") for rule in rules_of(after.get("organization_id"))):
+    if renamed and any(rule["role"] == after.get("name") for rule in _given(after.get("organization_id"))):
         return SIGNS_IN
     if before is None:
         return ""
@@ -236,8 +252,21 @@ def _custom_role(before: Row, after: Row) -> str:
     return gettext_noop("a member role carries more") if more else ""
 
 
+def _given(organization_id: str | None) -> list[dict[str, Any]]:
+    """The rules by which providers make people members, or are proposed to."""
+    proposed = _proposed(organization=organization_id, model="groups.identityprovider")
+    coming = [after.get("rules") or () for after in proposed.values_list("after", flat=True)]
+    return [*rules_of(organization_id), *(rule for rules in coming for rule in rules)]
+
+
 def _role(before: Row, after: Row) -> str:
-    """An agent's: a list of its own vouches for the tools in it. By its name people's own agents get one."""
+    """An agent's: a list of its own vouches for the tools in it. By its name people's own agents get one.
+    Once it is gone, a seat in another may come after one in it, and nobody sees that it is freer.
+    """
+    if before is not None and after is None:
+        others = Role.objects.filter(organization=before.get("organization_id")).exclude(pk=before.get("id"))
+        if any(_freer(before, other) for other in (NO_LISTS, *others.values())):
+            return gettext_noop("an agent's role that restricts is gone")
     if before is None and after is not None and _vouched(after):
         return gettext_noop("an agent's role vouches for tools")
     if before is not None and after is not None and _freer(before, after):
@@ -269,12 +298,15 @@ def _vouched(role: Mapping[str, Any]) -> set[str]:
 
 def _in_place_of(was: Row, will: Row) -> str:
     """Of a person's own agent, which has its rights from nobody above it: what its role's list names it may
-    use unasked, and rules that speak of the role decide about it. None is the role of people's own agents
-    where there is none of that name: one without any list is made then.
+    use unasked, and rules that speak of the role, or are proposed to, decide about it. None is the role of
+    people's own agents where there is none of that name: one without any list is made then.
     """
-    roles = {row["id"] for row in (was, will) if row is not None}
-    ruled = was != will and CapabilityRule.objects.filter(role__in=roles).exists()
-    return ANOTHER_ROLE if ruled or _freer(was or NO_LISTS, will or NO_LISTS) else ""
+    roles = [row["id"] for row in (was, will) if row is not None]
+    rules = CapabilityRule.objects.filter(role__in=roles)
+    proposed = _proposed(model="policy.capabilityrule", after__role_id__in=roles)
+    ruled = was != will and (rules.exists() or proposed.exists())
+    mine = [will or NO_LISTS] if will is None or was == will else _may_become("groups.role", will)
+    return ANOTHER_ROLE if ruled or any(_freer(was or NO_LISTS, one) for one in mine) else ""
 
 
 def _seat(before: Row, after: Row) -> str:
@@ -283,10 +315,10 @@ def _seat(before: Row, after: Row) -> str:
     """
     if before is not None or after is None:
         return _role_changed(before, after)
-    mine = Role.objects.filter(pk=after["role_id"]).values().first() or NO_LISTS
+    mine = _may_become("groups.role", Role.objects.filter(pk=after["role_id"]).values().first() or NO_LISTS)
     others = Role.objects.filter(organization=after["organization_id"]).exclude(pk=after["role_id"])
     ruled = _rules_speak_of("role_id", after)
-    if ruled or any(_freer(other, mine) for other in others.values()):
+    if ruled or any(_freer(other, one) for other in others.values() for one in mine):
         return ANOTHER_ROLE
     return ANOTHER_GROUP if _rules_speak_of("group_id", after) else ""
 
@@ -339,7 +371,7 @@ def _project(before: Row, after: Row) -> str:
     if after["owner_id"] != was["owner_id"] and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
     called = before is None or before.get("slug") != after.get("slug")
-    given = (rule.get("projects") or () for rule in rules_of(after.get("organization_id"))) if called else ()
+    given = (rule.get("projects") or () for rule in _given(after.get("organization_id"))) if called else ()
     if any(after.get("slug") in slugs for slugs in given):
         return SIGNS_IN
     reviewed = before is not None and before["review_deposits"] and not after["review_deposits"]

@@ -7,14 +7,23 @@ from django.core import mail
 from django.db import transaction
 
 from groups import changes
-from groups.models import Group, GroupMember, Membership, Organization, Project, Role
+from groups.models import (
+    AgentInstance,
+    Group,
+    GroupMember,
+    Membership,
+    Organization,
+    Project,
+    ProposedChange,
+    Role,
+)
 from policy.models import Capability, CapabilityRule
 from policy.provenance.infer import Declaration
-from runs.actions import mcp
+from runs.actions import mcp, second
 from runs.actions.decide import DecisionRefused
 from runs.models import Approval
 from runs.tools.base import ToolContext
-from tests.acting import approve
+from tests.acting import approve, at_the_pages, by_token
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
@@ -267,6 +276,93 @@ def test_a_rule_waits_that_would_ask_less_than_one_about_tools_that_are_bound_la
         ({**here, "tool": "http_get", "effect": "deny"}, 201),
     ):
         assert api.post("policy/rules/", body).status_code == status, body
+
+
+BESIDE = {
+    "a person for two": ({"deciders_needed": 2}, {"effect": "require_human"}),
+    "anybody for somebody": ({"deciders": ["role:boss"]}, {"deciders_needed": 2}),
+    "others": ({"deciders": ["role:boss"]}, {"deciders": ["role:administrator"]}),
+    "others, sooner": (
+        {"deciders": ["role:boss"]},
+        {"deciders": ["role:administrator"], "timeout_seconds": 60},
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "less"), BESIDE.values(), ids=BESIDE)
+def test_a_rule_beside_one_of_the_same_scope_takes_nobodys_place(ask, world, asked, less):
+    """What the two ask for holds together, whichever is the newer or has the harder terms."""
+    about = {"tool": "send_email", "effect": "require_approval"}
+    CapabilityRule.objects.create(organization=world.organization, **about, **asked)
+    api = second_person(world)
+    assert api.post("policy/rules/", {**about, **less}).status_code == 201
+    run = ask(in_order(MAIL, say("done")))
+    for by in (api.user, decider(world))[: less.get("deciders_needed", 1)]:
+        with contextlib.suppress(DecisionRefused):
+            approve(Approval.objects.get(run=run).pk, by)
+    resumed(run)
+    assert not mail.outbox
+
+
+@pytest.mark.parametrize("how", ["beside", "in a project", "about a capability", "changed"])
+def test_a_rule_by_which_a_robot_is_one_of_several_waits(ask, world, how):
+    """Whoever holds its token would decide twice."""
+    home, about = world.organization, {"tool": "send_email", "effect": "require_approval"}
+    two = CapabilityRule.objects.create(organization=home, deciders_needed=2, **about)
+    api, robot = second_person(world), decider(world, "service", "robot")
+    names = [f"member:{robot.memberships.get().pk}", "role:administrator"]
+    body = {**about, "deciders": names, "deciders_needed": 2}
+    if how == "in a project":
+        body |= {"project": world.project.pk}
+    elif how == "about a capability":
+        own, other = (Capability.objects.create(organization=home, name=n) for n in ("send_email", "mails"))
+        other.bindings.create(organization=home, pattern="send_email")
+        CapabilityRule.objects.filter(pk=two.pk).update(tool="", capability=own)
+        body = {"capability": "mails", "effect": "require_approval", "deciders": names}
+    if how == "changed":
+        rule = CapabilityRule.objects.create(organization=home, **about)
+        said = patch(api, f"/api/policy/rules/{rule.pk}/", {"deciders": names})
+    else:
+        said = api.post("policy/rules/", body)
+    run = ask(in_order(MAIL, say("done")))
+    for by in (by_token(robot, home.pk), api.user):
+        with contextlib.suppress(DecisionRefused):
+            approve(Approval.objects.get(run=run).pk, by)
+    resumed(run)
+    assert (said.status_code, mail.outbox) == (202, [])
+
+
+def test_a_role_that_restricts_is_removed_by_two(world, group_mails):
+    """A seat that is made afterwards would come after none in a stricter role."""
+    home, strict = world.organization, Role.objects.get(organization=world.organization, name="researcher")
+    Role.objects.filter(pk=strict.pk).update(denied_tools=["send_email"])
+    CapabilityRule.objects.create(organization=home, tool="send_email", effect="allow")
+    body = {"group": world.group.pk, "role": Role.objects.create(organization=home, name="Mailer").pk}
+    api, seat = second_person(world), GroupMember.objects.get(role=strict)
+    with changes.acting(api.user, "admin"):
+        seat.delete()
+        seat.agent_instance.delete()
+    gone = api.client.delete(f"/api/roles/{strict.pk}/", headers=api.headers)
+    made = api.post("groups/members/", body)
+    group_mails(by="Mailer")
+    assert (gone.status_code, made.status_code, mail.outbox) == (202, 202, [])
+    free = Role.objects.create(organization=home, name="Free")
+    assert api.client.delete(f"/api/roles/{free.pk}/", headers=api.headers).status_code == 204
+
+
+def test_who_confirms_a_rule_about_a_role_has_seen_whose_agents_have_it(ask, world):
+    """Nobody's own agent gets a role while it is proposed that mail of it passes unasked."""
+    robots = Role.objects.create(organization=world.organization, name="Robots")
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="require_human")
+    api = second_person(world)
+    body = {"tool": "send_email", "effect": "allow", "role": robots.pk}
+    assert api.post("policy/rules/", body).status_code == 202
+    with contextlib.suppress(changes.TakesSecond), transaction.atomic(), changes.acting(api.user, "admin"):
+        AgentInstance.objects.create(organization=world.organization, role=robots, user=world.user)
+    confirmer = MembershipFactory(organization=world.organization, role="administrator").user
+    second.confirm(at_the_pages(confirmer, world.organization.pk), ProposedChange.objects.get().pk)
+    ask(in_order(MAIL, say("done")))
+    assert not mail.outbox
 
 
 @pytest.mark.parametrize("before", ["is there", "is proposed"])

@@ -17,6 +17,7 @@ from groups.models import (
     AgentInstance,
     Change,
     CustomRole,
+    GroupMember,
     IdentityProvider,
     Membership,
     Organization,
@@ -32,7 +33,7 @@ from runs.actions.second import SecondRefused
 from runs.models import Channel, McpServer, McpTool, RemoteAgent
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person
-from tests.factories import ProjectFactory, UserFactory, permit
+from tests.factories import MembershipFactory, ProjectFactory, UserFactory, permit
 from tests.integration.api_client import Api, problem
 from tests.scripted import call, in_order, say
 
@@ -313,15 +314,20 @@ def test_nobody_is_freed_of_what_the_role_of_their_own_agent_denies(world, ada, 
         agent.delete()  # they come to be denied it all the same
 
 
-def test_a_name_that_a_provider_gives_people_at_their_sign_in_is_given_by_two(world, ada, bo, rule):
+@pytest.mark.parametrize("gives", ["gives", "is proposed to"])
+def test_a_name_that_a_provider_gives_people_at_their_sign_in_is_given_by_two(world, ada, bo, rule, gives):
     """A provider's rules name roles and projects by their names, and what it does waits for nobody."""
     home = world.organization
     reader = CustomRole.objects.create(organization=home, name="Reader", permissions=["runs.view_run"])
     other = ProjectFactory(organization=home, slug="other")
-    IdentityProvider.objects.create(
-        organization=home, name="Company", issuer="https://id.example.org", client_id="deputy",
-        rules=[{"group": "staff", "role": "Reader", "projects": ["open"]}],
-    )  # fmt: skip
+    provider = IdentityProvider.objects.create(
+        organization=home, name="Company", issuer="https://id.example.org", client_id="deputy"
+    )
+    rules = [{"group": "staff", "role": "Reader", "projects": ["open"]}]
+    if gives == "gives":
+        IdentityProvider.objects.filter(pk=provider.pk).update(rules=rules)
+    else:
+        proposes(ada, provider, rules=rules)
     with changes.acting(ada, "admin"):
         reader.name = "Former"
         reader.save()
@@ -376,6 +382,56 @@ def test_so_does_who_a_proposed_rule_would_name(world, ada, bo, rule):
             with pytest.raises(changes.TakesSecond), transaction.atomic():
                 row.save()
     confirmed(bo, proposal)
+
+
+def proposes(user, row, **fields):
+    for name, value in fields.items():
+        setattr(row, name, value)
+    with changes.acting(user, "admin"), pytest.raises(changes.TakesSecond) as proposed, transaction.atomic():
+        row.save()
+    proposed.value.proposed.save()
+    row.refresh_from_db()
+
+
+def test_nor_does_anybody_get_a_role_while_it_is_proposed_that_it_carries_more(world, ada, rule):
+    """Whoever confirms it has looked at who has the role."""
+    home = world.organization
+    clerks = CustomRole.objects.create(organization=home, name="Clerk", permissions=["runs.start_run"])
+    proposes(ada, clerks, permissions=["runs.start_run", "runs.decide_approval"])
+    theirs = MembershipFactory(organization=home)
+    theirs.custom_role = clerks
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond), transaction.atomic():
+        theirs.save()
+
+
+def test_nor_while_it_is_proposed_that_it_gets_the_name_of_deciders(world, ada, rule):
+    home = world.organization
+    CapabilityRule.objects.filter(pk=rule.pk).update(deciders=["role:Board"])
+    clerks = CustomRole.objects.create(organization=home, name="Clerk", permissions=["runs.start_run"])
+    proposes(ada, clerks, name="Board")
+    theirs = MembershipFactory(organization=home)
+    theirs.custom_role = clerks
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond), transaction.atomic():
+        theirs.save()
+
+
+def test_nor_does_an_agent_get_one_while_it_is_proposed_that_it_may_use_more(world, ada, rule):
+    home, strict = world.organization, {"organization": world.organization, "denied_tools": ["send_email"]}
+    Role.objects.filter(organization=home).update(denied_tools=["send_email"])
+    Role.objects.create(**strict, name="Personal agent")
+    robots = Role.objects.create(**strict, name="Robots")
+    free = AgentInstance(organization=home, role=robots, user=ada)
+    seated = AgentInstance.objects.create(organization=home, role=robots)
+    seat = GroupMember(organization=home, group=world.group, role=robots, agent_instance=seated, ordinal=9)
+    with changes.acting(ada, "admin"):
+        for row in (free, seat):
+            row.save()
+            row.delete()
+    proposes(ada, robots, denied_tools=[])
+    with changes.acting(ada, "admin"):
+        for row in (free, seat):
+            with pytest.raises(changes.TakesSecond), transaction.atomic():
+                row.save(force_insert=True)
 
 
 def test_at_the_pages_it_is_proposed_and_confirmed_by_buttons(world, ada, bo, rule):
@@ -757,8 +813,8 @@ WEAKER = {
     "groups.role": (
         ROLE,
         [{"allowed_tools": None}, {"allowed_tools": ["t", "u"]}, {"denied_tools": []},
-         {"delegable_tools": ["t"]}],
-        [{"allowed_tools": []}, {"denied_tools": ["d", "e"]}, None],
+         {"delegable_tools": ["t"]}, None],
+        [{"allowed_tools": []}, {"denied_tools": ["d", "e"]}],
     ),
     "groups.groupmember": (SEAT, [{"role_id": "s"}], [None]),
     "groups.project": (

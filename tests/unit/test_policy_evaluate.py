@@ -1,6 +1,7 @@
 """The order of policy, one sentence at a time. Every combination is in test_policy_truth_table."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -193,10 +194,16 @@ def test_the_rules_terms_hold_where_the_risk_asks_too():
     assert (decision.rule_id, decision.timeout) == ("rul_mail", 60)
 
 
-def test_among_equal_rules_the_harder_terms_decide():
-    one = Rule("rul_a", "require_approval", "mail", deciders_needed=1)
-    two = Rule("rul_b", "require_approval", "mail", deciders_needed=2)
-    assert with_rules(one, two).deciders_needed == with_rules(two, one).deciders_needed == 2
+def test_what_equal_rules_ask_for_holds_together_whichever_is_newer():
+    boss = Rule("rul_a", "require_approval", "mail", deciders_needed=2, deciders=("role:boss",))
+    person = Rule("rul_b", "require_human", "mail", deciders=("run.user",), timeout=60)
+    wider = Rule("rul_c", "require_human", "mail", deciders_needed=3)
+    for rules in permutations(
+        (replace(boss, organization="org_1"), replace(person, organization="org_1"), wider)
+    ):
+        decision = with_rules(*rules)
+        assert (decision.rule_id, decision.effect, decision.timeout) == ("rul_b", "require_human", 60)
+        assert (decision.deciders_needed, {*decision.deciders}) == (2, {("role:boss",), ("run.user",)})
 
 
 def test_an_approval_of_this_call_lets_it_through_and_uses_no_grant():
