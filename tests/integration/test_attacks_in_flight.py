@@ -330,6 +330,40 @@ def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_tr
     assert (goes_on(run).status, len(effect)) == ("completed", 1)
 
 
+def test_nor_is_a_standing_approval_that_was_used_up_by_it(leaving, effect, world, ada):
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada,
+    )  # fmt: skip
+    permit(ada, "decide_approval", "add_grant", "resolve_review")
+    run = leaving()
+    lost(run)
+    rule = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="allow")
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
+    tasks.advance(run.pk)
+    rule.delete()
+    run = goes_on(run)
+
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+    approve(Approval.objects.get(run=run, status="pending").pk, ada)
+    tasks.advance(run.pk)
+    assert (goes_on(run).status, len(effect)) == ("completed", 1)
+
+
+def test_a_second_try_takes_another_use_of_a_standing_approval(leaving, effect, world, ada):
+    grant = Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=2, granted_by=ada,
+    )  # fmt: skip
+    permit(ada, "decide_approval", "add_grant", "resolve_review")
+    run = leaving()
+    lost(run)
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
+    tasks.advance(run.pk)
+
+    assert (goes_on(run).status, len(effect), grant.uses.count()) == ("completed", 1, 2)
+
+
 def test_so_does_one_that_nobody_had_to_approve(leaving, harmless, rule):
     run = leaving()
     rule.delete()
