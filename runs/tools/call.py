@@ -96,6 +96,7 @@ class Gate:
     delegated: DelegatedPermissions | None
     live: policy_cache.LiveBoundary
     policy: policy_cache.CompiledPolicy
+    tools: Mapping[str, Tool]  # the organization's, by name
     roles_above: tuple[str, ...] = ()
     trace: Trace | None = None  # where the values of its run's calls came from
 
@@ -113,20 +114,23 @@ class Gate:
         """What decisions rest on: what was passed on as it was then, without what the roles above are denied
         today. One query, unless the caller has just read the boundary; and the rules
         again when they have changed.
+
+        All of it is of one moment: a right may be taken away and the deny that it makes needless after it, so
+        that the right of before and the rules of after would let pass what was forbidden all the time.
         """
-        live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
-        policy = policy_cache.compiled(organization_id, live.version)
+        while True:
+            live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
+            policy = policy_cache.compiled(organization_id, live.version)
+            version, tools = toolbox.of(organization_id, live.version)
+            if policy.version == live.version == version:
+                break
+            live = None
         given = None if delegated is None else DelegatedPermissions.from_json(delegated)
         roles = tuple(roles_above or ())
         if given is not None:
             denied = tuple(tool for role in roles for tool in policy.role(role).denied_tools)
             given = narrowed(given, DelegatedPermissions(denied_tools=denied))
-        return cls(organization_id, project_id, group_id, given, live, policy, roles)
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The organization's tools by name."""
-        return toolbox.of(self.organization_id, self.live.version)
+        return cls(organization_id, project_id, group_id, given, live, policy, tools, roles)
 
     def declared(self, tool: str) -> Declaration:
         """What the tool's values are worth in this organization."""

@@ -13,6 +13,7 @@ from django.db import connections
 from django.utils import timezone
 
 from groups.models import Membership, Token
+from policy import cache
 from policy.models import CapabilityRule, Grant
 from runs.execution import executor
 from runs.models import Approval, ApprovalDecision, OutboundCall, Run, ToolCall
@@ -22,8 +23,10 @@ from runs.tools.base import ToolContext
 from runs.workers import tasks
 from runs.workers.sweep import sweep
 from tests.acting import approve, cancel, resolve, start
+from tests.at_once import Beside
 from tests.factories import MembershipFactory, permit
 from tests.integration.helpers import chain_holds, types
+from tests.integration.outside import Outside, work_off
 from tests.integration.test_outbound_calls import carry, gone, taken
 from tests.scripted import Scripted, call, in_order, say
 
@@ -395,3 +398,40 @@ def test_a_tool_that_was_switched_off_meanwhile_is_not_called(leaving, rule, eff
     run = goes_on(run)
     assert (effect, run.status) == ([], "completed")
     assert ToolCall.objects.get(run=run).error["code"] == "UNKNOWN_TOOL"
+
+
+# What is asked about a call is of one moment
+
+
+@pytest.fixture
+def between(monkeypatch):
+    """Has something done, and committed by somebody else, after the rights of a call's person were read and
+    before the rules, or else the tools, are.
+    """
+
+    def _between(module, name, changes):
+        read = getattr(module, name)
+
+        def later(*arguments):
+            monkeypatch.setattr(module, name, read)
+            assert Beside(changes).result() is None
+            return read(*arguments)
+
+        monkeypatch.setattr(module, name, later)
+
+    return _between
+
+
+def test_a_right_that_is_taken_away_before_a_deny_is_lets_nothing_leave_between(world, effect, rule, between):
+    """At each moment one of the two forbids it."""
+    outside = Outside(world)
+    outside.call("p", "pay", work=False, to="ann")
+    deny = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="deny")
+
+    def changes():
+        boundary_closed(world, rule)
+        CapabilityRule.objects.filter(pk=deny.pk).delete()
+
+    between(cache, "compiled", changes)
+    work_off()
+    assert (effect, outside.look("p").status) == ([], "denied")
