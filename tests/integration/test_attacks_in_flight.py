@@ -12,10 +12,11 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from groups.models import Membership, Token
+from groups.models import Membership, Project, Token
 from policy import cache
 from policy.models import CapabilityRule, Grant
 from runs.execution import executor
+from runs.gate import admission, opening
 from runs.models import Approval, ApprovalDecision, OutboundCall, Run, ToolCall
 from runs.outbound import asking, packing
 from runs.tools import registry
@@ -405,9 +406,7 @@ def test_a_tool_that_was_switched_off_meanwhile_is_not_called(leaving, rule, eff
 
 @pytest.fixture
 def between(monkeypatch):
-    """Has something done, and committed by somebody else, after the rights of a call's person were read and
-    before the rules, or else the tools, are.
-    """
+    """Has something done, and committed by somebody else, right before this function is called."""
 
     def _between(module, name, changes):
         read = getattr(module, name)
@@ -433,5 +432,37 @@ def test_a_right_that_is_taken_away_before_a_deny_is_lets_nothing_leave_between(
         CapabilityRule.objects.filter(pk=deny.pk).delete()
 
     between(cache, "compiled", changes)
+    work_off()
+    assert (effect, outside.look("p").status) == ([], "denied")
+
+
+def cancelled(world, rule):
+    cancel(Run.objects.get().pk)
+
+
+@pytest.fixture
+def where_from_counts(world, rule):
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed, cancelled])
+@pytest.mark.usefixtures("where_from_counts")
+def test_what_changes_while_it_is_found_out_where_its_values_come_from_stops_a_call(
+    leaving, effect, world, rule, between, change
+):
+    """Of a long conversation that takes a minute."""
+    run = leaving()
+    between(admission, "of_run", lambda: change(world, rule))
+    run = goes_on(run)
+    assert (effect, ToolCall.objects.get().status in ("denied", "unknown")) == ([], True)
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+@pytest.mark.usefixtures("where_from_counts")
+def test_so_it_does_with_an_outside_agents(effect, world, rule, ada, between, change):
+    outside = Outside(world)
+    outside.call("p", "pay", to="ann")
+    approve(Approval.objects.get().pk, ada)
+    between(opening, "gathered", lambda: change(world, rule))
     work_off()
     assert (effect, outside.look("p").status) == ([], "denied")
