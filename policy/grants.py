@@ -9,9 +9,9 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
-from common.canonical import canonical
+from common.canonical import canonical, digest
 from common.columns import Columns
-from common.db import rows
+from common.db import execute, rows
 from groups import today
 from groups.actors import Actor, Via
 from policy.authority import About, NotAllowed, Verb, may
@@ -31,6 +31,9 @@ USED = (
     "WHERE used.organization_id = %s AND used.idempotency_key = %s)"
 )
 THESE = "g.id = ANY(%s)"
+NO_MORE_ITS_OWN = """
+UPDATE policy_grantuse SET idempotency_key = %s WHERE organization_id = %s AND idempotency_key = %s
+"""
 
 NO_MORE = gettext_noop("Whoever made it may make none in its project any more.")
 NO_TOKEN = gettext_noop("The token it was made with was revoked, or has the scope for it no more.")
@@ -78,6 +81,13 @@ def whatever_arguments(organization_id: str, project_id: str) -> frozenset[str]:
 def used_by(organization_id: str, idempotency_key: str) -> bool:
     """Whether one that counts has been used for this call. Its last use may have been this one."""
     return bool(_counting(USED, [organization_id, idempotency_key]))
+
+
+def part_from(organization_id: str, idempotency_key: str, attempt: int) -> None:
+    """The call was interrupted in this attempt and is to be made again: what it has used stays used, and lets
+    no second attempt pass.
+    """
+    execute(NO_MORE_ITS_OWN, [digest(idempotency_key, attempt), organization_id, idempotency_key])
 
 
 def void(grants: Iterable[Grant]) -> dict[str, str]:

@@ -317,7 +317,7 @@ class DecisionPoint:
         return sorted({name.removeprefix(start) for name in self._named() if name.startswith(start)})
 
     def _tools(self) -> list[str]:
-        return sorted(toolbox.of(self.organization.pk, PolicyVersion.objects.of(self.organization.pk)))
+        return sorted(toolbox.current(self.organization.pk))
 
     def _named(self) -> Iterator[str]:
         yield from (rule.tool for rule in self.policy.rules if rule.tool)

@@ -20,7 +20,8 @@ def described(organization_id: str) -> list[dict[str, Any]]:
     """Every tool, with the capabilities the organization binds to it."""
     version = PolicyVersion.objects.of(organization_id)
     compiled = policy_cache.compiled(organization_id, version)
-    return [_described(tool, compiled.bindings) for tool in usable(toolbox.of(organization_id, version))]
+    _, tools = toolbox.of(organization_id, version)
+    return [_described(tool, compiled.bindings) for tool in usable(tools)]
 
 
 def decided(run: Run) -> list[dict[str, Any]]:

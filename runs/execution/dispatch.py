@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from common.canonical import NotJson, digest, normalise
+from policy import grants as standing
 from policy.terms import AgentContext
 from runs.actions import escalate, mcp_tasks
 from runs.context import working_memory
@@ -396,6 +397,7 @@ def reviewed(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Outcome:
     """Somebody said what became of an interrupted call."""
     outcome = call.payload.get("outcome")
     if outcome == "retry":
+        standing.part_from(claimed.organization_id, call.idempotency_key, call.reviewed)
         again = start_one(claimed, gate, call)
         return (again,) if isinstance(again, Ready) else again
     if outcome == "succeeded":

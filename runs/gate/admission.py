@@ -60,7 +60,8 @@ def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, An
     """
     at_work = {"status": CallStatus.RUNNING, "run__status": RunStatus.RUNNING}
     calls = ToolCall.objects.select_related("run").filter(run_id=run_id, call_id=call_id, **at_work)
-    call = calls.filter(Exists(OutboundCall.objects.filter(pk=outbound_id))).first()
+    calls = calls.filter(Exists(OutboundCall.objects.filter(pk=outbound_id)))
+    call = calls.first()
     if call is None:
         return None
     run, gate = call.run, gate_of(call.run)
@@ -69,7 +70,7 @@ def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, An
     said = gate.admit(agent, call.tool, arguments, (run.pk, call_id), begun.satisfies)
     if not isinstance(said, Admitted) or said.decision.grant_id:  # another's use has to be counted
         return None
-    return said.tool
+    return said.tool if calls.exists() else None  # weighing it may have taken a minute
 
 
 def role_of(run: Run, call: ToolCall) -> str | None:

@@ -51,6 +51,7 @@ logger = logging.getLogger(__name__)
 
 APPROVED = "this call was approved"
 GRANTED = "a standing approval covers it"
+MOVES = ("boundary", "version", "profile")  # of a live boundary, what policy goes by
 Approved = Callable[[Decision, Tool], bool]
 
 MAX_PROBLEMS = 5  # schema errors told at once
@@ -93,11 +94,15 @@ class Gate:
     organization_id: str
     project_id: str
     group_id: str | None
+    user_id: int
+    passed_on: dict[str, Any] | None  # as it was then
     delegated: DelegatedPermissions | None
     live: policy_cache.LiveBoundary
     policy: policy_cache.CompiledPolicy
+    tools: Mapping[str, Tool]  # the organization's, by name
     roles_above: tuple[str, ...] = ()
     trace: Trace | None = None  # where the values of its run's calls came from
+    weighed: bool = False  # whether that was asked, which may take a minute, since the rules were looked at
 
     @classmethod
     def open(
@@ -113,24 +118,34 @@ class Gate:
         """What decisions rest on: what was passed on as it was then, without what the roles above are denied
         today. One query, unless the caller has just read the boundary; and the rules
         again when they have changed.
+
+        All of it is of one moment: a right may be taken away and the deny that it makes needless after it, so
+        that the right of before and the rules of after would let pass what was forbidden all the time.
         """
-        live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
-        policy = policy_cache.compiled(organization_id, live.version)
+        while True:
+            live = live or policy_cache.live_boundary(organization_id, user_id, project_id)
+            policy = policy_cache.compiled(organization_id, live.version)
+            version, tools = toolbox.of(organization_id, live.version)
+            if policy.version == live.version == version:
+                break
+            live = None
         given = None if delegated is None else DelegatedPermissions.from_json(delegated)
         roles = tuple(roles_above or ())
         if given is not None:
             denied = tuple(tool for role in roles for tool in policy.role(role).denied_tools)
             given = narrowed(given, DelegatedPermissions(denied_tools=denied))
-        return cls(organization_id, project_id, group_id, given, live, policy, roles)
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The organization's tools by name."""
-        return toolbox.of(self.organization_id, self.live.version)
+        place = (organization_id, project_id, group_id, user_id)
+        return cls(*place, delegated, given, live, policy, tools, roles)
 
     def declared(self, tool: str) -> Declaration:
         """What the tool's values are worth in this organization."""
         return facts.declaration(self.tools.get(tool), self.policy.corrections)
+
+    def _traced(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
+        if self.trace is None:
+            return self._unheard(tool, arguments)
+        self.weighed = True
+        return self.trace(tool, arguments)
 
     def _unheard(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
         """Where no run is asked about: nothing was heard, and nothing read."""
@@ -155,6 +170,33 @@ class Gate:
         """Ask about one call. `key_parts` are the run's id and the call's; `approved` says whether what
         people have decided about it satisfies what policy demands.
         """
+        said = self._admit(agent, name, arguments, key_parts, approved)
+        while isinstance(said, Admitted) and self._has_moved():
+            agent = self.agent(agent.agent_id, agent.role_id)
+            said = self._admit(agent, name, arguments, key_parts, approved)
+        return said
+
+    def _has_moved(self) -> bool:
+        """Whether rights or rules have changed while a call was weighed; from here on they are as they are
+        now.
+        """
+        if not self.weighed:
+            return False
+        self.weighed = False
+        place = (self.organization_id, self.project_id, self.group_id, self.user_id)
+        now = Gate.open(*place, self.passed_on, None, self.roles_above)
+        was, self.live = self.live, now.live
+        self.policy, self.tools, self.delegated = now.policy, now.tools, now.delegated
+        return any(getattr(was, name) != getattr(now.live, name) for name in MOVES)
+
+    def _admit(
+        self,
+        agent: AgentContext,
+        name: str,
+        arguments: dict[str, Any],
+        key_parts: tuple[str, str],
+        approved: Approved | None,
+    ) -> Admitted | Stopped | Refused:
         tool = self.tools.get(name)
         if tool is None:
             return Refused("UNKNOWN_TOOL", f"There is no tool '{name}'.")
@@ -201,7 +243,7 @@ class Gate:
             project=self.project_id,
             group=self.group_id,
             profile=self.live.profile,
-            trace=self.trace or self._unheard,
+            trace=self._traced,
         )
         return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.policy.bindings)  # type: ignore[arg-type]
 

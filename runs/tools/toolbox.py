@@ -16,9 +16,9 @@ KEPT_ORGANIZATIONS = 200
 _kept: OrderedDict[str, tuple[int, dict[str, Tool]]] = OrderedDict()
 
 
-def of(organization_id: str, version: int) -> Mapping[str, Tool]:
-    """Its tools by name as of this version of its policy, or as they are since; read once a process and
-    version.
+def of(organization_id: str, version: int) -> tuple[int, Mapping[str, Tool]]:
+    """Its tools by name as of this version of its policy, or as they are since, and the version they are of;
+    read once a process and version.
     """
     kept = _kept.get(organization_id)
     if kept is None or kept[0] != version:
@@ -27,7 +27,7 @@ def of(organization_id: str, version: int) -> Mapping[str, Tool]:
         while len(_kept) > KEPT_ORGANIZATIONS:
             _kept.popitem(last=False)
     registered = registry.all_tools()
-    return ChainMap(registered, kept[1]) if kept[1] else registered
+    return kept[0], ChainMap(registered, kept[1]) if kept[1] else registered
 
 
 def _own(organization_id: str) -> dict[str, Tool]:
@@ -37,7 +37,7 @@ def _own(organization_id: str) -> dict[str, Tool]:
 
 def current(organization_id: str) -> Mapping[str, Tool]:
     """Its tools by name as they are now."""
-    return of(organization_id, PolicyVersion.objects.of(organization_id))
+    return of(organization_id, PolicyVersion.objects.of(organization_id))[1]
 
 
 def find(organization_id: str, name: str) -> Tool | None:

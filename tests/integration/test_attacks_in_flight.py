@@ -12,9 +12,11 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from groups.models import Membership, Token
+from groups.models import Membership, Project, Token
+from policy import cache
 from policy.models import CapabilityRule, Grant
 from runs.execution import executor
+from runs.gate import admission, opening
 from runs.models import Approval, ApprovalDecision, OutboundCall, Run, ToolCall
 from runs.outbound import asking, packing
 from runs.tools import registry
@@ -22,8 +24,10 @@ from runs.tools.base import ToolContext
 from runs.workers import tasks
 from runs.workers.sweep import sweep
 from tests.acting import approve, cancel, resolve, start
+from tests.at_once import Beside
 from tests.factories import MembershipFactory, permit
 from tests.integration.helpers import chain_holds, types
+from tests.integration.outside import Outside, work_off
 from tests.integration.test_outbound_calls import carry, gone, taken
 from tests.scripted import Scripted, call, in_order, say
 
@@ -330,6 +334,40 @@ def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_tr
     assert (goes_on(run).status, len(effect)) == ("completed", 1)
 
 
+def test_nor_is_a_standing_approval_that_was_used_up_by_it(leaving, effect, world, ada):
+    Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=1, granted_by=ada,
+    )  # fmt: skip
+    permit(ada, "decide_approval", "add_grant", "resolve_review")
+    run = leaving()
+    lost(run)
+    rule = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="allow")
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
+    tasks.advance(run.pk)
+    rule.delete()
+    run = goes_on(run)
+
+    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
+    approve(Approval.objects.get(run=run, status="pending").pk, ada)
+    tasks.advance(run.pk)
+    assert (goes_on(run).status, len(effect)) == ("completed", 1)
+
+
+def test_a_second_try_takes_another_use_of_a_standing_approval(leaving, effect, world, ada):
+    grant = Grant.objects.create(
+        organization=world.organization, project=world.project, tool="pay", any_arguments=True,
+        max_uses=2, granted_by=ada,
+    )  # fmt: skip
+    permit(ada, "decide_approval", "add_grant", "resolve_review")
+    run = leaving()
+    lost(run)
+    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
+    tasks.advance(run.pk)
+
+    assert (goes_on(run).status, len(effect), grant.uses.count()) == ("completed", 1, 2)
+
+
 def test_so_does_one_that_nobody_had_to_approve(leaving, harmless, rule):
     run = leaving()
     rule.delete()
@@ -361,3 +399,70 @@ def test_a_tool_that_was_switched_off_meanwhile_is_not_called(leaving, rule, eff
     run = goes_on(run)
     assert (effect, run.status) == ([], "completed")
     assert ToolCall.objects.get(run=run).error["code"] == "UNKNOWN_TOOL"
+
+
+# What is asked about a call is of one moment
+
+
+@pytest.fixture
+def between(monkeypatch):
+    """Has something done, and committed by somebody else, right before this function is called."""
+
+    def _between(module, name, changes):
+        read = getattr(module, name)
+
+        def later(*arguments):
+            monkeypatch.setattr(module, name, read)
+            assert Beside(changes).result() is None
+            return read(*arguments)
+
+        monkeypatch.setattr(module, name, later)
+
+    return _between
+
+
+def test_a_right_that_is_taken_away_before_a_deny_is_lets_nothing_leave_between(world, effect, rule, between):
+    """At each moment one of the two forbids it."""
+    outside = Outside(world)
+    outside.call("p", "pay", work=False, to="ann")
+    deny = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="deny")
+
+    def changes():
+        boundary_closed(world, rule)
+        CapabilityRule.objects.filter(pk=deny.pk).delete()
+
+    between(cache, "compiled", changes)
+    work_off()
+    assert (effect, outside.look("p").status) == ([], "denied")
+
+
+def cancelled(world, rule):
+    cancel(Run.objects.get().pk)
+
+
+@pytest.fixture
+def where_from_counts(world, rule):
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed, cancelled])
+@pytest.mark.usefixtures("where_from_counts")
+def test_what_changes_while_it_is_found_out_where_its_values_come_from_stops_a_call(
+    leaving, effect, world, rule, between, change
+):
+    """Of a long conversation that takes a minute."""
+    run = leaving()
+    between(admission, "of_run", lambda: change(world, rule))
+    run = goes_on(run)
+    assert (effect, ToolCall.objects.get().status in ("denied", "unknown")) == ([], True)
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+@pytest.mark.usefixtures("where_from_counts")
+def test_so_it_does_with_an_outside_agents(effect, world, rule, ada, between, change):
+    outside = Outside(world)
+    outside.call("p", "pay", to="ann")
+    approve(Approval.objects.get().pk, ada)
+    between(opening, "gathered", lambda: change(world, rule))
+    work_off()
+    assert (effect, outside.look("p").status) == ([], "denied")
