@@ -82,8 +82,8 @@ def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
     return forking.fork(run_id, seq, actor, content)
 
 
-def resolve(run_id: str, call_id: str, outcome: str, by: Any, result: Any = None, message: str = "") -> None:
-    resolving.resolve(run_id, call_id, outcome, _of(run_id, by), result, message)
+def resolve(run_id: str, call_id: str, outcome: str, by: Any, *said: Any, **named: Any) -> None:
+    resolving.resolve(run_id, call_id, outcome, _of(run_id, by), *said, **named)
 
 
 def request_call(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> str:

@@ -16,26 +16,46 @@ OUTCOMES = ("succeeded", "failed", "retry")
 
 
 def resolve(
-    run_id: str, call_id: str, outcome: str, actor: Actor, result: Any = None, message: str = ""
+    run_id: str,
+    call_id: str,
+    outcome: str,
+    actor: Actor,
+    result: Any = None,
+    message: str = "",
+    correlation_key: str = "",
 ) -> None:
     """Record a person's word; a retry passes policy again. The same word again changes nothing.
 
-    Raises NotAllowed, RunGone, SignalRefused: BAD_OUTCOME, NO_SUCH_WAIT, ALREADY_RESOLVED.
+    A call may be interrupted again once it is tried again: `correlation_key` is then the wait that is meant.
+    Raises NotAllowed, RunGone, SignalRefused: BAD_OUTCOME, NO_SUCH_WAIT, ALREADY_RESOLVED, INTERRUPTED_AGAIN.
     """
-    key = f"review-{call_id}"
     payload = {"outcome": outcome, "result": result, "message": message, "by": str(actor)}
     with transaction.atomic():
         log = RunLog.lock(run_id)
         may(actor, Verb.RESOLVE_REVIEW, log)
         if outcome not in OUTCOMES:
             raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")
-        wait = Wait.objects.filter(run_id=run_id, correlation_key=key, kind=WaitKind.REVIEW).first()
-        if wait is None:
-            raise SignalRefused("NO_SUCH_WAIT", f"Call {call_id} does not wait for a word on what happened.")
-        if not waits.resolve(log, key, WaitOutcome.COMPLETED.value, payload):
+        wait = _meant(run_id, call_id, correlation_key)
+        if not waits.resolve(log, wait.correlation_key, WaitOutcome.COMPLETED.value, payload):
             return _again(wait, outcome)
         waits.flush_and_enqueue(log)
     return None
+
+
+def _meant(run_id: str, call_id: str, correlation_key: str) -> Wait:
+    """The wait that a word is about: a page or a request of before says nothing of a later attempt."""
+    asked = Wait.objects.filter(run_id=run_id, tool_call__call_id=call_id, kind=WaitKind.REVIEW)
+    named = asked.filter(correlation_key=correlation_key) if correlation_key else asked
+    found = list(named.order_by("-id")[:2])
+    if not found:
+        raise SignalRefused("NO_SUCH_WAIT", f"Call {call_id} does not wait for a word on what happened.")
+    if len(found) > 1:
+        raise SignalRefused(
+            "INTERRUPTED_AGAIN",
+            f"Call {call_id} was tried and interrupted again: look at what it waits for, and name that with "
+            "`correlation_key`.",
+        )
+    return found[0]
 
 
 def _again(wait: Wait, outcome: str) -> None:

@@ -257,7 +257,7 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
         )
         answered_here = [wait for wait in waits if not wait.correlation_key.startswith(repeats.PREFIX)]
         inputs = [wait for wait in answered_here if wait.kind == WaitKind.INPUT]
-        reviews = [w.correlation_key.removeprefix("review-") for w in waits if w.kind == WaitKind.REVIEW]
+        reviews = {wait.tool_call_id: wait for wait in waits if wait.kind == WaitKind.REVIEW}
         tree = run_tree(run.root_id, run.organization_id, run.pk, shown_children)
         below = [one.id for one in tree.here if one.id != run.pk]
         asked = questions(run, [wait.correlation_key for wait in inputs])
@@ -281,7 +281,7 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
             "more_events": shown_events * 5,
             "keep": _kept(request, "events", "children"),
             "questions": [(wait, asked.get(wait.correlation_key, "")) for wait in inputs],
-            "reviews": list(ToolCall.objects.filter(run=run, call_id__in=reviews)) if reviews else [],
+            "reviews": [(reviews[call.pk], call) for call in ToolCall.objects.filter(pk__in=reviews)],
             "may_resolve": can(actor_at(request, run), Verb.RESOLVE_REVIEW, run),
             "may_fork": can(actor_at(request, run), Verb.FORK, run),
             "remedy": remedy(run),
@@ -332,10 +332,11 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
         """Say what became of an interrupted call."""
         run = self.visible_or_404(request, object_id)
         call_id, outcome = request.POST.get("call_id", ""), request.POST.get("outcome", "")
+        key = request.POST.get("correlation_key", "")
         said = request.POST.get("message", "").strip()
         result = said if outcome == "succeeded" else None
         try:
-            resolve(run.pk, call_id, outcome, actor_at(request, run), result=result, message=said)
+            resolve(run.pk, call_id, outcome, actor_at(request, run), result, said, key)
         except NotAllowed as refused:
             raise PermissionDenied(refused.message) from None
         except SignalRefused as refused:

@@ -91,5 +91,11 @@ class FailSerializer(StrictSerializer):
 
 class WordOnCallSerializer(StrictSerializer):
     outcome = serializers.ChoiceField(OUTCOMES)
+    correlation_key = TextField(
+        max_length=200,
+        required=False,
+        default="",
+        help_text="What the call waits for, as `waits_for` has it: needed once it was interrupted again.",
+    )
     result = serializers.JSONField(required=False, allow_null=True, default=None)
     message = TextField(max_length=MAX_MESSAGE, required=False, allow_blank=True, default="")

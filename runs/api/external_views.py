@@ -137,7 +137,10 @@ class OutsideView(ApiView):
         refusals={
             403: {"NOT_ENTITLED": "You may not say what became of this call."},
             404: {"NO_SUCH_WAIT": "The call does not wait for a word on what happened."},
-            409: {"ALREADY_RESOLVED": "Somebody has already said otherwise."},
+            409: {
+                "ALREADY_RESOLVED": "Somebody has already said otherwise.",
+                "INTERRUPTED_AGAIN": "It was tried and interrupted again; `correlation_key` is missing.",
+            },
         },
         description="A worker was lost between the call and its result. A retry passes policy again.",
     )

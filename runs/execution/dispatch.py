@@ -479,7 +479,7 @@ def outcome_unknown(claimed: ClaimedRun, call: Call, restored: bool = False) -> 
     `restored`: it has not begun here, but perhaps where the run's backup comes from.
     """
     log = _log(claimed)
-    key = f"review-{call.call_id}"
+    key = f"review-{call.call_id}-{log.last_seq}"  # another than of an attempt before
     row_id = tool_calls.set_status(log, call.call_id, CallStatus.UNKNOWN)
     claimed.append(
         EventType.TOOL_OUTCOME_UNKNOWN,

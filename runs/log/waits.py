@@ -18,12 +18,8 @@ INSERT INTO runs_wait (id, organization_id, run_id, kind, correlation_key, child
                        expires_at, created_at)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (run_id, correlation_key) DO UPDATE SET kind = EXCLUDED.kind, tool_call_id = EXCLUDED.tool_call_id
-    {and_again}
 RETURNING resolved_at, outcome, payload
 """
-# What a person said of a call is about what had happened until then. The wait keeps its first time, so that
-# the run's clock stands still for both.
-ASK_AGAIN = ", resolved_at = NULL, outcome = NULL, payload = NULL"
 
 RESOLVE = """
 UPDATE runs_wait SET resolved_at = %s, outcome = %s, payload = %s
@@ -62,8 +58,7 @@ def open_wait(log: RunLog, wait: NewWait) -> None:
     if wait.kind == WaitKind.CHILD:  # nobody can have known of this child before
         log.new_waits.append(values)
         return
-    opened = OPEN.format(and_again=ASK_AGAIN if wait.kind == WaitKind.REVIEW else "")
-    resolved_at, outcome, payload = row(opened, list(values.values()))
+    resolved_at, outcome, payload = row(OPEN, list(values.values()))
     if resolved_at is not None:
         append_completed(log, wait.correlation_key, outcome, from_json(payload))
 

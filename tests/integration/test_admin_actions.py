@@ -489,7 +489,11 @@ def test_somebody_says_what_became_of_an_interrupted_call(made, asker):
     run = made.run
     ToolCall.objects.filter(pk=made.call.pk).update(status="unknown")
     Wait.objects.create(
-        organization=made.organization, run=run, kind="review", correlation_key=f"review-{made.call.call_id}"
+        organization=made.organization,
+        run=run,
+        kind="review",
+        correlation_key="review-0",
+        tool_call=made.call,
     )
     client = client_of(asker)
     page = text(client.get(url("runs_run_change", run.pk)))

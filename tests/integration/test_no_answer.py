@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from policy.models import Capability, CapabilityRule
+from runs.actions.signal import SignalRefused
 from runs.execution import executor
 from runs.models import Run, RunEvent, ToolCall
 from runs.outbound import packing
@@ -86,10 +87,15 @@ def only(run):
     return ToolCall.objects.get(run=run)
 
 
-def in_review(run):
+def in_review(run, times=1):
     run.refresh_from_db()
     unknown = RunEvent.objects.filter(run=run, type="tool.outcome_unknown").count()
-    return (run.status, run.waiting_reason, unknown, only(run).status) == ("waiting", "review", 1, "unknown")
+    return (run.status, run.waiting_reason, unknown, only(run).status) == (
+        "waiting",
+        "review",
+        times,
+        "unknown",
+    )
 
 
 @pytest.mark.django_db
@@ -118,6 +124,31 @@ def test_who_says_that_it_did_not_arrive_may_have_it_sent_again(ask, may_mail, a
     executor.run(run.pk)
     first, second = (mail.partition(b"Message-ID: ")[2].split()[0] for mail in office.taken)
     assert only(run).status == "succeeded" and first == second
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("named", [True, False], ids=["a page of before", "a program"])
+def test_what_was_said_of_one_attempt_says_nothing_of_the_next(ask, may_mail, ada, open_office, named):
+    office = open_office(PostOffice())
+    office.at_data = "hangs up"
+    run = ask(in_order(MAIL, say("done")))
+    first = run.waits.get(kind="review").correlation_key
+    resolve(run.pk, only(run).call_id, "retry", ada, correlation_key=first if named else "")
+    executor.run(run.pk)
+    assert in_review(run, times=2) and len(office.taken) == 2
+
+    if named:  # the same word again
+        resolve(run.pk, only(run).call_id, "retry", ada, correlation_key=first)
+    else:
+        with pytest.raises(SignalRefused, match="interrupted again"):
+            resolve(run.pk, only(run).call_id, "retry", ada)
+    executor.run(run.pk)
+    assert in_review(run, times=2) and len(office.taken) == 2
+
+    now = run.waits.get(kind="review", resolved_at=None).correlation_key
+    resolve(run.pk, only(run).call_id, "failed", ada, correlation_key=now)
+    executor.run(run.pk)
+    assert only(run).status == "failed" and len(office.taken) == 2
 
 
 @pytest.mark.django_db
