@@ -1,7 +1,9 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,17 +99,27 @@ def _answer(root_id: str, payload: Any) -> Any:
     several a front end may make an object, with the choices for names.
     """
     said = payload if isinstance(payload, dict) else {"answer": payload}
-    if any(is_offered(root_id, words) for words in _words(said)):
+    if _is_among(conversation([root_id]), said):
         return {**said, "chosen": True}
     return payload
 
 
 def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, str | int | float):
-        yield str(value)
-    elif isinstance(value, dict | list):
+    """Its texts, the addresses that have a line of their own in them, and the texts of the JSON in them: a
+    client may write its answer as an object, or in parts, which A2A hands on as lines of a message.
+    """
+    if isinstance(value, dict | list):
         for one in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _words(one)
+    elif isinstance(value, str | int | float):
+        yield str(value)
+    if isinstance(value, str):
+        for text in dict.fromkeys((value, *value.splitlines())):
+            if leads_somewhere(text.strip()):
+                yield text
+            with suppress(ValueError, RecursionError):
+                if isinstance(found := json.loads(text), str | dict | list):
+                    yield from _words(found)
 
 
 def offered(run_id: str, correlation_key: str) -> list[str]:
@@ -132,13 +144,15 @@ def was_offered(turns: QuerySet[Run], content: str) -> bool:
     return _is_among(conversation(latest), content)
 
 
-def _is_among(trees: Iterable[str], content: str) -> bool:
-    choices, answers = list[str](), [content]
+def _is_among(trees: Iterable[str], said: Any) -> bool:
+    told = dict.fromkeys(_words(said))
+    fields = [words for words in told if ":" in words]  # the value of a single one is among them already
+    choices, answers = list[str](), [*told]
     for listed, form in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value]):
         choices += from_json(listed) or []
         if asked := from_json(form):
             choices += forms.suggested(asked)
-            answers += forms.values(asked, content)
+            answers += (value for words in fields for value in forms.values(asked, words))
     offered = {_plain(words): one for one in choices for words in (one, redact.shown(one))}
     return any(_takes(_plain(words), offered) for words in answers)
 
