@@ -27,6 +27,8 @@ from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
+# Between an answer and what a client puts beside it: a number, the question, "Answer:", a box.
+BREAK = re.compile(r"[\r\n]|[.:;?!()\[\]{}|>](?=\s)|\s[(\[{|–—-]")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
@@ -105,8 +107,8 @@ def _answer(root_id: str, payload: Any) -> Any:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """Its texts, the addresses that have a line of their own in them, and the texts of the JSON in them: a
-    client may write its answer as an object, or in parts, which A2A hands on as lines of a message.
+    """Its texts, and those of the JSON in them: a client may write its answer as an object, which A2A hands
+    on as a line of a message.
     """
     if isinstance(value, dict | list):
         for one in (*value, *value.values()) if isinstance(value, dict) else value:
@@ -115,8 +117,6 @@ def _words(value: Any) -> Iterator[str]:
         yield str(value)
     if isinstance(value, str):
         for text in dict.fromkeys((value, *value.splitlines())):
-            if leads_somewhere(text.strip()):
-                yield text
             with suppress(ValueError, RecursionError):
                 if isinstance(found := json.loads(text), str | dict | list):
                     yield from _words(found)
@@ -145,6 +145,7 @@ def was_offered(turns: QuerySet[Run], content: str) -> bool:
 
 
 def _is_among(trees: Iterable[str], said: Any) -> bool:
+    """Whether what was said is offered, or an offered choice of several words stands by itself in it."""
     told = dict.fromkeys(_words(said))
     fields = [words for words in told if ":" in words]  # the value of a single one is among them already
     choices, answers = list[str](), [*told]
@@ -154,6 +155,9 @@ def _is_among(trees: Iterable[str], said: Any) -> bool:
             choices += forms.suggested(asked)
             answers += (value for words in fields for value in forms.values(asked, words))
     offered = {_plain(words): one for one in choices for words in (one, redact.shown(one))}
+    several = {words for words in offered if " " in words}
+    if any(_plain(part) in several for words in told for part in BREAK.split(words)):
+        return True
     return any(_takes(_plain(words), offered) for words in answers)
 
 

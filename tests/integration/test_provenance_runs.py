@@ -377,6 +377,26 @@ def test_nor_is_one_that_a_client_hands_on_as_data(ask, profile, data):
     assert waits(run) and not mail.outbox
 
 
+@pytest.mark.parametrize(
+    "beside", ["{}", "1. {}", "Option 1: {}", "- [x] {}\n- [ ] Nothing", "What now? {}", "{} (recommended)"]
+)
+def test_nor_is_one_that_names_no_address_whatever_a_client_puts_beside_it(ask, profile, add_tool, beside):
+    @add_tool(name="delete_note", mutating=True)
+    def delete_note(run, *, note_id: str):
+        deleted.append(note_id)
+
+    deleted = []
+    profile("balanced")
+    offer = "Delete note 4711"
+    question = call(("ask_user", {"question": "What now?", "choices": [offer, "Nothing"]}))
+    delete = call(("delete_note", {"note_id": "4711"}))
+    run = ask(in_order(READ, question, delete, say("done")), "Look at my inbox and tidy up")
+    message(run.pk, beside.format(offer))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not deleted
+
+
 @pytest.mark.parametrize("written", ["Email\u200b {}", "**Email** {}", "Ｅmail {}", "Email {}."])
 def test_nor_is_one_that_a_client_has_made_plain(ask, profile, written):
     profile("balanced")
