@@ -1,7 +1,9 @@
 """Signals: word from outside that something a run waits for has come (seed 004)."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,8 @@ from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
+# Between an answer and what a client puts beside it: a number, the question, "Answer:", a box.
+BREAK = re.compile(r"[\r\n]|[.:;?!()\[\]{}|>](?=\s)|\s[(\[{|–—-]")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
@@ -97,17 +101,25 @@ def _answer(root_id: str, payload: Any) -> Any:
     several a front end may make an object, with the choices for names.
     """
     said = payload if isinstance(payload, dict) else {"answer": payload}
-    if any(is_offered(root_id, words) for words in _words(said)):
+    if _is_among(conversation([root_id]), said):
         return {**said, "chosen": True}
     return payload
 
 
 def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, str | int | float):
-        yield str(value)
-    elif isinstance(value, dict | list):
+    """Its texts, and those of the JSON in them: a client may write its answer as an object, which A2A hands
+    on as a line of a message.
+    """
+    if isinstance(value, dict | list):
         for one in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _words(one)
+    elif isinstance(value, str | int | float):
+        yield str(value)
+    if isinstance(value, str):
+        for text in dict.fromkeys((value, *value.splitlines())):
+            with suppress(ValueError, RecursionError):
+                if isinstance(found := json.loads(text), str | dict | list):
+                    yield from _words(found)
 
 
 def offered(run_id: str, correlation_key: str) -> list[str]:
@@ -132,14 +144,20 @@ def was_offered(turns: QuerySet[Run], content: str) -> bool:
     return _is_among(conversation(latest), content)
 
 
-def _is_among(trees: Iterable[str], content: str) -> bool:
-    choices, answers = list[str](), [content]
+def _is_among(trees: Iterable[str], said: Any) -> bool:
+    """Whether what was said is offered, or an offered choice of several words stands by itself in it."""
+    told = dict.fromkeys(_words(said))
+    fields = [words for words in told if ":" in words]  # the value of a single one is among them already
+    choices, answers = list[str](), [*told]
     for listed, form in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value]):
         choices += from_json(listed) or []
         if asked := from_json(form):
             choices += forms.suggested(asked)
-            answers += forms.values(asked, content)
+            answers += (value for words in fields for value in forms.values(asked, words))
     offered = {_plain(words): one for one in choices for words in (one, redact.shown(one))}
+    several = {words for words in offered if " " in words}
+    if any(_plain(part) in several for words in told for part in BREAK.split(words)):
+        return True
     return any(_takes(_plain(words), offered) for words in answers)
 
 
