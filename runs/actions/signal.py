@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from common.db import execute, from_json, jsonb, row, rows
 from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
-from policy.provenance.words import INVISIBLE, leads, leads_somewhere
+from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
 from runs.gate.provenance import MOST_EARLIER, conversation
@@ -27,8 +27,6 @@ from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
-# Between an answer and what a client puts beside it: a number, the question, "Answer:", a box.
-BREAK = re.compile(r"[\r\n]|[.:;?!()\[\]{}|>](?=\s)|\s[(\[{|–—-]")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
@@ -145,7 +143,6 @@ def was_offered(turns: QuerySet[Run], content: str) -> bool:
 
 
 def _is_among(trees: Iterable[str], said: Any) -> bool:
-    """Whether what was said is offered, or an offered choice of several words stands by itself in it."""
     told = dict.fromkeys(_words(said))
     fields = [words for words in told if ":" in words]  # the value of a single one is among them already
     choices, answers = list[str](), [*told]
@@ -154,24 +151,18 @@ def _is_among(trees: Iterable[str], said: Any) -> bool:
         if asked := from_json(form):
             choices += forms.suggested(asked)
             answers += (value for words in fields for value in forms.values(asked, words))
-    offered = {_plain(words): one for one in choices for words in (one, redact.shown(one))}
-    several = {words for words in offered if " " in words}
-    if any(_plain(part) in several for words in told for part in BREAK.split(words)):
-        return True
+    offered = {_plain(words) for one in choices for words in (one, redact.shown(one))}
     return any(_takes(_plain(words), offered) for words in answers)
 
 
-def _takes(said: str, offered: Mapping[str, str]) -> bool:
-    """Whether the words are an offered choice or nothing but several, as a front end joins those that were
-    ticked; or hold a whole one that says what to do with an address. `offered`: by its words alone.
+def _takes(said: str, offered: Collection[str]) -> bool:
+    """Whether it holds an offered choice of several words, as an address is one, whatever a client puts
+    beside it; or is one of a single word, or nothing but such, as a front end joins those that were ticked.
     """
-    if said in offered:
+    if said in offered or any(" " in words and words in said for words in offered):
         return True
     left = said
-    for words in sorted((one for one in offered if one in said), key=len, reverse=True):
-        choice = offered[words]
-        if words in left and any(leads(choice)) and not leads_somewhere(choice.strip()):
-            return True
+    for words in sorted(offered, key=len, reverse=True):
         left = left.replace(words, " ")
     return bool(said) and not left.strip()
 

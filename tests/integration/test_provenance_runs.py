@@ -360,6 +360,7 @@ def test_nor_is_one_that_gives_an_address_with_words_beside_it(ask, profile, bes
     "data",
     [
         "To:\n{}",
+        "Answer 1 is {} here",
         '{{"answer": "{}"}}',
         '[{{"email": "{}"}}]',
         'Send it to\n"{}"',
@@ -378,7 +379,16 @@ def test_nor_is_one_that_a_client_hands_on_as_data(ask, profile, data):
 
 
 @pytest.mark.parametrize(
-    "beside", ["{}", "1. {}", "Option 1: {}", "- [x] {}\n- [ ] Nothing", "What now? {}", "{} (recommended)"]
+    "beside",
+    [
+        "{}",
+        "1. {}",
+        "Option 1: {}",
+        "- [x] {}\n- [ ] Nothing",
+        "What now? {}",
+        "{} (recommended)",
+        "I take {} then",
+    ],
 )
 def test_nor_is_one_that_names_no_address_whatever_a_client_puts_beside_it(ask, profile, add_tool, beside):
     @add_tool(name="delete_note", mutating=True)
