@@ -18,7 +18,7 @@ from groups import accounts, member_permissions
 from groups.actors import Actor, Via
 from groups.models import Membership, Project
 from groups.models.organizations import MembershipKind
-from policy.terms import RUN_USER, Effect, names_user
+from policy.terms import PEOPLE, RUN_USER, Effect, names_user
 
 M = TypeVar("M", bound=Model)
 
@@ -361,7 +361,7 @@ class Demand:
     """What policy wants for a call: who may decide it, and how many have to.
 
     `deciders`: the lists of names that rules gave, each of which a decider must be on: `run.user`,
-    `project.owner`, `role:{member role}`, `member:{membership id}`.
+    `project.owner`, `role:{member role}`, `member:{membership id}`, `people`.
     """
 
     effect: Effect
@@ -533,6 +533,8 @@ def names_of(membership: Membership | None, own: bool) -> set[str]:
     if membership is None:
         return set()
     found = {f"member:{membership.pk}", f"role:{membership.role_name}"}
+    if membership.kind == MembershipKind.HUMAN:
+        found |= {PEOPLE}
     return found | ({RUN_USER} if own else set())
 
 

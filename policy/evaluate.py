@@ -16,6 +16,7 @@ from policy.provenance import profiles
 from policy.provenance.terms import Facts
 from policy.ruleset import Rank, Rule, RuleSet
 from policy.terms import (
+    PEOPLE,
     RUN_USER,
     STRICTNESS,
     AgentContext,
@@ -359,7 +360,7 @@ def demanding_both(wins: Decision, yields: Decision) -> Decision:
         timeout=min(timeouts, default=None),
         on_expiry="cancel_run" if "cancel_run" in (wins.on_expiry, yields.on_expiry) else "fail_call",
         deciders_needed=max(wins.deciders_needed, yields.deciders_needed),
-        deciders=tuple(dict.fromkeys((*named(wins, yields), *named(yields, wins)))),
+        deciders=tuple(dict.fromkeys((*named(wins, yields), *named(yields, wins), *people(wins, yields)))),
         limited=wins.limited and yields.limited,
     )
 
@@ -373,6 +374,14 @@ def named(one: Decision, beside: Decision) -> tuple[tuple[str, ...], ...]:
         return one.deciders
     others = (tuple(name for name in names if name != RUN_USER) for names in one.deciders)
     return tuple(names for names in others if names)
+
+
+def people(*asking: Decision) -> tuple[tuple[str, ...], ...]:
+    """Where one of those that ask wants several and names nobody, a service account that another one names is
+    none of them.
+    """
+    several = any(one.deciders_needed > 1 and not one.deciders for one in asking)
+    return ((PEOPLE,),) if several and any(one.deciders for one in asking) else ()
 
 
 def in_scope(wanted: Iterable[str | None], actual: Iterable[str | None]) -> bool:

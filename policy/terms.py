@@ -18,6 +18,7 @@ APPROVAL_PREFIX = "cap-approval-"  # of the correlation keys under which approva
 STRICTNESS: dict[Effect, int] = {"allow": 0, "require_approval": 1, "require_human": 2, "deny": 3}
 
 RUN_USER = "run.user"  # among a rule's deciders: whom the run works for, with the permission or without
+PEOPLE = "people"  # among a decision's: any person, where a rule asks several of them and names nobody
 
 
 def names_user(deciders: Collection[Collection[str]]) -> bool:

@@ -304,6 +304,29 @@ def test_a_rule_beside_one_of_the_same_scope_takes_nobodys_place(ask, world, ask
     assert not mail.outbox
 
 
+@pytest.mark.parametrize("how", ["beside", "in a project", "about a capability"])
+def test_a_robot_is_none_of_several_where_the_rule_that_asks_them_names_nobody(ask, world, how):
+    """It makes no difference which of the rules came first, or who made it."""
+    home, about = world.organization, {"tool": "send_email", "effect": "require_approval"}
+    robot, boss = decider(world, "service", "robot"), decider(world)
+    names = [f"member:{robot.memberships.get().pk}", f"member:{boss.memberships.get().pk}"]
+    named, two = {**about, "deciders": names}, {**about, "deciders_needed": 2}
+    if how == "in a project":
+        named |= {"project": world.project, "limited": True}
+    elif how == "about a capability":
+        own, other = (Capability.objects.create(organization=home, name=n) for n in ("send_email", "mails"))
+        other.bindings.create(organization=home, pattern="send_email")
+        named, two = named | {"tool": "", "capability": other}, two | {"tool": "", "capability": own}
+    CapabilityRule.objects.create(organization=home, **named)
+    CapabilityRule.objects.create(organization=home, **two)
+    run = ask(in_order(MAIL, say("done")))
+    for by in (by_token(robot, home.pk), boss):
+        with contextlib.suppress(DecisionRefused):
+            approve(Approval.objects.get(run=run).pk, by)
+    resumed(run)
+    assert mail.outbox == []
+
+
 @pytest.mark.parametrize("how", ["beside", "in a project", "about a capability", "changed"])
 def test_a_rule_by_which_a_robot_is_one_of_several_waits(ask, world, how):
     """Whoever holds its token would decide twice."""
