@@ -25,7 +25,7 @@ from groups.models.organizations import ApprovalProfile
 from groups.sign_in.providers import rules_of
 from policy.authority import OWNER
 from policy.evaluate import fits
-from policy.loosening import asks_less, by_name_alone, taken_over
+from policy.loosening import asks_less, taken_over
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from policy.models.capabilities import bindings_of
 from policy.models.rules import Effect
@@ -87,13 +87,10 @@ def _new_rule(will: Mapping[str, Any]) -> str:
 
 def _own_runs(rule: Mapping[str, Any]) -> str:
     """A profile asks, and so does a tool's risk, for the decision of somebody who may decide approvals. Where
-    a rule that asks as well names the run's user, it is theirs; and where another one asks several, a service
-    account that this one names is one of them.
+    a rule that asks as well names the run's user, it is theirs.
     """
-    named = by_name_alone(rule["deciders"]) if rule["effect"] not in (UNASKED, Effect.DENY) else ()
-    if RUN_USER in named:
-        return OWN_RUNS
-    return gettext_noop("a service account decides as one of several") if named else ""
+    asks = rule["effect"] not in (UNASKED, Effect.DENY)
+    return OWN_RUNS if asks and RUN_USER in rule["deciders"] else ""
 
 
 def _applied(rule: Row) -> Row:

@@ -328,8 +328,8 @@ def test_a_robot_is_none_of_several_where_the_rule_that_asks_them_names_nobody(a
 
 
 @pytest.mark.parametrize("how", ["beside", "in a project", "about a capability", "changed"])
-def test_a_rule_by_which_a_robot_is_one_of_several_waits(ask, world, how):
-    """Whoever holds its token would decide twice."""
+def test_by_no_rule_of_ones_own_is_a_robot_one_of_several(ask, world, how):
+    """Whoever holds its token would decide twice. A rule that would take the other's place waits."""
     home, about = world.organization, {"tool": "send_email", "effect": "require_approval"}
     two = CapabilityRule.objects.create(organization=home, deciders_needed=2, **about)
     api, robot = second_person(world), decider(world, "service", "robot")
@@ -352,7 +352,7 @@ def test_a_rule_by_which_a_robot_is_one_of_several_waits(ask, world, how):
         with contextlib.suppress(DecisionRefused):
             approve(Approval.objects.get(run=run).pk, by)
     resumed(run)
-    assert (said.status_code, mail.outbox) == (202, [])
+    assert (said.status_code == 202, mail.outbox) == (how in ("in a project", "changed"), [])
 
 
 def test_a_role_that_restricts_is_removed_by_two(world, group_mails):
