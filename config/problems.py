@@ -49,6 +49,10 @@ CODES = {
     "HUMAN_ONLY": ("Only a person decides this, on Deputy's own pages.", "Open the approval in a browser."),
     "IDEMPOTENCY_KEY_REUSED": ("The key came before with another request.", "Use a new key."),
     "INTERNAL_ERROR": ("Something went wrong on Deputy's side; it was logged.", "Try again, or report it."),
+    "INTERRUPTED_AGAIN": (
+        "The call was tried again and interrupted again.",
+        "Read the call, and send the `correlation_key` of its `waits_for`.",
+    ),
     "INVALID": (
         "The body was read and does not fit.",
         "See `errors`: pointer, code and detail of each field.",
