@@ -16,6 +16,7 @@ from common.db import execute, from_json, jsonb, row, rows
 from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
+from policy.provenance.forms import clean, leads
 from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
@@ -27,6 +28,7 @@ from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
 from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
+SEVERAL = re.compile("[ @]")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
@@ -151,15 +153,24 @@ def _is_among(trees: Iterable[str], said: Any) -> bool:
         if asked := from_json(form):
             choices += forms.suggested(asked)
             answers += (value for words in fields for value in forms.values(asked, words))
+    if _places(choices) & _places(["\n".join(told)]):
+        return True
     offered = {_plain(words) for one in choices for words in (one, redact.shown(one))}
     return any(_takes(_plain(words), offered) for words in answers)
 
 
+def _places(texts: Iterable[str]) -> set[str]:
+    """All that leads somewhere in them: it is the agent's also where an answer is but that part of a choice
+    (`Ann <ann@example.org>`), or has more beside it than the one word that an account or a wallet is.
+    """
+    return {form for text in texts for form, *_ in leads(clean(text))}
+
+
 def _takes(said: str, offered: Collection[str]) -> bool:
-    """Whether it holds an offered choice of several words, as an address is one, whatever a client puts
+    """Whether it holds an offered choice of several words, or somebody's `@name`, whatever a client puts
     beside it; or is one of a single word, or nothing but such, as a front end joins those that were ticked.
     """
-    if said in offered or any(" " in words and words in said for words in offered):
+    if said in offered or any(SEVERAL.search(words) and words in said for words in offered):
         return True
     left = said
     for words in sorted(offered, key=len, reverse=True):

@@ -152,11 +152,18 @@ def carry(claimed: ClaimedRun, gate: GateOnDemand, call_id: str) -> Ready | None
 
 
 def recover(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
-    """A call begun by a worker: left alone while its lease lasts, otherwise as for any interrupted call."""
+    """A call begun by a worker: left alone while its lease lasts, otherwise as for any interrupted call.
+
+    One that was begun too often is given up, or, if it may have acted, a person says what became of it.
+    """
     attempt, held = row(HELD, [claimed.run_id, call.call_id])
     if held:
         return None
     if attempt >= MAX_CLAIMS:
+        tool = gate().tools.get(call.tool)
+        if tool is None or (tool.mutating and not tool.idempotent):
+            dispatch.outcome_unknown(claimed, call)
+            return None
         message = f"'{call.tool}' took its worker down {attempt} times; what it did before is not known."
         dispatch.fail(claimed, call, Failed("CRASHED", message))
         return None

@@ -60,7 +60,7 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
     arguments = normalise(arguments)
     if came_before(run_id, actor, call_id, name, arguments):
         return call_id
-    if again := decided_before(run_id, name, arguments):
+    if again := decided_before(run_id, call_id, name, arguments):
         return again
     prefetch.of_calls([ToolRequest(name, arguments)])
     claimed = _session(run_id, actor)
@@ -68,6 +68,8 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
         with claimed.step() as log:
             if came_before(run_id, actor, call_id, name, arguments):
                 return call_id
+            if again := decided_before(run_id, call_id, name, arguments):  # at the same moment
+                return again
             limit = ending.past_deadline(log) or exceeded(claimed.state)
             if limit:
                 ending.fail(claimed, log, limit.code, limit.message)
@@ -80,9 +82,13 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
     return call_id
 
 
-def decided_before(run_id: str, name: str, arguments: dict[str, Any]) -> str | None:
-    """The id of a call with the same words that waits for a decision, or had one lately."""
+def decided_before(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> str | None:
+    """The id of a call with the same words that waits for a decision, or had one lately; over MCP, where the
+    client has named none, of any that its words mean again.
+    """
     found = calls.same_again(run_id, name, arguments)
+    if call_id.startswith(calls.NAMED_HERE):
+        return found
     asked = Approval.objects.filter(run_id=run_id, tool_call__call_id=found) if found else None
     return found if asked is not None and asked.exists() else None
 

@@ -72,11 +72,12 @@ class Gathered:
                     self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
-                result = self._result(entry)
+                result, told = self._result(entry), _told(entry)
                 offered = _chosen(result)
-                if _told(entry) or (offered and self._steered()):
+                if told or (offered and self._steered()):
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
-                self.material.read(str(seq), declared, arguments, result, entry.tool, offered)
+                by = "" if told else entry.tool  # no record of the tool's, by which a condition may ask
+                self.material.read(str(seq), declared, arguments, result, by, offered)
             else:
                 self.material.overhear(str(seq), canonical(entry.error))
         roots: set[str] = set()

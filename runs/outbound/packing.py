@@ -12,7 +12,7 @@ from runs.providers.base import Message, ProviderError, Reply, ToolRequest, Tool
 from runs.tools.base import Answer, Done, Failed, ToolContext, Unknown, WaitFor
 
 UNENCODABLE = re.compile("[\ud800-\udfff]")
-LOST = {"lost": True}  # nobody knows what became of it: its carrier has died, or whom it asked said nothing
+LOST = {"lost": True}  # nobody knows what became of it: its carrier has died, or gave it up
 LATE = {"late": True}  # its run's time was over before the answer came
 HELD_BACK = {"held_back": True}  # policy did not let it pass any more; it has not left
 NO_ANSWERS = (LOST, LATE, HELD_BACK)
@@ -120,7 +120,7 @@ def result(told: Answer) -> dict[str, Any]:
     if isinstance(told, Failed):
         return {"failed": [told.code, told.message, told.details]}
     if isinstance(told, Unknown):
-        return LOST
+        return {"unknown": told.message}
     assert isinstance(told, WaitFor)  # noqa: S101 - only a tool inside the database spawns
     expires = told.expires_in.total_seconds() if told.expires_in else None
     more: list[Any] = [list(told.choices), told.key, told.repeats, told.link]
@@ -132,6 +132,8 @@ def result(told: Answer) -> dict[str, Any]:
 def read_tool(answer: dict[str, Any]) -> Answer:
     if "failed" in answer:
         return Failed(*answer["failed"])
+    if "unknown" in answer:
+        return Unknown(answer["unknown"])
     if "wait_for" in answer:
         kind, question, expires, *more = answer["wait_for"]
         choices, key, repeats, link, *form = more or ((), "", False, "")  # a carrier of before says no more

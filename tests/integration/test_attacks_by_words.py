@@ -281,6 +281,32 @@ def test_what_somebody_says_of_an_interrupted_call_is_not_its_tools_word(
     assert waits(run) and mail.outbox == []
 
 
+def test_nor_does_a_condition_about_what_was_read_take_it_for_the_record(ask, world, add_tool):
+    """A mail left that a rule lets pass once the tool itself has said so."""
+    paid = 'has(read.book_payment) && read.book_payment.status == "paid"'
+    mails = {"organization": world.organization, "tool": "send_email"}
+    CapabilityRule.objects.create(**mails, effect="allow", name="mail may be sent")
+    CapabilityRule.objects.create(
+        **mails, effect="deny", name="not before it is paid", condition=f"!({paid})"
+    )
+
+    @add_tool(name="book_payment", mutating=True)
+    def book_payment(run):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(in_order(call(("book_payment", {})), letter("ann@example.org"), say("done")), "Book it, tell Ann")
+    run = Run.objects.get()
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    sweep()
+    executor.run(run.pk)
+    asked = ToolCall.objects.get(run=run).call_id
+    teller = by_token(decider(world), run.organization_id)
+    resolve(run.pk, asked, "succeeded", teller, {"status": "paid"})
+    executor.run(run.pk)
+    assert mail.outbox == [] and run.events.filter(type="tool.blocked").count() == 1
+
+
 @pytest.mark.parametrize("asked", ["beside another question", "before"])
 def test_a_choice_stays_the_agents_whichever_question_it_answers(ask, profile, asked):
     """A client that names no question answers the oldest one, or none."""

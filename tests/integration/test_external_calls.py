@@ -429,6 +429,24 @@ def test_a_call_that_keeps_killing_its_workers_is_given_up(outside, interrupted,
     assert outside.run.status == "running"
 
 
+def test_one_that_may_have_acted_waits_for_a_persons_word_however_often_it_was_tried(
+    outside, interrupted, counted, world
+):
+    from tests.acting import resolve
+
+    from .test_decisions import decider
+
+    ada = decider(world)
+    interrupted("c1", "count", n=3)
+    for _ in range(external.MAX_CLAIMS):
+        sweep()
+        work_off()
+        assert (outside.look("c1").status, counted) == ("unknown", [])
+        now = outside.run.waits.get(kind="review", resolved_at=None).correlation_key
+        resolve(outside.run.pk, "c1", "retry", by=ada, correlation_key=now)
+        interrupted.again("c1")
+
+
 def test_a_worker_that_lost_its_call_writes_nothing(outside, add_tool):
     @add_tool(name="slow", idempotent=True)
     def slow(run: ToolContext) -> str:

@@ -9,6 +9,7 @@ from django.core import mail
 from django.db import connection
 
 from policy.models import CapabilityRule
+from runs.execution.calls import NAMED_HERE
 from runs.models import Approval, Run, ToolCall
 from tests.acting import approve, reject
 from tests.factories import MembershipFactory
@@ -243,6 +244,17 @@ def test_the_same_call_many_times_at_once_is_executed_once(api, run, together):
     assert [a.status_code for a in answers] == [202] * 6
     assert len({a.content for a in answers}) == 1
     assert ToolCall.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("own", ["", NAMED_HERE], ids=["with ids of its own", "over MCP without one"])
+def test_the_same_words_many_times_at_once_are_one_call_to_decide_about(api, run, together, own):
+    """Each was a call of its own: deciders were asked about it so often, and so many mails could leave."""
+    answers = together(*[lambda n=n: ask(api, run, f"{own}{n}", "send_email", **MAIL) for n in range(6)])
+
+    assert [a.status_code for a in answers] == [202] * 6
+    assert len({a.json()["call_id"] for a in answers}) == 1
+    assert Approval.objects.count() == ToolCall.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -216,7 +216,6 @@ def test_by_a_carrier_it_is_the_same(world, silent, ada):
         carry()
         tasks.resume(run.pk)
     assert in_review(run) and silent == ["order"]
-    assert packing.result(Unknown("said")) == packing.LOST
 
     resolve(run.pk, only(run).call_id, "failed", ada, message="The shop has nothing.")
     tasks.advance(run.pk)
@@ -224,6 +223,24 @@ def test_by_a_carrier_it_is_the_same(world, silent, ada):
     tasks.resume(run.pk)
     run.refresh_from_db()
     assert (run.status, silent) == ("completed", ["order"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_however_often_nothing_is_said_no_worker_was_taken_down_by_it(world, silent):
+    replies = (say("done"), call(*[("order", {})] * 4))
+    Scripted.play = staticmethod(lambda messages, facts: replies[messages[-1].role == "user"])
+    run = Run.objects.get(pk=start(user=world.user, project=world.project, goal="Order"))
+    tasks.advance(run.pk)
+    for _ in range(6):
+        carry()
+        tasks.resume(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.waiting_reason, run.error, len(silent)) == ("waiting", "review", None, 4)
+    assert run.waits.filter(kind="review", resolved_at=None).count() == 4
+
+
+def test_what_a_carrier_writes_of_it_is_read_as_it_was():
+    assert packing.read_tool(packing.result(Unknown("said"))) == Unknown("said")
 
 
 @pytest.mark.django_db

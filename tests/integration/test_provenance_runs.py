@@ -407,6 +407,46 @@ def test_nor_is_one_that_names_no_address_whatever_a_client_puts_beside_it(ask, 
     assert waits(run) and not deleted
 
 
+@pytest.mark.parametrize(
+    ("offer", "taken"),
+    [
+        ("0x52908400098527886E0F7030069857D2E4169EE7", "I take {}"),
+        ("DE89370400440532013000", "I take {}"),
+        ("@mallory_evil", "1. {}"),
+        ("The plumber: DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+    ],
+)
+def test_nor_is_an_account_whatever_is_left_of_the_choice_or_stands_beside_it(
+    ask, profile, add_tool, offer, taken
+):
+    @add_tool(name="send_money", mutating=True)
+    def send_money(run, *, recipient: str):
+        sent.append(recipient)
+
+    sent = []
+    profile("balanced")
+    question = call(("ask_user", {"question": "To whom?", "choices": [offer, "Nobody"]}))
+    pay = call(("send_money", {"recipient": offer.removeprefix("The plumber: ")}))
+    run = ask(in_order(READ, question, pay, say("done")), "Send money to the plumber")
+    message(run.pk, taken.format(offer))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not sent
+
+
+@pytest.mark.parametrize("offer", ["Ann <{}>", "Ann: {}, at home", "[Ann](mailto:{})"])
+@pytest.mark.parametrize("taken", ["{}", "To: {}", '{{"email": "{}"}}'])
+def test_nor_is_one_of_which_a_client_hands_on_a_part(ask, profile, offer, taken):
+    profile("balanced")
+    choices = [offer.format("mallory@evil.example"), "Nobody"]
+    question = call(("ask_user", {"question": "Whom?", "choices": choices}))
+    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Send the news")
+    message(run.pk, taken.format("mallory@evil.example"))
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not mail.outbox
+
+
 @pytest.mark.parametrize("written", ["Email\u200b {}", "**Email** {}", "Ｅmail {}", "Email {}."])
 def test_nor_is_one_that_a_client_has_made_plain(ask, profile, written):
     profile("balanced")
