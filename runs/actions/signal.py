@@ -29,6 +29,7 @@ from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
 SEVERAL = re.compile("[ @]")
+DIGIT = re.compile(r"\d")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
 
@@ -40,9 +41,9 @@ SELECT jsonb_array_elements_text(payload -> 'choices') FROM runs_runevent
 WHERE run_id = %s AND type = %s AND payload ->> 'correlation_key' = %s
 """
 OFFERED_IN_TREE = """
-SELECT e.payload -> 'choices', e.payload -> 'form'
+SELECT e.payload -> 'choices', e.payload -> 'form', e.payload ->> 'question'
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
-WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form']
+WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form', 'question']
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -147,15 +148,17 @@ def was_offered(turns: QuerySet[Run], content: str) -> bool:
 def _is_among(trees: Iterable[str], said: Any) -> bool:
     told = dict.fromkeys(_words(said))
     fields = [words for words in told if ":" in words]  # the value of a single one is among them already
-    choices, answers = list[str](), [*told]
-    for listed, form in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value]):
+    choices, questions, answers = list[str](), list[str](), [*told]
+    for listed, form, question in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value]):
         choices += from_json(listed) or []
+        questions += [question] if question and (DIGIT.search(question) or _places([question])) else []
         if asked := from_json(form):
             choices += forms.suggested(asked)
             answers += (value for words in fields for value in forms.values(asked, words))
     if _places(choices) & _places(["\n".join(told)]):
         return True
-    offered = {_plain(words) for one in choices for words in (one, redact.shown(one))}
+    # a client may put the question above the answer: what it names is not named by whoever says yes to it
+    offered = {_plain(words) for one in (*choices, *questions) for words in (one, redact.shown(one))}
     return any(_takes(_plain(words), offered) for words in answers)
 
 
