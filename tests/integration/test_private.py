@@ -353,7 +353,8 @@ def test_a_choice_shown_without_its_key_is_still_the_agents(ask):
     run = ask(in_order(call(("ask_user", {"question": "What now?", "choices": [said, "Nothing"]}))))
 
     assert is_offered(run.root_id, redact.shown(said)) and is_offered(run.root_id, said)
-    assert not is_offered(run.root_id, "Write to zoe@private.example")
+    assert is_offered(run.root_id, "Write to zoe@private.example")  # the address is out of it
+    assert not is_offered(run.root_id, "Write to ann@private.example")
 
 
 @pytest.mark.parametrize(
