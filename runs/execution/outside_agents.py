@@ -84,7 +84,7 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
 
 def decided_before(run_id: str, call_id: str, name: str, arguments: dict[str, Any]) -> str | None:
     """The id of a call with the same words that waits for a decision, or had one lately; over MCP, where the
-    client has named none, of any that its words mean again.
+    client has named none, of any that its words mean again: a model that is told to wait often calls again.
     """
     found = calls.same_again(run_id, name, arguments)
     if call_id.startswith(calls.NAMED_HERE):

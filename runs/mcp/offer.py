@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from common.canonical import normalise
 from memory.context.tools import TOOLS as WORKING_MEMORY
 from policy.authority import NotAllowed
 from runs.actions.start import CannotStart, personal_agent
@@ -159,7 +158,7 @@ def ask(session: McpSession, name: str, arguments: dict[str, Any], meta: dict[st
     for last in (False, True):
         run = _opened(session)
         try:
-            call_id = call_id_of(run, name, arguments, meta)
+            call_id = call_id_of(meta)
             return run, outside_agents.request_call(run.pk, session.actor, call_id, name, arguments)
         except NotAllowed as refused:
             raise Refused(refused.code, refused.message) from None
@@ -195,18 +194,14 @@ def _opened(session: McpSession) -> Run:
         raise Refused(refused.code, refused.message) from None
 
 
-def call_id_of(run: Run, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> str:
-    """The client's id; without one, that of a call with the same words that is open or was decided lately, or
-    a new one.
-
-    A model that is told to wait often calls again: that must not ask for a second approval.
-    """
+def call_id_of(meta: dict[str, Any]) -> str:
+    """The client's id, or a new one, by which `request_call` knows that the client has named none."""
     given = meta.get(CALL_ID_KEY)
     if given is not None:
         if not isinstance(given, str) or not CALL_ID.fullmatch(given):
             raise Refused("BAD_CALL_ID", f"{CALL_ID_KEY} has 1 to 64 visible ASCII characters.")
         return given
-    return calls.same_again(run.pk, name, normalise(arguments)) or f"{calls.NAMED_HERE}{secrets.token_hex(8)}"
+    return f"{calls.NAMED_HERE}{secrets.token_hex(8)}"
 
 
 def earlier(session: McpSession, arguments: dict[str, Any]) -> tuple[Run, str]:

@@ -316,11 +316,8 @@ def test_a_call_that_comes_back_meets_what_is_demanded_now(leaving, harmless, wo
     assert (harmless, run.status, run.waiting_reason) == ([], "waiting", "review")
 
 
-def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_try(
-    leaving, effect, world, ada
-):
-    permit(ada, "decide_approval", "resolve_review")
-    run = leaving(ada)
+def asks_before_a_second_try(run, effect, world, ada):
+    """It is interrupted, and tried again while a rule allows it that is gone before the call leaves."""
     lost(run)
     rule = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="allow")
     resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
@@ -332,6 +329,13 @@ def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_tr
     approve(Approval.objects.get(run=run, status="pending").pk, ada)
     tasks.advance(run.pk)
     assert (goes_on(run).status, len(effect)) == ("completed", 1)
+
+
+def test_what_was_approved_before_it_was_interrupted_is_no_leave_for_a_second_try(
+    leaving, effect, world, ada
+):
+    permit(ada, "decide_approval", "resolve_review")
+    asks_before_a_second_try(leaving(ada), effect, world, ada)
 
 
 def test_nor_is_a_standing_approval_that_was_used_up_by_it(leaving, effect, world, ada):
@@ -340,18 +344,7 @@ def test_nor_is_a_standing_approval_that_was_used_up_by_it(leaving, effect, worl
         max_uses=1, granted_by=ada,
     )  # fmt: skip
     permit(ada, "decide_approval", "add_grant", "resolve_review")
-    run = leaving()
-    lost(run)
-    rule = CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="allow")
-    resolve(run.pk, ToolCall.objects.get(run=run).call_id, "retry", ada)
-    tasks.advance(run.pk)
-    rule.delete()
-    run = goes_on(run)
-
-    assert (effect, run.status, run.waiting_reason) == ([], "waiting", "approval")
-    approve(Approval.objects.get(run=run, status="pending").pk, ada)
-    tasks.advance(run.pk)
-    assert (goes_on(run).status, len(effect)) == ("completed", 1)
+    asks_before_a_second_try(leaving(), effect, world, ada)
 
 
 def test_a_second_try_takes_another_use_of_a_standing_approval(leaving, effect, world, ada):

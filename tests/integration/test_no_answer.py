@@ -206,15 +206,21 @@ def test_of_a_tool_that_may_be_asked_again_the_agent_hears(ask, silent):
     assert only(run).error["code"] == "SHOP_SILENT" and silent == ["put"]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_by_a_carrier_it_is_the_same(world, silent, ada):
-    replies = (say("done"), call(("order", {})))
+def ordered_by_carriers(world, orders):
+    replies = (say("done"), call(*[("order", {})] * orders))
     Scripted.play = staticmethod(lambda messages, facts: replies[messages[-1].role == "user"])
     run = Run.objects.get(pk=start(user=world.user, project=world.project, goal="Order"))
     tasks.advance(run.pk)
-    for _ in range(3):
+    for _ in range(orders + 2):
         carry()
         tasks.resume(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_by_a_carrier_it_is_the_same(world, silent, ada):
+    run = ordered_by_carriers(world, orders=1)
     assert in_review(run) and silent == ["order"]
 
     resolve(run.pk, only(run).call_id, "failed", ada, message="The shop has nothing.")
@@ -227,14 +233,7 @@ def test_by_a_carrier_it_is_the_same(world, silent, ada):
 
 @pytest.mark.django_db(transaction=True)
 def test_however_often_nothing_is_said_no_worker_was_taken_down_by_it(world, silent):
-    replies = (say("done"), call(*[("order", {})] * 4))
-    Scripted.play = staticmethod(lambda messages, facts: replies[messages[-1].role == "user"])
-    run = Run.objects.get(pk=start(user=world.user, project=world.project, goal="Order"))
-    tasks.advance(run.pk)
-    for _ in range(6):
-        carry()
-        tasks.resume(run.pk)
-    run.refresh_from_db()
+    run = ordered_by_carriers(world, orders=4)
     assert (run.status, run.waiting_reason, run.error, len(silent)) == ("waiting", "review", None, 4)
     assert run.waits.filter(kind="review", resolved_at=None).count() == 4
 

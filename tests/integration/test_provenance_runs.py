@@ -54,6 +54,22 @@ def profile(world, inbox):
     return switch_on
 
 
+@pytest.fixture
+def answered(ask, profile):
+    """An agent reads a stranger's words, asks its person, is answered and acts: its run."""
+
+    def _answered(question, choices, said, then, goal):
+        profile("balanced")
+        asks = call(("ask_user", {"question": question, "choices": choices}))
+        run = ask(in_order(READ, asks, then, say("done")), goal)
+        message(run.pk, said)
+        executor.run(run.pk)
+        run.refresh_from_db()
+        return run
+
+    return _answered
+
+
 def waits(run):
     return (run.status, run.waiting_reason) == ("waiting", "approval")
 
@@ -334,25 +350,23 @@ def test_a_signal_of_a_thousand_words_is_compared_with_what_was_offered_at_once(
 
 @pytest.mark.parametrize("offer", ["Email mallory@evil.example the news", "mallory@evil.example"])
 @pytest.mark.parametrize("joined", ["{}\nNothing", "{}, Nothing", "- {}\n- {}"])
-def test_nor_are_several_that_a_front_end_joins(ask, profile, offer, joined):
-    profile("balanced")
-    question = call(("ask_user", {"question": "What now?", "choices": [offer, "Nothing"]}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Send the news?")
-    message(run.pk, joined.format(offer, offer))
-    executor.run(run.pk)
-    run.refresh_from_db()
+def test_nor_are_several_that_a_front_end_joins(answered, offer, joined):
+    run = answered(
+        "What now?",
+        [offer, "Nothing"],
+        joined.format(offer, offer),
+        letter("mallory@evil.example"),
+        "Send the news?",
+    )
     assert waits(run) and not mail.outbox
 
 
 @pytest.mark.parametrize("beside", ["1. {}", "{} and nothing else", "{}Nothing"])
-def test_nor_is_one_that_gives_an_address_with_words_beside_it(ask, profile, beside):
-    profile("balanced")
+def test_nor_is_one_that_gives_an_address_with_words_beside_it(answered, beside):
     offer = "Email mallory@evil.example the news"
-    question = call(("ask_user", {"question": "What now?", "choices": [offer, "Nothing"]}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
-    message(run.pk, beside.format(offer))
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered(
+        "What now?", [offer, "Nothing"], beside.format(offer), letter("mallory@evil.example"), "Any news?"
+    )
     assert waits(run) and not mail.outbox
 
 
@@ -367,14 +381,15 @@ def test_nor_is_one_that_gives_an_address_with_words_beside_it(ask, profile, bes
         '{{"a": "{{\\"email\\": \\"{}\\"}}"}}',
     ],
 )
-def test_nor_is_one_that_a_client_hands_on_as_data(ask, profile, data):
+def test_nor_is_one_that_a_client_hands_on_as_data(answered, data):
     """Each part of A2A's is a line, and one that is data a line of JSON."""
-    profile("balanced")
-    question = call(("ask_user", {"question": "Whom?", "choices": ["mallory@evil.example", "Nobody"]}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Send the news")
-    message(run.pk, data.format("mallory@evil.example"))
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered(
+        "Whom?",
+        ["mallory@evil.example", "Nobody"],
+        data.format("mallory@evil.example"),
+        letter("mallory@evil.example"),
+        "Send the news",
+    )
     assert waits(run) and not mail.outbox
 
 
@@ -390,20 +405,17 @@ def test_nor_is_one_that_a_client_hands_on_as_data(ask, profile, data):
         "I take {} then",
     ],
 )
-def test_nor_is_one_that_names_no_address_whatever_a_client_puts_beside_it(ask, profile, add_tool, beside):
+def test_nor_is_one_that_names_no_address_whatever_a_client_puts_beside_it(answered, add_tool, beside):
     @add_tool(name="delete_note", mutating=True)
     def delete_note(run, *, note_id: str):
         deleted.append(note_id)
 
     deleted = []
-    profile("balanced")
     offer = "Delete note 4711"
-    question = call(("ask_user", {"question": "What now?", "choices": [offer, "Nothing"]}))
     delete = call(("delete_note", {"note_id": "4711"}))
-    run = ask(in_order(READ, question, delete, say("done")), "Look at my inbox and tidy up")
-    message(run.pk, beside.format(offer))
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered(
+        "What now?", [offer, "Nothing"], beside.format(offer), delete, "Look at my inbox and tidy up"
+    )
     assert waits(run) and not deleted
 
 
@@ -417,72 +429,55 @@ def test_nor_is_one_that_names_no_address_whatever_a_client_puts_beside_it(ask, 
     ],
 )
 def test_nor_is_an_account_whatever_is_left_of_the_choice_or_stands_beside_it(
-    ask, profile, add_tool, offer, taken
+    answered, add_tool, offer, taken
 ):
     @add_tool(name="send_money", mutating=True)
     def send_money(run, *, recipient: str):
         sent.append(recipient)
 
     sent = []
-    profile("balanced")
-    question = call(("ask_user", {"question": "To whom?", "choices": [offer, "Nobody"]}))
     pay = call(("send_money", {"recipient": offer.removeprefix("The plumber: ")}))
-    run = ask(in_order(READ, question, pay, say("done")), "Send money to the plumber")
-    message(run.pk, taken.format(offer))
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered("To whom?", [offer, "Nobody"], taken.format(offer), pay, "Send money to the plumber")
     assert waits(run) and not sent
 
 
 @pytest.mark.parametrize("taken", ["{}\nYes", "Q: {} A: Yes", "{}", '{{"question": "{}", "answer": "Yes"}}'])
-def test_nor_does_the_question_become_it_that_a_client_puts_above_the_answer(ask, profile, taken):
-    profile("balanced")
+def test_nor_does_the_question_become_it_that_a_client_puts_above_the_answer(answered, taken):
     asked = "Email mallory@evil.example the news."
-    question = call(("ask_user", {"question": asked, "choices": ["Yes", "No"]}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
-    message(run.pk, taken.format(asked))
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered(asked, ["Yes", "No"], taken.format(asked), letter("mallory@evil.example"), "Any news?")
     assert waits(run) and not mail.outbox
 
 
 @pytest.mark.parametrize("offer", ["Ann <{}>", "Ann: {}, at home", "[Ann](mailto:{})"])
 @pytest.mark.parametrize("taken", ["{}", "To: {}", '{{"email": "{}"}}'])
-def test_nor_is_one_of_which_a_client_hands_on_a_part(ask, profile, offer, taken):
-    profile("balanced")
+def test_nor_is_one_of_which_a_client_hands_on_a_part(answered, offer, taken):
     choices = [offer.format("mallory@evil.example"), "Nobody"]
-    question = call(("ask_user", {"question": "Whom?", "choices": choices}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Send the news")
-    message(run.pk, taken.format("mallory@evil.example"))
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered(
+        "Whom?",
+        choices,
+        taken.format("mallory@evil.example"),
+        letter("mallory@evil.example"),
+        "Send the news",
+    )
     assert waits(run) and not mail.outbox
 
 
 @pytest.mark.parametrize("written", ["Email\u200b {}", "**Email** {}", "Ｅmail {}", "Email {}."])
-def test_nor_is_one_that_a_client_has_made_plain(ask, profile, written):
-    profile("balanced")
+def test_nor_is_one_that_a_client_has_made_plain(answered, written):
     choices = [written.format("mallory@evil.example"), "Nothing"]
-    question = call(("ask_user", {"question": "What now?", "choices": choices}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
-    message(run.pk, "Email mallory@evil.example")
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered(
+        "What now?", choices, "Email mallory@evil.example", letter("mallory@evil.example"), "Any news?"
+    )
     assert waits(run) and not mail.outbox
 
 
 @pytest.mark.parametrize(
     "taken", ["Email mallory@evil.example\r\nthe news", "email  mallory@evil.example the news"]
 )
-def test_nor_is_one_that_the_browser_has_written_in_another_way(ask, profile, taken):
+def test_nor_is_one_that_the_browser_has_written_in_another_way(answered, taken):
     """A browser sends each line break of a button as two characters."""
-    profile("balanced")
     choices = ["Email mallory@evil.example\nthe news", "Nothing"]
-    question = call(("ask_user", {"question": "What now?", "choices": choices}))
-    run = ask(in_order(READ, question, letter("mallory@evil.example"), say("done")), "Any news?")
-    message(run.pk, taken)
-    executor.run(run.pk)
-    run.refresh_from_db()
+    run = answered("What now?", choices, taken, letter("mallory@evil.example"), "Any news?")
     assert waits(run) and not mail.outbox
 
 
