@@ -104,7 +104,7 @@ class MemberFactory(Factory):
     agent_instance = factory.SubFactory(
         AgentFactory, role=factory.SelfAttribute("..role"), name=factory.SelfAttribute("role.name")
     )
-    ordinal = factory.Sequence(lambda n: n % 1000)
+    ordinal = factory.Sequence(lambda n: 100 + n)  # tests that name one stay below
 
 
 def permit(user: Any, *names: str) -> Any:

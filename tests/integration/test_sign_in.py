@@ -12,8 +12,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
-from allauth.mfa.totp.internal.auth import yield_hotp_counters_from_time as counters
+from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth import get_user_model
 from django.core import mail
 from django.core.cache import cache
@@ -54,11 +53,19 @@ def with_password(name="ada", password=PASSWORD, client=None, **told):
     return SimpleNamespace(client=client, answer=answer)
 
 
+@pytest.fixture(autouse=True)
+def one_half_minute(monkeypatch):
+    """A code counts in one half minute, which does not end here between making the code and sending it."""
+    now = [*totp.yield_hotp_counters_from_time()]
+    monkeypatch.setattr(totp, "yield_hotp_counters_from_time", lambda: now)
+
+
 def with_totp(user):
-    secret = generate_totp_secret()
-    TOTP.activate(user, secret)
+    secret = totp.generate_totp_secret()
+    totp.TOTP.activate(user, secret)
     RecoveryCodes.activate(user)
-    return lambda: format_hotp_value(hotp_value(secret, next(iter(counters()))))
+    (half_minute,) = totp.yield_hotp_counters_from_time()
+    return lambda: totp.format_hotp_value(totp.hotp_value(secret, half_minute))
 
 
 def link_in(message):
