@@ -103,7 +103,7 @@ class Piece:
     texts: list[Text] = field(default_factory=list)
     outside: bool = False
     recalled: bool = False  # of before: it stands in the prompt again, and asks for nothing
-    offered: bool = False  # an answer of the person's that an agent had put to its question
+    offered: bool = False  # the person's words, with addresses that an agent had named before
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
     nouns: frozenset[str] = frozenset()  # what its tool is about
     told: tuple[str, ...] = ()  # what the person said around the name of the place that was read

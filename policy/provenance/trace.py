@@ -99,7 +99,7 @@ class Material:
         return self._intent
 
     def hear(self, name: str, text: str, offered: bool = False) -> None:
-        """The person's own words. `offered`: they took an answer that an agent had put to its question."""
+        """The person's own words. `offered`: an agent had named the addresses in them before."""
         piece = self._piece(name)
         piece.offered = offered
         self._add(Text(piece, "", "", text, 0, "user"))
@@ -139,7 +139,7 @@ class Material:
         offered: bool = False,
     ) -> None:
         """The result of a call. `tool`: its name, by which conditions ask for the result. `offered`: it is an
-        answer of the person's that an agent had put to its question.
+        answer of the person's, and an agent had named the addresses in it before.
         """
         self._read.append((tool, arguments, result))
         keys, beside = self._keys(declared, arguments)
@@ -482,13 +482,13 @@ class Material:
     def _meant(self, source: Source, text: Text, value: str, want: Want) -> Source:
         """An address is theirs where their words give it. What they only mention, and do not forbid, may be
         read, taken away, or passed on in a text to the right person; what they quote, only passed on. What
-        an agent offered stood where the agent had it from: nobody knows who wrote that.
+        an agent named before stood where the agent had it from: nobody knows who wrote that.
         """
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source
         if text.piece.offered:
-            return replace(source, trust="outside", why="the agent offered it, and the person took it")
+            return replace(source, trust="outside", why="an agent named it before the person did")
         if want.acts and _is_address(form, text):
             if any(given.serves(said, want.declared) for said in text.given.get(form, ())):
                 return source

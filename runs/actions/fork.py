@@ -21,7 +21,7 @@ from policy.cache import compiled, live_boundary
 from policy.delegation import authority, delegate, narrowed
 from policy.terms import AgentContext, DelegatedPermissions
 from runs.actions.message import said
-from runs.actions.signal import is_offered
+from runs.actions.signal import marks
 from runs.actions.start import (
     MAX_CONTEXT,
     CannotStart,
@@ -90,8 +90,7 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
             log.append(*_copied(event, own, event.seq in put_in))
         if content.strip():
             words = said(actor, content.strip(), MessageType.STATUS, own)
-            chosen = {"chosen": True} if is_offered(old.root_id, content) else {}
-            log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
+            log.append(EventType.MESSAGE_CREATED, {**words, **marks(old.root_id, content)})
         waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
     return log.id

@@ -8,7 +8,7 @@ from common.db import rows
 from groups.actors import Actor
 from policy.authority import Verb, can, may
 from runs.actions.fill import fill
-from runs.actions.signal import Delivered, SignalRefused, is_offered
+from runs.actions.signal import Delivered, SignalRefused, marks
 from runs.gate import repeats
 from runs.log import waits
 from runs.log.log import RunLog
@@ -52,12 +52,12 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
             answers = None
-        chosen = {"chosen": True} if is_offered(log.root_id, content) else {}
+        not_theirs = marks(log.root_id, content)
         words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
-        log.append(EventType.MESSAGE_CREATED, {**words, **chosen})
+        log.append(EventType.MESSAGE_CREATED, {**words, **not_theirs})
         if answers:
             key, tool_call_id = answers
-            answer = {"answer": content, "author": str(actor), **chosen}
+            answer = {"answer": content, "author": str(actor), **not_theirs}
             waits.resolve_open(log, key, WaitOutcome.COMPLETED.value, answer, tool_call_id)
         waits.flush_and_enqueue(log)
         if log.status == RunStatus.RUNNING and outbound.drop_question(log.id):

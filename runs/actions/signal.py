@@ -24,11 +24,14 @@ from runs.gate.provenance import MOST_EARLIER, conversation
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models import Run
-from runs.models.choices import FORMS, TASKS, EventType, WaitKind, WaitOutcome
+from runs.models.choices import FORMS, TASKS, EventType, RunKind, WaitKind, WaitOutcome
 from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
 SEVERAL = re.compile("[ @]")
+MOST_WRITTEN = (
+    3_000_000  # characters of a conversation's messages in which addresses are looked for: two seconds
+)
 DIGIT = re.compile(r"\d")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
@@ -44,6 +47,13 @@ OFFERED_IN_TREE = """
 SELECT e.payload -> 'choices', e.payload -> 'form', e.payload ->> 'question'
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form', 'question']
+"""
+WRITTEN_IN_TREE = """
+SELECT e.payload ->> 'content', r.parent_run_id IS NULL AND r.kind = %s AND e.payload ->> 'role' = 'user'
+    AND NOT e.payload ?| array['outside', 'chosen', 'copied']
+FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
+WHERE r.root_id = ANY(%s) AND e.type = %s
+UNION ALL SELECT output, false FROM runs_run WHERE root_id = ANY(%s) AND output IS NOT NULL
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -98,13 +108,12 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
 
 
 def _answer(root_id: str, payload: Any) -> Any:
-    """What answers a question: as in runs/actions/message.py, it says where it is the agent's own choice. Of
-    several a front end may make an object, with the choices for names.
+    """What answers a question: as in runs/actions/message.py, it says what of it is not the person's. Of
+    several choices a front end may make an object, with the choices for names.
     """
     said = payload if isinstance(payload, dict) else {"answer": payload}
-    if _is_among(conversation([root_id]), said):
-        return {**said, "chosen": True}
-    return payload
+    marks = _marks(conversation([root_id]), said)
+    return {**said, **marks} if marks else payload
 
 
 def _words(value: Any) -> Iterator[str]:
@@ -128,38 +137,53 @@ def offered(run_id: str, correlation_key: str) -> list[str]:
     return [choice for (choice,) in rows(OFFERED, [run_id, EventType.TOOL_WAITS.value, correlation_key])]
 
 
-def is_offered(root_id: str, content: str) -> bool:
-    """Whether an agent, or a server in its form, has offered it as an answer in this tree's conversation,
-    whatever blanks and line ends the door made of it: a browser sends every line break of a button as two
-    characters. Nor does it matter which question it answers, if any: a client that names none answers the
-    oldest of one run, and none of the forms, and the words may come in another turn, when the question's time
-    is over.
-    A key in one is masked wherever it is shown, so that the answer comes back without it.
+def marks(root_id: str, content: str) -> dict[str, bool]:
+    """What the log says of a person's words that are not theirs alone. `chosen`: an agent, or a server in its
+    form, has offered them as an answer in this tree's conversation, whatever blanks and line ends the door
+    made of it: a browser sends every line break of a button as two characters. Nor does it matter which
+    question it answers, if any: a client that names none answers the oldest of one run, and none of the
+    forms, and the words may come in another turn, when the question's time is over. A key in one is masked
+    wherever it is shown, so that the answer comes back without it. `copied`: they repeat an address that
+    somebody else named there first.
     """
-    return _is_among(conversation([root_id]), content)
+    return _marks(conversation([root_id]), content)
 
 
-def was_offered(turns: QuerySet[Run], content: str) -> bool:
-    """The same of the conversation that has these turns."""
+def marks_of_turn(turns: QuerySet[Run], content: str) -> dict[str, bool]:
+    """The same of the words that begin a turn of the conversation that has these turns."""
     latest = turns.order_by("-id").values_list("pk", flat=True)[:MOST_EARLIER]
-    return _is_among(conversation(latest), content)
+    return _marks(conversation(latest), content)
 
 
-def _is_among(trees: Iterable[str], said: Any) -> bool:
+def _marks(trees: Collection[str], said: Any) -> dict[str, bool]:
     told = dict.fromkeys(_words(said))
-    fields = [words for words in told if ":" in words]  # the value of a single one is among them already
     choices, questions, answers = list[str](), list[str](), [*told]
+    fields = [words for words in told if ":" in words]  # the value of a single one is among them already
     for listed, form, question in rows(OFFERED_IN_TREE, [list(trees), EventType.TOOL_WAITS.value]):
         choices += from_json(listed) or []
-        questions += [question] if question and (DIGIT.search(question) or _places([question])) else []
+        questions += [question] if question else []
         if asked := from_json(form):
             choices += forms.suggested(asked)
             answers += (value for words in fields for value in forms.values(asked, words))
-    if _places(choices) & _places(["\n".join(told)]):
-        return True
+    places = _places(["\n".join(told)])
     # a client may put the question above the answer: what it names is not named by whoever says yes to it
-    offered = {_plain(words) for one in (*choices, *questions) for words in (one, redact.shown(one))}
-    return any(_takes(_plain(words), offered) for words in answers)
+    naming = (one for one in questions if DIGIT.search(one) or _places([one]))
+    offered = {_plain(words) for one in (*choices, *naming) for words in (one, redact.shown(one))}
+    if places & _places(choices) or any(_takes(_plain(words), offered) for words in answers):
+        return {"chosen": True}
+    return {"copied": True} if places and _named_before(trees, places, questions) else {}
+
+
+def _named_before(trees: Collection[str], places: set[str], questions: Iterable[str]) -> bool:
+    """Whether somebody else than the conversation's person has named one of them, and they themselves not. Of
+    more than a request can look through, nobody knows.
+    """
+    written = [RunKind.PERSONAL.value, list(trees), EventType.MESSAGE_CREATED.value, list(trees)]
+    found = [(words, own) for words, own in rows(WRITTEN_IN_TREE, written) if words]
+    if sum(len(words) for words, _ in found) > MOST_WRITTEN:
+        return True
+    others = places & _places([*questions, *(words for words, own in found if not own)])
+    return bool(others) and not others <= _places(words for words, own in found if own)
 
 
 def _places(texts: Iterable[str]) -> set[str]:

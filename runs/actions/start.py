@@ -16,7 +16,7 @@ from groups.actors import Actor
 from groups.models import AgentInstance, Project, Role
 from policy.authority import About, Verb, can, may
 from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
-from runs.actions.signal import was_offered
+from runs.actions.signal import marks_of_turn
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models import Run, in_conversation
@@ -79,7 +79,7 @@ class NewRun:
     max_rounds: int = 1
     author: str = ""
     outside: bool = False  # whether the goal is somebody else's words than the person's
-    chosen: bool = False  # whether an agent has offered it as an answer in a turn before
+    marks: dict[str, bool] = field(default_factory=dict)  # what of it is an agent's (runs/actions/signal.py)
     snapshot: dict[str, Any] = field(default_factory=dict)
 
 
@@ -132,7 +132,7 @@ def start(
                 deadline=now + timedelta(seconds=seconds),
                 author=str(actor),
                 outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
-                chosen=bool(session_key) and was_offered(_turns(actor, project, session_key), goal),
+                marks=marks_of_turn(_turns(actor, project, session_key), goal) if session_key else {},
                 snapshot={**snapshot, **(told or {})},
             ),
             now,
@@ -250,7 +250,7 @@ def create(new: NewRun, now: datetime) -> RunLog:
             "message_type": MessageType.TASK.value,
             "content": new.goal,
             **({"outside": True} if new.outside else {}),
-            **({"chosen": True} if new.chosen else {}),
+            **new.marks,
         },
     )
     if new.driver == Driver.EXTERNAL:  # nobody claims it: it runs at once and without a lease

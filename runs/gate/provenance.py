@@ -29,6 +29,7 @@ MOST_RESULTS = 400  # of calls of theirs, the latest
 SESSION = ("organization_id", "user_id", "project_id")
 # Where a run names no conversation, it is its own id by which later runs go on with it.
 CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
+MARKS = ("chosen", "copied")  # of words of the person's that are not theirs alone (runs/actions/signal.py)
 Declare = Callable[[str], Declaration]
 
 
@@ -51,8 +52,8 @@ class Gathered:
         if state.external:  # nobody knows what its agent has read elsewhere
             self.material.overhear("1", "")
         if not self.personal:
-            for seq, words in persons_words(root_id):
-                self.material.hear(f"{root_id}:{seq}", words)
+            for seq, words, copied in persons_words(root_id):
+                self.material.hear(f"{root_id}:{seq}", words, copied)
 
     def facts(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
         """Where the values of a call came from."""
@@ -67,17 +68,17 @@ class Gathered:
             elif isinstance(entry, Said):
                 own = self.personal and not entry.outside
                 if own and not (entry.chosen and self._steered()):
-                    self.material.hear(str(seq), entry.content, entry.chosen)
+                    self.material.hear(str(seq), entry.content, entry.chosen or entry.copied)
                 else:
                     self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 result, told = self._result(entry), _told(entry)
-                offered = _chosen(result)
-                if told or (offered and self._steered()):
+                chosen, copied = (isinstance(result, dict) and result.get(name) is True for name in MARKS)
+                if told or (chosen and self._steered()):
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
                 by = "" if told else entry.tool  # no record of the tool's, by which a condition may ask
-                self.material.read(str(seq), declared, arguments, result, by, offered)
+                self.material.read(str(seq), declared, arguments, result, by, chosen or copied)
             else:
                 self.material.overhear(str(seq), canonical(entry.error))
         roots: set[str] = set()
@@ -183,8 +184,9 @@ class Gathered:
         return stored.values_list("result", flat=True).first()
 
 
-def persons_words(root_id: str) -> list[tuple[int, str]]:
-    """What the person said to the run at the root of a tree: (seq, words). Nobody else's words are theirs.
+def persons_words(root_id: str) -> list[tuple[int, str, bool]]:
+    """What the person said to the run at the root of a tree: (seq, words, whether they repeat an address that
+    somebody else named first). Nobody else's words are theirs.
 
     A group's run that was made again is a root of its own; what it was asked for are an agent's words.
     """
@@ -193,7 +195,7 @@ def persons_words(root_id: str) -> list[tuple[int, str]]:
     said = RunEvent.objects.filter(run_id=root_id, type=EventType.MESSAGE_CREATED, payload__role="user")
     found = said.order_by("seq").values_list("seq", "payload")
     own = [one for one in found if not one[1].get("outside") and not one[1].get("chosen")]
-    return [(seq, payload["content"]) for seq, payload in own]
+    return [(seq, payload["content"], bool(payload.get("copied"))) for seq, payload in own]
 
 
 def conversation(root_ids: Iterable[str]) -> set[str]:
@@ -229,13 +231,13 @@ def goal_is_outside(run_id: str) -> bool:
     return run_id in goals_outside([run_id])
 
 
-def goals_outside(run_ids: Iterable[str]) -> set[str]:
+def goals_outside(run_ids: Iterable[str], marks: Collection[str] = ("outside", "chosen")) -> set[str]:
     """Those of the runs whose goal somebody other than the person wrote: another, or the agent, which had
     offered it as an answer. Repeating a run does not change that.
     """
     said = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED, payload__role="user")
     goals = dict(said.order_by("run_id", "seq").distinct("run_id").values_list("run_id", "payload"))
-    own = {pk for pk, goal in goals.items() if not (goal.get("outside") or goal.get("chosen"))}
+    own = {pk for pk, goal in goals.items() if not any(goal.get(mark) for mark in marks)}
     return {*run_ids} - own
 
 
@@ -307,7 +309,7 @@ def words_of(runs: Iterable[Run]) -> Iterator[tuple[str, str, Trust]]:
     trust). By its name, the run and the event that brought it, a reader is told whose words they are.
     """
     found = {run.pk: run for run in runs}
-    outside = goals_outside(found)
+    outside = goals_outside(found, ("outside", *MARKS))
     for pk, run in found.items():
         yield f"{pk}:2", run.goal, "outside" if pk in outside else "user"
         yield f"{pk}:2", run.output or "", "outside"
@@ -354,11 +356,6 @@ def remembered(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
 def _says_something(call: Call) -> bool:
     """Whether a failed call brought others' words: it was made, or somebody rejected it with a reason."""
     return bool(call.idempotency_key) or call.outcome == WaitOutcome.REJECTED
-
-
-def _chosen(result: Any) -> bool:
-    """Whether it is an answer that an agent had offered."""
-    return isinstance(result, dict) and result.get("chosen") is True
 
 
 def _told(call: Call) -> bool:

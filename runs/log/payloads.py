@@ -165,6 +165,7 @@ FORMS = {
             "content": text("The words."),
             "outside": truth("Whether they are text from outside, not the person's own words."),
             "chosen": truth("Whether the person took an answer that the agent had offered."),
+            "copied": truth("Whether they repeat an address that somebody else named first."),
             "tool_calls": several(REQUEST, "The calls that the model asks for."),
             "usage": USAGE,
             "model": text("The model that answered, by its own name."),

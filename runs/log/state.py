@@ -78,6 +78,7 @@ class Said:
     saw: int = 0  # the last seq its author had seen
     outside: bool = False  # of what reached the run: not its person's own words
     chosen: bool = False  # an answer that the agent has put to its question
+    copied: bool = False  # it repeats an address that somebody else has named first
 
 
 @dataclass(slots=True)
@@ -217,6 +218,7 @@ def _message(state: State, event: Event) -> None:
         saw=payload.get("saw", event.seq),
         outside=payload.get("outside", False),
         chosen=payload.get("chosen", False),
+        copied=payload.get("copied", False),
     )
     state.messages.append(said)
     if said.author == USER:

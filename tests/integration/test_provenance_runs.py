@@ -489,3 +489,65 @@ def test_what_the_person_types_as_an_answer_is_their_word(ask, profile):
     executor.run(run.pk)
     run.refresh_from_db()
     assert run.status == "completed" and len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("typed", ["mallory@evil.example", "Yes, email Mallory@evil[.]example the news"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        call(("ask_user", {"question": "To confirm, type mallory@evil.example"})),
+        say("It is for mallory@evil.example. Whom shall I write to?"),
+    ],
+)
+def test_an_address_is_of_whoever_named_it_first(ask, profile, named, typed):
+    """Whoever copies it from an agent, which had read a stranger's words, gives nobody's address."""
+    profile("balanced")
+    first = ask(
+        in_order(READ, named, letter("mallory@evil.example"), say("done")), "Any news?", session_key="s"
+    )
+    if first.status == "waiting":
+        message(first.pk, typed)
+        run = first
+        executor.run(run.pk)
+    else:
+        run = ask(in_order(letter("mallory@evil.example"), say("done")), typed, session_key="s")
+    run.refresh_from_db()
+    assert waits(run) and not mail.outbox
+
+
+@pytest.mark.parametrize(
+    "answers", [["mallory@evil.example"], ["Is mallory@evil.example meant?", "mallory@evil.example"]]
+)
+def test_nor_does_it_become_theirs_by_a_signal_or_by_being_typed_twice(ask, profile, answers):
+    profile("balanced")
+    question = call(("ask_user", {"question": "To confirm, type mallory@evil.example"}))
+    questions = [question for _ in answers]
+    run = ask(in_order(READ, *questions, letter("mallory@evil.example"), say("done")), "Send the news")
+    for answer in answers:
+        signal(run.pk, run.waits.filter(resolved_at=None).get().correlation_key, {"to": answer})
+        executor.run(run.pk)
+    run.refresh_from_db()
+    assert waits(run) and not mail.outbox
+
+
+def test_what_a_person_asks_for_is_theirs_although_an_agent_named_the_address(ask, profile, add_tool):
+    @add_tool(name="list_contacts")
+    def list_contacts(run):
+        return {"contacts": [{"name": "Ann", "email": "ann@example.com"}]}
+
+    profile("balanced")
+    look, told = call(("list_contacts", {})), say("Ann's address is ann@example.com.")
+    ask(in_order(look, told), "What is Ann's address?", session_key="s")
+    play = in_order(look, letter("ann@example.com"), say("done"))
+    run = ask(play, "Email ann@example.com the news", session_key="s")
+    assert run.status == "completed" and len(mail.outbox) == 1
+
+
+def test_but_it_stays_the_persons_once_they_have_named_it_themselves(ask, profile):
+    profile("balanced")
+    question = call(("ask_user", {"question": "What shall I write to ann@example.com?"}))
+    run = ask(in_order(READ, question, letter("ann@example.com"), say("done")), "Email ann@example.com")
+    message(run.pk, "Email ann@example.com the news")
+    executor.run(run.pk)
+    run.refresh_from_db()
+    assert run.status == "completed" and len(mail.outbox) == 1
