@@ -17,6 +17,7 @@ from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.provenance.forms import clean, leads
+from policy.provenance.texts import Piece, Text
 from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
@@ -175,15 +176,19 @@ def _marks(trees: Collection[str], said: Any) -> dict[str, bool]:
 
 
 def _named_before(trees: Collection[str], places: set[str], questions: Iterable[str]) -> bool:
-    """Whether somebody else than the conversation's person has named one of them, and they themselves not. Of
-    more than a request can look through, nobody knows.
+    """Whether somebody else than the conversation's person has named one of them, and they themselves not, or
+    only in what they forbid or quote. Of more than a request can look through, nobody knows.
     """
     written = [RunKind.PERSONAL.value, list(trees), EventType.MESSAGE_CREATED.value, list(trees)]
     found = [(words, own) for words, own in rows(WRITTEN_IN_TREE, written) if words]
     if sum(len(words) for words, _ in found) > MOST_WRITTEN:
         return True
     others = places & _places([*questions, *(words for words, own in found if not own)])
-    return bool(others) and not others <= _places(words for words, own in found if own)
+    return bool(others) and not others <= _places(_own(words) for words, own in found if own)
+
+
+def _own(words: str) -> str:
+    return Text(Piece(""), "", "", words, 0, "user").own.raw
 
 
 def _places(texts: Iterable[str]) -> set[str]:
