@@ -258,8 +258,11 @@ class DecisionPoint:
         }
 
     def _known(self, entity: Entity) -> Entity:
-        declared = self.entities.get((entity.type, entity.id), {})
-        return replace(entity, properties={**entity.properties, **declared})
+        """With what was declared of it: of a user by either word, whichever the caller has chosen."""
+        known = dict(entity.properties)
+        for type_ in reversed(PEOPLE) if entity.type in PEOPLE else (entity.type,):
+            known |= self.entities.get((type_, entity.id), {})
+        return replace(entity, properties=known)
 
     def _lists_of(self, subject: Entity) -> tuple[AgentContext, Boundary]:
         """The lists that hold for the subject. Raises Unknown, NotEntitled."""

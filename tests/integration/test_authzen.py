@@ -204,6 +204,15 @@ def test_what_the_organization_declared_stands_over_what_the_caller_says(records
     assert pep.decides(user("bob", role="nobody"), act("write"), record(2)) == (True, "rule_allow")
 
 
+@pytest.mark.parametrize("type_", ["user", "identity"])  # COAZ's word for the same person
+def test_so_it_does_of_a_user_by_whichever_type_they_are_asked_about(records, pep, type_):
+    declare(records.organization, "user", "mia", role="reader")
+    mia = {"type": type_, "id": "mia", "properties": {"role": "admin"}}
+    assert pep.decides(mia, act("write"), record(2)) == (False, "no_rule")
+    bob = {"type": type_, "id": "bob", "properties": {"role": "nobody"}}
+    assert pep.decides(bob, act("write"), record(2)) == (True, "rule_allow")
+
+
 def test_what_no_rule_names_is_denied(records, pep):
     assert pep.decides(user("alice"), act("burn"), record(1)) == (False, "no_rule")
     assert pep.decides(user("alice"), act("read"), {"type": "spaceship", "id": "1"}) == (False, "no_rule")
