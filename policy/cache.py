@@ -7,6 +7,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.contrib.auth import get_user_model
+
 from common.canonical import digest
 from common.db import from_json, row
 from groups.models import Role
@@ -21,7 +23,8 @@ KEPT_ORGANIZATIONS = 200
 # A value, so that others can read it along: of an organization, a user and a project.
 LIVE_BOUNDARY_OF = f"""(
     SELECT json_build_array(
-        m.active, m.allowed_tools, m.denied_tools, m.kind, m.projects, COALESCE(v.version, 0),
+        m.active AND account.is_active, m.allowed_tools, m.denied_tools, m.kind, m.projects,
+        COALESCE(v.version, 0),
         p.catalog_version, COALESCE(p.review_deposits, false), COALESCE(p.approval_profile, 'off'),
         (SELECT json_object_agg(g.tool, g.whatever) FROM (
             SELECT g.tool, bool_or(g.any_arguments) AS whatever FROM policy_grant g
@@ -29,6 +32,7 @@ LIVE_BOUNDARY_OF = f"""(
             GROUP BY g.tool) g))
     FROM groups_organization o
     LEFT JOIN groups_membership m ON m.organization_id = o.id AND m.user_id = {{1}}
+    LEFT JOIN {get_user_model()._meta.db_table} account ON account.id = m.user_id
     LEFT JOIN policy_policyversion v ON v.organization_id = o.id
     LEFT JOIN groups_project p ON p.organization_id = o.id AND p.id = {{2}}
     WHERE o.id = {{0}}
@@ -70,7 +74,8 @@ class CompiledPolicy:
 
 @dataclass(frozen=True)
 class LiveBoundary:
-    """A user's live membership: None as boundary means none that is active for this project.
+    """A user's live membership: None as boundary means none that is active for this project, or that the
+    account is closed.
 
     `version` is of the organization's policy; what follows is the project's, read along. `covered`: the tools
     that a standing approval is about which has not ended; `freed`: those of them that it lets pass whatever

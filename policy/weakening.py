@@ -161,6 +161,22 @@ def _declaration(before: Row, after: Row) -> str:
     return gettext_noop("what is known of a tool's arguments and results") if before != after else ""
 
 
+def _entity(before: Row, after: Row) -> str:
+    """What an application's subject or resource is. Rules about outside actions read it, and speak of no
+    subject that Deputy does not keep before it is declared.
+    """
+    row = after or before or {}
+    if before == after:
+        return ""
+    here = {"organization": row.get("organization_id")}
+    bound = ToolBinding.objects.filter(**here, pattern__contains=":").values_list("capability_id", flat=True)
+    about = CapabilityRule.objects.filter(Q(tool__contains=":") | Q(capability__in=bound), **here)
+    names = Q(after__tool__icontains=":") | Q(after__pattern__icontains=":")
+    proposed = Q(**here) & (names | Q(after__capability_id__in=[*bound]))
+    ruled = _is_ruled(about, proposed)
+    return gettext_noop("what rules read of a subject or a resource") if ruled else ""
+
+
 def _grant(before: Row, after: Row) -> str:
     if before is None:
         return gettext_noop("calls are approved in advance")
@@ -444,6 +460,7 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "policy.capabilityrule": _rule,
     "policy.toolbinding": _binding,
     "policy.tooldeclaration": _declaration,
+    "policy.outsideentity": _entity,
     "policy.grant": _grant,
     "groups.membership": _membership,
     "groups.customrole": _custom_role,

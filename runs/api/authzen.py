@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from django.db.models import QuerySet
+
 from groups.api.access import find_project, projects, visible
 from groups.models import AgentInstance, Group, Membership, Project, Role
 from policy import cache
@@ -195,12 +197,13 @@ class DecisionPoint:
             raise Unknown("unknown_subject", "The agent is not this person's.")
         return {"agent": agent}
 
+    def _members(self) -> QuerySet[Membership]:
+        here = Membership.objects.filter(organization=self.organization, active=True)
+        return here.filter(user__is_active=True)
+
     def _member(self, username: str) -> Membership:
         self._check_entitled(username == self.user.get_username())
-        members = Membership.objects.select_related("user").filter(
-            organization=self.organization, active=True
-        )
-        found = members.filter(user__username=username).first()
+        found = self._members().select_related("user").filter(user__username=username).first()
         if found is None:
             raise Unknown("unknown_subject", "No such user is an active member here.")
         return found
@@ -258,8 +261,11 @@ class DecisionPoint:
         }
 
     def _known(self, entity: Entity) -> Entity:
-        declared = self.entities.get((entity.type, entity.id), {})
-        return replace(entity, properties={**entity.properties, **declared})
+        """With what was declared of it: of a user by either word, whichever the caller has chosen."""
+        known = dict(entity.properties)
+        for type_ in reversed(PEOPLE) if entity.type in PEOPLE else (entity.type,):
+            known |= self.entities.get((type_, entity.id), {})
+        return replace(entity, properties=known)
 
     def _lists_of(self, subject: Entity) -> tuple[AgentContext, Boundary]:
         """The lists that hold for the subject. Raises Unknown, NotEntitled."""
@@ -287,8 +293,7 @@ class DecisionPoint:
         if not self.may_ask_about_others and type_ in PEOPLE:
             return [self.user.get_username()]
         if type_ in PEOPLE:
-            members = Membership.objects.filter(organization=self.organization, active=True)
-            return sorted(members.values_list("user__username", flat=True))
+            return sorted(self._members().values_list("user__username", flat=True))
         if type_ == "agent":
             return sorted(
                 AgentInstance.objects.filter(organization=self.organization).values_list("pk", flat=True)

@@ -111,11 +111,15 @@ def membership_over(world, rule):
     Membership.objects.filter(pk=world.membership.pk).update(active=False)
 
 
+def account_closed(world, rule):
+    type(world.user).objects.filter(pk=world.user.pk).update(is_active=False)
+
+
 def boundary_closed(world, rule):
     Membership.objects.filter(pk=world.membership.pk).update(denied_tools=["pay"])
 
 
-@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+@pytest.mark.parametrize("change", [denied, membership_over, account_closed, boundary_closed])
 def test_a_deny_stops_what_has_not_left(leaving, rule, effect, world, change):
     run = leaving()
     change(world, rule)
@@ -254,7 +258,7 @@ def only_thread_busy(held, meanwhile):
     return answer
 
 
-@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+@pytest.mark.parametrize("change", [denied, membership_over, account_closed, boundary_closed])
 def test_a_deny_stops_what_waits_in_its_carrier_for_a_thread(leaving, rule, effect, world, change):
     leaving()
     (held,) = taken("one")
@@ -438,7 +442,7 @@ def where_from_counts(world, rule):
     Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
 
 
-@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed, cancelled])
+@pytest.mark.parametrize("change", [denied, membership_over, account_closed, boundary_closed, cancelled])
 @pytest.mark.usefixtures("where_from_counts")
 def test_what_changes_while_it_is_found_out_where_its_values_come_from_stops_a_call(
     leaving, effect, world, rule, between, change
@@ -450,7 +454,7 @@ def test_what_changes_while_it_is_found_out_where_its_values_come_from_stops_a_c
     assert (effect, ToolCall.objects.get().status in ("denied", "unknown")) == ([], True)
 
 
-@pytest.mark.parametrize("change", [denied, membership_over, boundary_closed])
+@pytest.mark.parametrize("change", [denied, membership_over, account_closed, boundary_closed])
 @pytest.mark.usefixtures("where_from_counts")
 def test_so_it_does_with_an_outside_agents(effect, world, rule, ada, between, change):
     outside = Outside(world)

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from groups.models import AgentInstance
+from groups.models import AgentInstance, Membership
 from policy.models import Capability, CapabilityRule, OutsideEntity, ToolBinding
 from runs.models import Run
 from runs.tools import registry
@@ -204,6 +204,15 @@ def test_what_the_organization_declared_stands_over_what_the_caller_says(records
     assert pep.decides(user("bob", role="nobody"), act("write"), record(2)) == (True, "rule_allow")
 
 
+@pytest.mark.parametrize("type_", ["user", "identity"])  # COAZ's word for the same person
+def test_so_it_does_of_a_user_by_whichever_type_they_are_asked_about(records, pep, type_):
+    declare(records.organization, "user", "mia", role="reader")
+    mia = {"type": type_, "id": "mia", "properties": {"role": "admin"}}
+    assert pep.decides(mia, act("write"), record(2)) == (False, "no_rule")
+    bob = {"type": type_, "id": "bob", "properties": {"role": "nobody"}}
+    assert pep.decides(bob, act("write"), record(2)) == (True, "rule_allow")
+
+
 def test_what_no_rule_names_is_denied(records, pep):
     assert pep.decides(user("alice"), act("burn"), record(1)) == (False, "no_rule")
     assert pep.decides(user("alice"), act("read"), {"type": "spaceship", "id": "1"}) == (False, "no_rule")
@@ -317,6 +326,29 @@ def test_searches_find_who_where_and_what_of_tools(world, pep):
     assert found == [world.project.pk]
     found = pep.finds("action", subject=user("mia"), resource=project(world))
     assert "memory_search" in found and "send_email" not in found
+
+
+@pytest.mark.parametrize("how", ["left", "account closed"])
+def test_nobody_is_decided_for_who_has_left_or_whose_account_is_closed(records, pep, how):
+    allow(records.organization, "record:see")
+    bob = Membership.objects.get(user__username="bob")
+    theirs = AgentInstance.objects.create(
+        organization=records.organization,
+        user=bob.user,
+        role=RoleFactory(organization=records.organization),
+    )
+    as_subjects = (user("bob"), {"type": "identity", "id": "bob"}, {"type": "agent", "id": theirs.pk})
+    assert all(pep.decides(one, act("see"), record(1))[0] for one in as_subjects)
+    if how == "left":
+        Membership.objects.filter(pk=bob.pk).update(active=False)
+    else:
+        type(bob.user).objects.filter(pk=bob.user_id).update(is_active=False)
+
+    assert [pep.decides(one, act("see"), record(1)) for one in as_subjects] == [
+        (False, "unknown_subject")
+    ] * 3
+    found = pep.finds("subject", subject={"type": "user"}, action=act("see"), resource=record(1))
+    assert "bob" not in found and "alice" in found
 
 
 # who may ask what

@@ -265,7 +265,7 @@ class Rights(RuleBasedStateMachine):
             place.active, place.denied_tools, place.projects = True, [], None
             user.is_active = True
             user.save()
-        elif user == self.mia and other % 2:
+        elif user == self.mia and other % 4 == 1:
             place.denied_tools = [TOOL]
         elif other % 4 == 0:
             place.active = False

@@ -26,7 +26,8 @@ from groups.models import (
     Role,
     Token,
 )
-from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
+from groups.second import propose
+from policy.models import Capability, CapabilityRule, Grant, OutsideEntity, ToolBinding, ToolDeclaration
 from policy.weakening import why
 from runs.actions import decide, mcp, remote_agents, second
 from runs.actions.second import SecondRefused
@@ -246,6 +247,45 @@ def test_a_tool_that_would_come_to_be_allowed_waits(world, ada, bo, rule):
     assert api.post("policy/rules/", {"capability": "quiet", "effect": "allow"}).status_code == 202
     assert api.post("policy/bindings/", {**bound, "capability": "quiet"}).status_code == 202
     assert api.post("policy/bindings/", {**bound, "capability": "reads"}).status_code == 201
+
+
+def test_what_rules_read_of_a_subject_or_a_resource_waits(world, ada, bo, rule):
+    """Of outside actions: a rule lets admins pass, and who is one stands in what is declared."""
+    mia = OutsideEntity(organization=world.organization, type="user", identifier="mia")
+    mia.properties = {"role": "reader"}
+    with changes.acting(ada, "admin"):
+        mia.save()  # no rule speaks of any outside action
+    with changes.settled():
+        allowed = CapabilityRule.objects.create(
+            organization=world.organization, tool="record:write", effect="allow",
+            condition='has(subject.properties.role) && subject.properties.role == "admin"', active=False,
+        )  # fmt: skip
+    mia.properties = {"role": "admin"}
+    with changes.acting(ada, "admin"):
+        for weakens in (mia.save, mia.delete, OutsideEntity(**declared(world, "customer")).save):
+            with pytest.raises(changes.TakesSecond), transaction.atomic():
+                weakens()
+        with pytest.raises(changes.TakesSecond) as held, transaction.atomic():
+            mia.save()
+    confirmed(bo, propose(held.value))
+    mia.refresh_from_db()
+    assert mia.properties == {"role": "admin"}
+
+    with changes.settled():
+        allowed.delete()
+    Capability.objects.create(organization=world.organization, name="reads")
+    api = Api(ada, world.organization)
+    assert api.post("policy/bindings/", {"pattern": "record:*", "capability": "reads"}).status_code == 201
+    assert api.post("policy/rules/", {"capability": "reads", "effect": "allow"}).status_code == 202
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond), transaction.atomic():
+        mia.delete()
+    ProposedChange.objects.update(state="rejected")
+    with changes.acting(ada, "admin"):
+        mia.delete()
+
+
+def declared(world, type_):
+    return {"organization": world.organization, "type": type_, "identifier": "1"}
 
 
 def test_a_role_that_vouches_is_given_to_nobodys_own_agent_alone(world, ada, bo, rule):
