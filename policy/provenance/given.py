@@ -249,6 +249,13 @@ _SPOKEN_FOR = re.compile(
 )
 
 
+def before_pasted(text: str) -> str:
+    """The words up to a line after which comes what somebody else wrote."""
+    lines = text.split("\n")
+    last = next((number for number, line in enumerate(lines) if _PASTES.search(line)), len(lines))
+    return "\n".join(lines[: last + 1])
+
+
 def serves(said: str, declared: Declaration | None) -> bool:
     """Whether an address that a sentence gives is given for what a call does: "order a book on …" lets nobody
     write there.

@@ -65,8 +65,7 @@ class Text:
     @cached_property
     def own(self) -> "Text":
         """Of the person's words: without what they forbid and what they quote."""
-        spans = [found.span() for found in words.FORBIDDEN.finditer(self.raw)]
-        return replace(self, raw=words.without(self.raw, [*spans, *words.quoted(self.raw)]))
+        return replace(self, raw=words.own(self.raw))
 
     @cached_property
     def meant(self) -> "Text":

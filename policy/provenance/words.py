@@ -344,6 +344,11 @@ def quoted(text: str) -> Iterator[tuple[int, int]]:
             yield found.span()
 
 
+def own(text: str) -> str:
+    """The person's words without what they forbid and what they quote."""
+    return without(text, [*(found.span() for found in FORBIDDEN.finditer(text)), *quoted(text)])
+
+
 def without_dictation(text: str) -> str:
     """The text without quotations longer than a name."""
     long = [found.span() for found in QUOTED.finditer(text) if len(tokens(found[0])) > LONGEST_NAME]

@@ -16,8 +16,7 @@ from common.db import execute, from_json, jsonb, row, rows
 from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
-from policy.provenance.forms import clean, leads
-from policy.provenance.texts import Piece, Text
+from policy.provenance import named
 from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
@@ -49,12 +48,16 @@ SELECT e.payload -> 'choices', e.payload -> 'form', e.payload ->> 'question'
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form', 'question']
 """
+# What a call asks for stands on its page, and what others have put before an agent on the conversation's.
 WRITTEN_IN_TREE = """
-SELECT e.payload ->> 'content', r.parent_run_id IS NULL AND r.kind = %s AND e.payload ->> 'role' = 'user'
+SELECT jsonb_build_array(e.payload -> 'content', e.payload -> 'tool_calls'),
+    r.parent_run_id IS NULL AND r.kind = %s AND e.payload ->> 'role' = 'user'
     AND NOT e.payload ?| array['outside', 'chosen', 'copied']
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s
-UNION ALL SELECT output, false FROM runs_run WHERE root_id = ANY(%s) AND output IS NOT NULL
+UNION ALL SELECT e.payload, false FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
+WHERE r.root_id = ANY(%s) AND (e.type = %s OR (e.type = %s AND e.payload ? 'by'))
+UNION ALL SELECT jsonb_build_array(output, context), false FROM runs_run WHERE root_id = ANY(%s)
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -166,11 +169,11 @@ def _marks(trees: Collection[str], said: Any) -> dict[str, bool]:
         if asked := from_json(form):
             choices += forms.suggested(asked)
             answers += (value for words in fields for value in forms.values(asked, words))
-    places = _places(["\n".join(told)])
+    places = named.places(["\n".join(told)])
     # a client may put the question above the answer: what it names is not named by whoever says yes to it
-    naming = (one for one in questions if DIGIT.search(one) or _places([one]))
+    naming = (one for one in questions if DIGIT.search(one) or named.places([one]))
     offered = {_plain(words) for one in (*choices, *naming) for words in (one, redact.shown(one))}
-    if places & _places(choices) or any(_takes(_plain(words), offered) for words in answers):
+    if named.held(places, choices) or any(_takes(_plain(words), offered) for words in answers):
         return {"chosen": True}
     return {"copied": True} if places and _named_before(trees, places, questions) else {}
 
@@ -179,23 +182,15 @@ def _named_before(trees: Collection[str], places: set[str], questions: Iterable[
     """Whether somebody else than the conversation's person has named one of them, and they themselves not, or
     only in what they forbid or quote. Of more than a request can look through, nobody knows.
     """
-    written = [RunKind.PERSONAL.value, list(trees), EventType.MESSAGE_CREATED.value, list(trees)]
-    found = [(words, own) for words, own in rows(WRITTEN_IN_TREE, written) if words]
+    every = list(trees)
+    written = [RunKind.PERSONAL.value, every, EventType.MESSAGE_CREATED.value]
+    put_in = [every, EventType.TOOL_REJECTED.value, EventType.CONTEXT_CHANGED.value, every]
+    said = rows(WRITTEN_IN_TREE, [*written, *put_in])
+    found = [("\n".join(_words(from_json(payload))), own) for payload, own in said]
     if sum(len(words) for words, _ in found) > MOST_WRITTEN:
         return True
-    others = places & _places([*questions, *(words for words, own in found if not own)])
-    return bool(others) and not others <= _places(_own(words) for words, own in found if own)
-
-
-def _own(words: str) -> str:
-    return Text(Piece(""), "", "", words, 0, "user").own.raw
-
-
-def _places(texts: Iterable[str]) -> set[str]:
-    """All that leads somewhere in them: it is the agent's also where an answer is but that part of a choice
-    (`Ann <ann@example.org>`), or has more beside it than the one word that an account or a wallet is.
-    """
-    return {form for text in texts for form, *_ in leads(clean(text))}
+    others = named.held(places, [*questions, *(words for words, own in found if not own)])
+    return bool(others) and not others <= named.own_places(words for words, own in found if own)
 
 
 def _takes(said: str, offered: Collection[str]) -> bool:
