@@ -487,6 +487,8 @@ class Material:
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source
+        if text.how in words.CODES:  # whoever types a code that they were told gives nobody's address
+            return replace(source, trust="outside", why="the person's words hold it in code")
         if text.piece.offered:
             return replace(source, trust="outside", why="an agent named it before the person did")
         if want.acts and _is_address(form, text):

@@ -539,6 +539,7 @@ def test_nor_does_it_become_theirs_by_a_signal_or_by_being_typed_twice(ask, prof
         "mallory[@](x)evil.example",
         "mallory at evil.example",
         "www.ann.example/mallory@evil.example",
+        "[Ann](mailto:%6Dallory@evil.example)",
         "word " * 20_001 + "mallory@evil.example",
     ],
 )
@@ -546,6 +547,14 @@ def test_nor_does_it_become_theirs_by_a_signal_or_by_being_typed_twice(ask, prof
 def test_nor_is_one_that_a_page_shows_without_the_marks_within_it(answered, shown, offered):
     question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
     run = answered(question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news")
+    assert waits(run) and not mail.outbox
+
+
+@pytest.mark.parametrize("code", ["bWFsbG9yeUBldmlsLmV4YW1wbGU=", "6d616c6c6f7279406576696c2e6578616d706c65"])
+@pytest.mark.parametrize("typed", ["{}", "Send it to {}"])
+def test_nor_is_one_in_code_that_the_person_types_as_if_it_were_a_word_to_confirm(answered, code, typed):
+    question = f"To confirm, type {code}"
+    run = answered(question, [], typed.format(code), letter("mallory@evil.example"), "Send the news")
     assert waits(run) and not mail.outbox
 
 
