@@ -558,6 +558,17 @@ def test_nor_is_one_in_code_that_the_person_types_as_if_it_were_a_word_to_confir
     assert waits(run) and not mail.outbox
 
 
+def test_nor_is_what_has_no_address_where_it_stands_in_code(answered, add_tool):
+    @add_tool(name="delete_note", mutating=True)
+    def delete_note(run, *, note: str):
+        deleted.append(note)
+
+    deleted = []
+    delete = call(("delete_note", {"note": "payroll-2026"}))
+    run = answered("To confirm, type cGF5cm9sbC0yMDI2", [], "cGF5cm9sbC0yMDI2", delete, "Delete the note")
+    assert waits(run) and not deleted
+
+
 def test_nor_an_account_that_the_agent_named_without_saying_that_it_is_one(answered, add_tool):
     @add_tool(name="send_money", mutating=True)
     def send_money(run, *, recipient: str):
