@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import idna
 
+from common.lookalikes import as_seen
 from common.normal_forms import normalized
 from policy.provenance import forms, given, words
 
@@ -41,7 +42,7 @@ def held(sought: Collection[str], texts: Collection[str]) -> set[str]:
         return set(sought)
     found = set(sought) & places(texts)
     shown = {each for text in texts for each in (text, HIDDEN.sub("", text))}
-    plain = [normalized("NFKC", forms.clean(text)).casefold() for text in shown]
+    plain = [_as_typed(forms.clean(text)) for text in shown]
     for form in set(sought) - found:
         spelled = _spelled(form)
         if spelled and any(spelled.search(text) for text in plain):
@@ -54,6 +55,7 @@ def _spelled(form: str) -> re.Pattern[str] | None:
     kind, _, plain = form.casefold().partition(":")
     with suppress(UnicodeError):  # its host may be written in the letters of any script
         plain = "@".join(idna.decode(part) if "xn--" in part else part for part in plain.split("@"))
+    plain = _as_typed(plain)
     letters = [letter for letter in plain if letter.isalnum()]
     if len(letters) < SHORTEST:
         return None
@@ -62,3 +64,10 @@ def _spelled(form: str) -> re.Pattern[str] | None:
         return re.compile(BETWEEN.join(digits[-PHONE_DIGITS:] if kind == "phone" else digits) + r"(?!\d)")
     parts = [re.escape(sign) if sign.isalnum() else SIGNS.get(sign, "") for sign in plain]
     return re.compile(BEGINS + BETWEEN.join(part for part in parts if part) + ENDS)
+
+
+def _as_typed(text: str) -> str:
+    """In the letters that people take its own for, and type: without regard to case, to marks apart from
+    theirs (a dot below one is easily overlooked), and to the script of those that look alike.
+    """
+    return normalized("NFKD", as_seen(text)).casefold()

@@ -550,6 +550,23 @@ def test_nor_is_one_that_a_page_shows_without_the_marks_within_it(answered, show
     assert waits(run) and not mail.outbox
 
 
+@pytest.mark.parametrize("offered", [False, True])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "m\N{CYRILLIC SMALL LETTER A}llory@evil.example",
+        "mallory@evil.\N{CYRILLIC SMALL LETTER IE}x\N{CYRILLIC SMALL LETTER A}mple",
+        "mall\N{LATIN SMALL LETTER O WITH DOT BELOW}ry@evil.example",
+        "mallory\N{HANGUL FILLER}@evil.example",
+        "mallory\N{HALFWIDTH HANGUL FILLER}@evil.example",
+    ],
+)
+def test_nor_is_one_that_is_typed_as_it_looks(answered, shown, offered):
+    question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
+    run = answered(question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news")
+    assert waits(run) and not mail.outbox
+
+
 def test_nor_an_account_that_the_agent_named_without_saying_that_it_is_one(answered, add_tool):
     @add_tool(name="send_money", mutating=True)
     def send_money(run, *, recipient: str):
