@@ -18,6 +18,8 @@ SHORTEST = 5  # letters and digits of an address that is looked for in pieces
 # What a page shows nothing of: marks of Markdown and blanks within an address, tags, and where a link leads.
 BETWEEN = r"[\W_]{0,8}"
 HIDDEN = re.compile(r"<[^<>]{0,200}>|\]\([^()\s]{0,200}\)")
+ALIKE = str.maketrans("01i5", "olls")  # `EVIL` and `EVlL`
+LIKE_DIGITS = "ols"
 SIGNS = {"@": "(?:at)?", ".": "(?:dot|punkt|点)?"}
 BEGINS, ENDS = r"(?<![^\W_])(?<![^\W_][.+%@-])", r"(?![^\W_]|[.-][^\W_])"
 
@@ -42,7 +44,7 @@ def held(sought: Collection[str], texts: Collection[str]) -> set[str]:
         return set(sought)
     found = set(sought) & places(texts)
     shown = {each for text in texts for each in (text, HIDDEN.sub("", text))}
-    plain = [_as_typed(forms.clean(text)) for text in shown]
+    plain = [_as_read(forms.clean(text)) for text in shown]
     for form in set(sought) - found:
         spelled = _spelled(form)
         if spelled and any(spelled.search(text) for text in plain):
@@ -55,19 +57,19 @@ def _spelled(form: str) -> re.Pattern[str] | None:
     kind, _, plain = form.casefold().partition(":")
     with suppress(UnicodeError):  # its host may be written in the letters of any script
         plain = "@".join(idna.decode(part) if "xn--" in part else part for part in plain.split("@"))
-    plain = _as_typed(plain)
     letters = [letter for letter in plain if letter.isalnum()]
     if len(letters) < SHORTEST:
         return None
     if all(map(str.isdigit, letters)):
         digits = "".join(letters).lstrip("0")
-        return re.compile(BETWEEN.join(digits[-PHONE_DIGITS:] if kind == "phone" else digits) + r"(?!\d)")
-    parts = [re.escape(sign) if sign.isalnum() else SIGNS.get(sign, "") for sign in plain]
+        digits = _as_read(digits[-PHONE_DIGITS:] if kind == "phone" else digits)
+        return re.compile(BETWEEN.join(digits) + rf"(?![\d{LIKE_DIGITS}])")
+    parts = [re.escape(sign) if sign.isalnum() else SIGNS.get(sign, "") for sign in _as_read(plain)]
     return re.compile(BEGINS + BETWEEN.join(part for part in parts if part) + ENDS)
 
 
-def _as_typed(text: str) -> str:
-    """In the letters that people take its own for, and type: without regard to case, to marks apart from
-    theirs (a dot below one is easily overlooked), and to the script of those that look alike.
+def _as_read(text: str) -> str:
+    """As somebody reads it who then types the letters that they take its own for: without regard to case, to
+    their script, to marks (a dot below one is easily overlooked) and to letters that look like figures.
     """
-    return normalized("NFKD", as_seen(text)).casefold()
+    return normalized("NFKD", as_seen(text)).casefold().translate(ALIKE)
