@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 from cel_expr_python import cel
@@ -73,6 +74,14 @@ LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
 # A label that machines write so; of more letters than these there is none.
 LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
 MOST_LETTERS = 63
+
+# What may stand between and around the addresses of a text that is nothing but recipients, as in
+# `"Ann" <ann@bank.example>, bob@post.example (home)`.
+BETWEEN = re.compile(r"[,;|\n\r]")
+NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
+COMMENT = re.compile(r"\([^()@]*\)")
+AROUND = "<>()[]\"'."
+MOST_RECIPIENTS = 50  # in one text
 
 # What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
 # put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
@@ -189,14 +198,16 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
 
 
 def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The condition and the values in each of the spellings in which it is asked."""
+    """The condition and the values in each of the spellings in which it is asked: where a text is nothing but
+    recipients, with names or other signs around them, about each of these alone as well.
+    """
     composed = normalized("NFC", text)
     ways = [(_condition_small(text), _small), (_condition_small(composed), _usual)]
     if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
         ways.append((_condition_of_machines(composed), _of_machines))
     asked: list[tuple[str, Mapping[str, Any]]] = []
-    for words, way in ways:
-        found = _each(values, way)
+    for each, (words, way) in product(_alone(values), ways):
+        found = _each(each, way)
         if (words, found) in asked:
             continue
         asked.append((words, found))
@@ -204,6 +215,35 @@ def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mappin
         without, lowered = _without_capitals(words), _lowered(found)
         if (without != words and _has_place(found)) or (lowered != found and _has_bare(found)):
             yield without, lowered
+
+
+def _alone(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The values, and then with one recipient in the place of each text that is nothing but such."""
+    yield values
+    most = max((len(_recipients(text)) for text in _texts(values)), default=0)
+    if most > MOST_RECIPIENTS:
+        raise ConditionError(f"a text names more than {MOST_RECIPIENTS} recipients")
+    for number in range(most):
+        yield _each(values, partial(_recipient, number=number))
+
+
+def _recipient(text: str, number: int) -> str:
+    return (_recipients(text) or [text])[: number + 1][-1]
+
+
+def _recipients(text: str) -> list[str]:
+    """The addresses of a text that is nothing but recipients, unless it is one as it stands."""
+    found: list[str] = []
+    for part in BETWEEN.split(text) if "@" in text else ():
+        named = NAMED.fullmatch(part)
+        words = (named[1] if named else COMMENT.sub(" ", part)).split()
+        if "<" in text and "@" not in part:
+            continue  # `Doe, Jane <jane@bank.example>`
+        addresses = [word.strip(AROUND).removeprefix("mailto:") for word in words]
+        if any(address.count("@") != 1 for address in addresses):
+            return []
+        found += addresses
+    return [] if found == [text] else found
 
 
 @lru_cache(maxsize=CACHED)

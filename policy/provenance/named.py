@@ -5,6 +5,8 @@ spelled there.
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from html import unescape
+from urllib.parse import unquote
 
 import idna
 
@@ -43,7 +45,7 @@ def held(sought: Collection[str], texts: Collection[str]) -> set[str]:
     if len(sought) * sum(map(len, texts)) > MOST_COMPARED:
         return set(sought)
     found = set(sought) & places(texts)
-    shown = {each for text in texts for each in (text, HIDDEN.sub("", text))}
+    shown = {each for text in texts for each in (text, HIDDEN.sub("", text), unquote(unescape(text)))}
     plain = [_as_read(forms.clean(text)) for text in shown]
     for form in set(sought) - found:
         spelled = _spelled(form)

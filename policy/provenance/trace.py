@@ -484,6 +484,8 @@ class Material:
         read, taken away, or passed on in a text to the right person; what they quote, only passed on. What
         an agent named before stood where the agent had it from: nobody knows who wrote that.
         """
+        if text.how in words.CODES:  # whoever types a code that they were told does not know what it says
+            return replace(source, trust="outside", why="the person's words hold it in code")
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
             return source

@@ -280,6 +280,9 @@ def blank(found: "re.Match[str]") -> str:
     return "\x00" * len(found[0])
 
 
+CODES = ("base64", "hexadecimal")  # of decodings: what nobody reads in them
+
+
 def decodings(text: str) -> Iterator[tuple[str, str]]:
     """What a text says in other words: (how, text) for base64, hexadecimal, percent signs and entities."""
     if PERCENT.search(text):

@@ -23,10 +23,10 @@ BATCH = 100  # trees looked for at once
 PIECE = 500  # events read and written at once
 GONE = "(pruned)"
 
-# Of a root: its tree, and session, ended before the cutoff. A session's key may be the id of the run that began
-# it (`in_conversation`).
+# Of a root: its tree, and session, ended before the cutoff. A session's key may be the id of the run that
+# began it (`in_conversation`).
 OVER = """
-NOT EXISTS (SELECT FROM runs_run t WHERE t.root_id = r.id
+      NOT EXISTS (SELECT FROM runs_run t WHERE t.root_id = r.id
                   AND (t.ended_at IS NULL OR t.ended_at >= cutoff.at))
   AND NOT EXISTS (SELECT FROM runs_run s WHERE s.session_key = COALESCE(NULLIF(r.session_key, ''), r.id)
                   AND s.session_key <> '' AND s.organization_id = r.organization_id AND s.user_id = r.user_id
@@ -44,8 +44,10 @@ CANDIDATES = f"""
 WHERE r.organization_id = %(organization)s AND r.parent_run_id IS NULL AND r.pruned_at IS NULL
   AND r.id > %(after)s AND r.ended_at < cutoff.at AND {OVER}
 ORDER BY r.id LIMIT %(batch)s
-"""
-STILL_OVER = f"{CUTOFF} SELECT EXISTS (SELECT FROM runs_run r, cutoff WHERE r.id = %(root)s AND {OVER})"
+"""  # noqa: S608 - our own text
+STILL_OVER = f"""
+{CUTOFF} SELECT EXISTS (SELECT FROM runs_run r, cutoff WHERE r.id = %(root)s AND {OVER})
+"""  # noqa: S608 - our own text
 LOCK_TREE = "SELECT id, pruned_at FROM runs_run WHERE root_id = %s ORDER BY depth, id FOR NO KEY UPDATE"
 EVENTS = """
 SELECT seq, payload FROM runs_runevent WHERE run_id = %s AND NOT payload ? 'pruned' ORDER BY seq LIMIT %s
@@ -123,8 +125,8 @@ def count(root_id: str) -> tuple[int, int]:
 
 
 def prune_tree(root_id: str, days: int) -> tuple[int, int]:
-    """One tree that has ended; returns how many runs and events it has, zeros when another was quicker, or its
-    session has gone on since it was looked for: the new turn has what the old ones said before its agent.
+    """One tree that has ended; returns how many runs and events it has, zeros when another was quicker, or
+    its session has gone on since it was looked for: the new turn's agent is told what the old ones said.
     """
     with transaction.atomic():
         found = rows(LOCK_TREE, [root_id])

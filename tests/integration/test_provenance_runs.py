@@ -540,6 +540,7 @@ def test_nor_does_it_become_theirs_by_a_signal_or_by_being_typed_twice(ask, prof
         "mallory[@](x)evil.example",
         "mallory at evil.example",
         "www.ann.example/mallory@evil.example",
+        "[Ann](mailto:%6Dallory@evil.example)",
         "word " * 20_001 + "mallory@evil.example",
     ],
 )
@@ -568,6 +569,25 @@ def test_nor_is_one_that_is_typed_as_it_looks(answered, shown, offered):
     question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
     run = answered(question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news")
     assert waits(run) and not mail.outbox
+
+
+@pytest.mark.parametrize("code", ["bWFsbG9yeUBldmlsLmV4YW1wbGU=", "6d616c6c6f7279406576696c2e6578616d706c65"])
+@pytest.mark.parametrize("typed", ["{}", "Send it to {}"])
+def test_nor_is_one_in_code_that_the_person_types_as_if_it_were_a_word_to_confirm(answered, code, typed):
+    question = f"To confirm, type {code}"
+    run = answered(question, [], typed.format(code), letter("mallory@evil.example"), "Send the news")
+    assert waits(run) and not mail.outbox
+
+
+def test_nor_is_what_has_no_address_where_it_stands_in_code(answered, add_tool):
+    @add_tool(name="delete_note", mutating=True)
+    def delete_note(run, *, note: str):
+        deleted.append(note)
+
+    deleted = []
+    delete = call(("delete_note", {"note": "payroll-2026"}))
+    run = answered("To confirm, type cGF5cm9sbC0yMDI2", [], "cGF5cm9sbC0yMDI2", delete, "Delete the note")
+    assert waits(run) and not deleted
 
 
 def test_nor_an_account_that_the_agent_named_without_saying_that_it_is_one(answered, add_tool):

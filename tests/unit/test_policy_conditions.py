@@ -125,6 +125,44 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
     assert holds(condition, arguments, allows=True) is truth
 
 
+@pytest.mark.parametrize(
+    "to",
+    [
+        "Eve <eve@Rival.example>",
+        '"Doe, Jane" <eve@rival.example>',
+        "<eve@rival.example>",
+        "eve@rival.example ",
+        "eve@rival.example.",
+        "eve@rival.example, ann@bank.example",
+        "ann@bank.example; eve@rival.example (Eve)",
+        "eve@rival.example\u2028ann@bank.example",
+        "mailto:eve@rival.example\nann@bank.example",
+    ],
+)
+@pytest.mark.parametrize(
+    ("condition", "allows", "truth"),
+    [
+        ('note.endsWith("@rival.example")', False, True),
+        ('note == "eve@rival.example"', False, True),
+        ('tags.exists(a, a.endsWith("@rival.example"))', False, True),
+        ('note.endsWith("@bank.example")', True, False),
+        ('tags.all(a, a.endsWith("@bank.example"))', True, False),
+    ],
+)
+def test_a_text_of_several_recipients_or_with_names_is_each_of_them(to, condition, allows, truth):
+    assert holds(condition, {"note": to, "tags": [to]}, allows=allows) is truth
+
+
+@pytest.mark.parametrize("note", ["Dear Ann, write to eve@rival.example", "a@b@c", '"CEO"@bank.example'])
+def test_what_is_no_list_of_recipients_is_one_text(note):
+    assert holds('note.endsWith("e") && note.size() > 30', {"note": note}) is (len(note) > 30)
+
+
+def test_of_more_recipients_in_one_text_than_there_may_be_none_is_overlooked():
+    with pytest.raises(ConditionError, match="50 recipients"):
+        holds('note.endsWith("@b.example")', {"note": ", ".join(["ann@bank.example"] * 51)})
+
+
 def test_of_two_spellings_of_one_name_neither_hides_the_other():
     with pytest.raises(ConditionError, match="the same address"):
         holds('args.to["eve@b.example"] == 1', {"to": {"EVE@b.example": 1, "eve@b.example": 2}})
