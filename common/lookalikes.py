@@ -44,8 +44,8 @@ SCRIPTS = {
 # Letters that look like a Latin one in common typefaces.
 LOOKS = dict(
     zip(
-        "аесорхуіјѕһԁԛԝӏгАВЕКМНОРСТХУІЈЅԚԜӀαορνιυκτωχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցԼՏ",
-        "aecopxyijshdqwlrABEKMHOPCTXYIJSQWlaopviuktwxABEZHIKMNOPTYXounhgLS",
+        "аесорхуіјѕһԁԛԝӏгАВЕКМНОРСТХУІЈЅԚԜӀαορνιυκτωχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցԼՏɑɡı",
+        "aecopxyijshdqwlrABEKMHOPCTXYIJSQWlaopviuktwxABEZHIKMNOPTYXounhgLSagi",
         strict=True,
     )
 )

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import idna
 
+from common.lookalikes import as_seen
 from common.normal_forms import normalized
 from policy.provenance import forms, given, words
 
@@ -19,6 +20,8 @@ SHORTEST = 5  # letters and digits of an address that is looked for in pieces
 # What a page shows nothing of: marks of Markdown and blanks within an address, tags, and where a link leads.
 BETWEEN = r"[\W_]{0,8}"
 HIDDEN = re.compile(r"<[^<>]{0,200}>|\]\([^()\s]{0,200}\)")
+ALIKE = str.maketrans("01i5", "olls")  # `EVIL` and `EVlL`
+LIKE_DIGITS = "ols"
 SIGNS = {"@": "(?:at)?", ".": "(?:dot|punkt|点)?"}
 BEGINS, ENDS = r"(?<![^\W_])(?<![^\W_][.+%@-])", r"(?![^\W_]|[.-][^\W_])"
 
@@ -43,7 +46,7 @@ def held(sought: Collection[str], texts: Collection[str]) -> set[str]:
         return set(sought)
     found = set(sought) & places(texts)
     shown = {each for text in texts for each in (text, HIDDEN.sub("", text), unquote(unescape(text)))}
-    plain = [normalized("NFKC", forms.clean(text)).casefold() for text in shown]
+    plain = [_as_read(forms.clean(text)) for text in shown]
     for form in set(sought) - found:
         spelled = _spelled(form)
         if spelled and any(spelled.search(text) for text in plain):
@@ -61,6 +64,14 @@ def _spelled(form: str) -> re.Pattern[str] | None:
         return None
     if all(map(str.isdigit, letters)):
         digits = "".join(letters).lstrip("0")
-        return re.compile(BETWEEN.join(digits[-PHONE_DIGITS:] if kind == "phone" else digits) + r"(?!\d)")
-    parts = [re.escape(sign) if sign.isalnum() else SIGNS.get(sign, "") for sign in plain]
+        digits = _as_read(digits[-PHONE_DIGITS:] if kind == "phone" else digits)
+        return re.compile(BETWEEN.join(digits) + rf"(?![\d{LIKE_DIGITS}])")
+    parts = [re.escape(sign) if sign.isalnum() else SIGNS.get(sign, "") for sign in _as_read(plain)]
     return re.compile(BEGINS + BETWEEN.join(part for part in parts if part) + ENDS)
+
+
+def _as_read(text: str) -> str:
+    """As somebody reads it who then types the letters that they take its own for: without regard to case, to
+    their script, to marks (a dot below one is easily overlooked) and to letters that look like figures.
+    """
+    return normalized("NFKD", as_seen(text)).casefold().translate(ALIKE)

@@ -11,7 +11,8 @@ from common.normal_forms import normalized
 
 # Characters nobody sees: they may not make two values equal that look alike, nor hide one.
 INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\U000e0000-\U000e007f]"
 )
 WORD = re.compile(r"[^\W_]+")
 _CJK = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"

@@ -23,14 +23,10 @@ BATCH = 100  # trees looked for at once
 PIECE = 500  # events read and written at once
 GONE = "(pruned)"
 
-# Roots whose tree, and session, ended before the cutoff. Ids sort by time, so the walk never looks back. A
-# session's key may be the id of the run that began it (`in_conversation`).
-CANDIDATES = """
-WITH cutoff AS (SELECT clock_timestamp() - %(days)s * interval '1 day' AS at)
-SELECT r.id FROM runs_run r, cutoff
-WHERE r.organization_id = %(organization)s AND r.parent_run_id IS NULL AND r.pruned_at IS NULL
-  AND r.id > %(after)s AND r.ended_at < cutoff.at
-  AND NOT EXISTS (SELECT FROM runs_run t WHERE t.root_id = r.id
+# Of a root: its tree, and session, ended before the cutoff. A session's key may be the id of the run that
+# began it (`in_conversation`).
+OVER = """
+      NOT EXISTS (SELECT FROM runs_run t WHERE t.root_id = r.id
                   AND (t.ended_at IS NULL OR t.ended_at >= cutoff.at))
   AND NOT EXISTS (SELECT FROM runs_run s WHERE s.session_key = COALESCE(NULLIF(r.session_key, ''), r.id)
                   AND s.session_key <> '' AND s.organization_id = r.organization_id AND s.user_id = r.user_id
@@ -40,8 +36,18 @@ WHERE r.organization_id = %(organization)s AND r.parent_run_id IS NULL AND r.pru
                   AND b.project_id = r.project_id AND (b.ended_at IS NULL OR b.ended_at >= cutoff.at))
   AND NOT EXISTS (SELECT FROM memory_memory m JOIN runs_run t ON t.id = m.source_run_id
                   WHERE t.root_id = r.id AND m.status = 'pending_review')
-ORDER BY r.id LIMIT %(batch)s
 """
+CUTOFF = "WITH cutoff AS (SELECT clock_timestamp() - %(days)s * interval '1 day' AS at)"
+# Ids sort by time, so the walk never looks back.
+CANDIDATES = f"""
+{CUTOFF} SELECT r.id FROM runs_run r, cutoff
+WHERE r.organization_id = %(organization)s AND r.parent_run_id IS NULL AND r.pruned_at IS NULL
+  AND r.id > %(after)s AND r.ended_at < cutoff.at AND {OVER}
+ORDER BY r.id LIMIT %(batch)s
+"""  # noqa: S608 - our own text
+STILL_OVER = f"""
+{CUTOFF} SELECT EXISTS (SELECT FROM runs_run r, cutoff WHERE r.id = %(root)s AND {OVER})
+"""  # noqa: S608 - our own text
 LOCK_TREE = "SELECT id, pruned_at FROM runs_run WHERE root_id = %s ORDER BY depth, id FOR NO KEY UPDATE"
 EVENTS = """
 SELECT seq, payload FROM runs_runevent WHERE run_id = %s AND NOT payload ? 'pruned' ORDER BY seq LIMIT %s
@@ -92,7 +98,7 @@ def prune(organization: Organization, *, dry_run: bool = False) -> Pruned:
     if organization.retention_days is None:
         return done
     for root_id in candidates(organization):
-        runs, events = count(root_id) if dry_run else prune_tree(root_id)
+        runs, events = count(root_id) if dry_run else prune_tree(root_id, organization.retention_days)
         done.trees += bool(runs)
         done.runs += runs
         done.events += events
@@ -118,8 +124,10 @@ def count(root_id: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def prune_tree(root_id: str) -> tuple[int, int]:
-    """One tree that has ended; returns how many runs and events it has, zeros when another was quicker."""
+def prune_tree(root_id: str, days: int) -> tuple[int, int]:
+    """One tree that has ended; returns how many runs and events it has, zeros when another was quicker, or
+    its session has gone on since it was looked for: the new turn's agent is told what the old ones said.
+    """
     with transaction.atomic():
         found = rows(LOCK_TREE, [root_id])
         runs = [run_id for run_id, pruned_at in found if pruned_at is None]
@@ -129,6 +137,9 @@ def prune_tree(root_id: str) -> tuple[int, int]:
             ContextView.objects.filter(pk=view_id).delete()
         for statement in PRUNE_REST:
             execute(statement, values)
+        if not row(STILL_OVER, {"days": days, "root": root_id})[0]:
+            transaction.set_rollback(True)
+            return 0, 0
     return len(runs), events
 
 

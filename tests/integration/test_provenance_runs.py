@@ -551,6 +551,26 @@ def test_nor_is_one_that_a_page_shows_without_the_marks_within_it(answered, show
     assert waits(run) and not mail.outbox
 
 
+@pytest.mark.parametrize("offered", [False, True])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "m\N{CYRILLIC SMALL LETTER A}llory@evil.example",
+        "mallory@evil.\N{CYRILLIC SMALL LETTER IE}x\N{CYRILLIC SMALL LETTER A}mple",
+        "mall\N{LATIN SMALL LETTER O WITH DOT BELOW}ry@evil.example",
+        "m\N{LATIN SMALL LETTER ALPHA}llory@evil.example",
+        "mallory@eviI.example",
+        "ma1lory@evil.example",
+        "mallory\N{HANGUL FILLER}@evil.example",
+        "mallory\N{HALFWIDTH HANGUL FILLER}@evil.example",
+    ],
+)
+def test_nor_is_one_that_is_typed_as_it_looks(answered, shown, offered):
+    question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
+    run = answered(question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news")
+    assert waits(run) and not mail.outbox
+
+
 @pytest.mark.parametrize("code", ["bWFsbG9yeUBldmlsLmV4YW1wbGU=", "6d616c6c6f7279406576696c2e6578616d706c65"])
 @pytest.mark.parametrize("typed", ["{}", "Send it to {}"])
 def test_nor_is_one_in_code_that_the_person_types_as_if_it_were_a_word_to_confirm(answered, code, typed):

@@ -156,6 +156,22 @@ def test_what_is_not_touched(done, world, ask, what):
     assert Run.objects.get(pk=done.pk).pruned_at is None
 
 
+def test_a_session_that_goes_on_while_prune_is_at_work_keeps_its_turns(done, ask, monkeypatch):
+    age(done)
+    looked_for = prune.candidates
+
+    def candidates(organization):
+        for root_id in looked_for(organization):
+            ask(lambda messages, facts: say("x"), drive=False, session_key="s")
+            yield root_id
+
+    monkeypatch.setattr(prune, "candidates", candidates)
+    run_prune()
+
+    assert Run.objects.get(pk=done.pk).goal == CANARY
+    assert done.events.filter(payload__content=CANARY).exists()
+
+
 def refusal(*arguments):
     with pytest.raises(CommandError) as refused:
         run_prune(*arguments)
