@@ -28,8 +28,9 @@ def refuses(run: Run, tool: str) -> bool:
         return False
     given = DelegatedPermissions.from_json(run.delegated_permissions)
     listed = given.allowed_tools is not None and tool not in given.allowed_tools
-    denying = Role.objects.filter(pk__in=run.roles_above or [], denied_tools__contains=[tool])
-    return listed or tool in given.denied_tools or denying.exists()
+    above = set(run.roles_above or [])
+    passing = Role.objects.filter(pk__in=above).exclude(denied_tools__contains=[tool])
+    return listed or tool in given.denied_tools or passing.count() < len(above)  # also where a role is gone
 
 
 def _named(run_id: str) -> str:

@@ -116,8 +116,8 @@ class Gate:
         roles_above: Sequence[str] | None = None,
     ) -> "Gate":
         """What decisions rest on: what was passed on as it was then, without what the roles above are denied
-        today. One query, unless the caller has just read the boundary; and the rules
-        again when they have changed.
+        today, and nothing where one of them is gone. One query, unless the caller has just read the boundary;
+        and the rules again when they have changed.
 
         All of it is of one moment: a right may be taken away and the deny that it makes needless after it, so
         that the right of before and the rules of after would let pass what was forbidden all the time.
@@ -133,7 +133,9 @@ class Gate:
         roles = tuple(roles_above or ())
         if given is not None:
             denied = tuple(tool for role in roles for tool in policy.role(role).denied_tools)
-            given = narrowed(given, DelegatedPermissions(denied_tools=denied))
+            # what a role that is gone was denied nobody knows: nothing passes, as in its own runs
+            allowed = None if all(role in policy.roles for role in roles) else ()
+            given = narrowed(given, DelegatedPermissions(allowed, denied))
         place = (organization_id, project_id, group_id, user_id)
         return cls(*place, delegated, given, live, policy, tools, roles)
 

@@ -8,7 +8,7 @@ from django.core import mail
 from django.utils import timezone
 
 from groups import changes
-from groups.models import GroupMember, Organization, Project, Role
+from groups.models import AgentInstance, GroupMember, Organization, Project, Role
 from memory.curate import edit
 from memory.scope import Scope
 from memory.write import memory_write
@@ -130,6 +130,31 @@ def test_what_a_role_above_comes_to_be_denied_an_approval_below_does_not_let_pas
     )
     approval = Approval.objects.get()
     Role.objects.filter(pk=parent.role_id).update(denied_tools=["send_email"])
+    approve(approval.pk, decider(world))
+    executor.run(approval.run_id)
+    assert mail.outbox == []
+    call_of = approval.tool_call
+    call_of.refresh_from_db()
+    assert call_of.status == "denied"
+    assert f"run {parent.pk}" in call_of.error["message"]
+
+
+def test_nor_does_what_it_was_denied_pass_below_once_that_role_is_removed(ask, world, rule):
+    """What a role that is gone was denied nobody knows: nothing passes in its name, as in its own runs."""
+    parent = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+            researcher=[MAIL, say("not sent"), say("x")],
+            analyst=[say("y")] * 2,
+            lead=[say("DECISION: z")] * 2,
+        )
+    )
+    approval = Approval.objects.get()
+    role = Role.objects.get(pk=parent.role_id)
+    role.denied_tools = ["send_email"]
+    role.save()
+    AgentInstance.objects.filter(role=role).update(role=Role.objects.exclude(pk=role.pk).first())
+    role.delete()
     approve(approval.pk, decider(world))
     executor.run(approval.run_id)
     assert mail.outbox == []
