@@ -14,7 +14,7 @@ from common.lookalikes import as_seen
 from common.normal_forms import normalized
 from policy.provenance import forms, given, words
 
-MOST_COMPARED = 20_000_000  # characters of texts times addresses: two seconds
+MOST_COMPARED = 5_000_000  # characters of texts times addresses: some seconds
 PHONE_DIGITS = 8  # at its end, which it has with and without a country's code
 SHORTEST = 5  # letters and digits of an address that is looked for in pieces
 # What a page shows nothing of: marks of Markdown and blanks within an address, tags, and where a link leads.

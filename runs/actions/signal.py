@@ -29,9 +29,7 @@ from runs.tools import forms
 
 PLAIN = re.compile(r"[\w@]+")
 SEVERAL = re.compile("[ @]")
-MOST_WRITTEN = (
-    3_000_000  # characters of a conversation's messages in which addresses are looked for: two seconds
-)
+MOST_WRITTEN = 1_000_000  # characters of messages in which addresses are looked for: two seconds
 DIGIT = re.compile(r"\d")
 QUESTION = f"{WaitKind.INPUT.value}-"  # begins the keys of what a run asks its person
 RESERVED = (APPROVAL_PREFIX, "child-", "retry-", "review-", repeats.PREFIX, FORMS, TASKS)
