@@ -12,7 +12,7 @@ from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import CapabilityRule
-from runs.actions.signal import is_offered
+from runs.actions.signal import marks
 from runs.execution import executor, outside_agents
 from runs.models import Approval, IdempotencyRecord, RunEvent, ToolCall, Wait
 from runs.observe import showing
@@ -352,9 +352,9 @@ def test_a_choice_shown_without_its_key_is_still_the_agents(ask):
     said = f"Write to zoe@private.example with {KEYS['a web token']}"
     run = ask(in_order(call(("ask_user", {"question": "What now?", "choices": [said, "Nothing"]}))))
 
-    assert is_offered(run.root_id, redact.shown(said)) and is_offered(run.root_id, said)
-    assert is_offered(run.root_id, "Write to zoe@private.example")  # the address is out of it
-    assert not is_offered(run.root_id, "Write to ann@private.example")
+    of_it = redact.shown(said), said, "Write to zoe@private.example"  # its address is out of it
+    assert all(marks(run.root_id, words) == {"chosen": True} for words in of_it)
+    assert marks(run.root_id, "Write to ann@private.example") == {}
 
 
 @pytest.mark.parametrize(
