@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -220,15 +220,16 @@ def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mappin
 def _alone(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The values, and then with one recipient in the place of each text that is nothing but such."""
     yield values
-    most = max((len(_recipients(text)) for text in _texts(values)), default=0)
+    addresses = cache(_recipients)  # asked of each text once for each of the recipients
+    most = max((len(addresses(text)) for text in _texts(values)), default=0)
     if most > MOST_RECIPIENTS:
         raise ConditionError(f"a text names more than {MOST_RECIPIENTS} recipients")
     for number in range(most):
-        yield _each(values, partial(_recipient, number=number))
+        yield _each(values, partial(_recipient, addresses, number))
 
 
-def _recipient(text: str, number: int) -> str:
-    return (_recipients(text) or [text])[: number + 1][-1]
+def _recipient(addresses: Callable[[str], list[str]], number: int, text: str) -> str:
+    return (addresses(text) or [text])[: number + 1][-1]
 
 
 def _recipients(text: str) -> list[str]:

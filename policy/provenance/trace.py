@@ -30,7 +30,6 @@ ENTRY = 12  # words of a field that a service fills in itself; a longer one is s
 ANSWER = 16  # words that a service needs to say what it did
 CHUNK = 4  # words of a text that make a passage worth recognizing
 MAILBOX = re.compile(r"\S@\S")
-RENAMES = frozenset(("base64", "hexadecimal"))  # what is so encoded reaches another place than what it says
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
 
@@ -443,7 +442,8 @@ class Material:
             inner = self._best(said, want, list(self._whole(words.normalise(said), want.key)))
             if inner:
                 inner = replace(inner, sources=tuple(replace(s, how=how) for s in inner.sources))
-                return _renamed(inner) if how in RENAMES or forms.is_mailbox(value) else inner
+                # what is in code reaches another place than what it says
+                return _renamed(inner) if how in words.CODES or forms.is_mailbox(value) else inner
         return self._composed(value, want)
 
     def _best(self, value: str, want: Want, found: list[tuple[Text, int, int, str]]) -> Traced | None:

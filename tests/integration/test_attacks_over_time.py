@@ -119,49 +119,49 @@ def seat(world):
     return GroupMember.objects.get(group=world.group, role__name="researcher")
 
 
-def test_what_a_role_above_comes_to_be_denied_an_approval_below_does_not_let_pass(ask, world, rule):
-    parent = ask(
-        by_role(
-            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
-            researcher=[MAIL, say("not sent"), say("x")],
-            analyst=[say("y")] * 2,
-            lead=[say("DECISION: z")] * 2,
+@pytest.fixture
+def denied_below(ask, world, rule):
+    """A group asks to send mail; then its parent's role changes, and the mail is approved: it is denied."""
+
+    def _denied_below(change):
+        parent = ask(
+            by_role(
+                Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+                researcher=[MAIL, say("not sent"), say("x")],
+                analyst=[say("y")] * 2,
+                lead=[say("DECISION: z")] * 2,
+            )
         )
-    )
-    approval = Approval.objects.get()
-    Role.objects.filter(pk=parent.role_id).update(denied_tools=["send_email"])
-    approve(approval.pk, decider(world))
-    executor.run(approval.run_id)
-    assert mail.outbox == []
-    call_of = approval.tool_call
-    call_of.refresh_from_db()
-    assert call_of.status == "denied"
-    assert f"run {parent.pk}" in call_of.error["message"]
+        approval = Approval.objects.get()
+        change(Role.objects.get(pk=parent.role_id))
+        approve(approval.pk, decider(world))
+        executor.run(approval.run_id)
+        assert mail.outbox == []
+        call_of = approval.tool_call
+        call_of.refresh_from_db()
+        assert call_of.status == "denied"
+        assert f"run {parent.pk}" in call_of.error["message"]
+
+    return _denied_below
 
 
-def test_nor_does_what_it_was_denied_pass_below_once_that_role_is_removed(ask, world, rule):
+def denies_mail(role):
+    Role.objects.filter(pk=role.pk).update(denied_tools=["send_email"])
+
+
+def test_what_a_role_above_comes_to_be_denied_an_approval_below_does_not_let_pass(denied_below):
+    denied_below(denies_mail)
+
+
+def test_nor_does_what_it_was_denied_pass_below_once_that_role_is_removed(denied_below):
     """What a role that is gone was denied nobody knows: nothing passes in its name, as in its own runs."""
-    parent = ask(
-        by_role(
-            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
-            researcher=[MAIL, say("not sent"), say("x")],
-            analyst=[say("y")] * 2,
-            lead=[say("DECISION: z")] * 2,
-        )
-    )
-    approval = Approval.objects.get()
-    role = Role.objects.get(pk=parent.role_id)
-    role.denied_tools = ["send_email"]
-    role.save()
-    AgentInstance.objects.filter(role=role).update(role=Role.objects.exclude(pk=role.pk).first())
-    role.delete()
-    approve(approval.pk, decider(world))
-    executor.run(approval.run_id)
-    assert mail.outbox == []
-    call_of = approval.tool_call
-    call_of.refresh_from_db()
-    assert call_of.status == "denied"
-    assert f"run {parent.pk}" in call_of.error["message"]
+
+    def removed(role):
+        denies_mail(role)
+        AgentInstance.objects.filter(role=role).update(role=Role.objects.exclude(pk=role.pk).first())
+        role.delete()
+
+    denied_below(removed)
 
 
 def test_a_seat_whose_role_was_changed_has_todays_when_its_run_is_made_again(worked, world):

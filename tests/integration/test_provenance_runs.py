@@ -70,6 +70,19 @@ def answered(ask, profile):
     return _answered
 
 
+@pytest.fixture
+def typed_after(answered):
+    """The agent shows an address in some form, to type or to choose, and its person types it: the run."""
+
+    def _typed_after(shown, offered):
+        question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
+        return answered(
+            question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news"
+        )
+
+    return _typed_after
+
+
 def waits(run):
     return (run.status, run.waiting_reason) == ("waiting", "approval")
 
@@ -545,10 +558,8 @@ def test_nor_does_it_become_theirs_by_a_signal_or_by_being_typed_twice(ask, prof
     ],
 )
 @pytest.mark.parametrize("offered", [False, True])
-def test_nor_is_one_that_a_page_shows_without_the_marks_within_it(answered, shown, offered):
-    question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
-    run = answered(question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news")
-    assert waits(run) and not mail.outbox
+def test_nor_is_one_that_a_page_shows_without_the_marks_within_it(typed_after, shown, offered):
+    assert waits(typed_after(shown, offered)) and not mail.outbox
 
 
 @pytest.mark.parametrize("offered", [False, True])
@@ -565,10 +576,8 @@ def test_nor_is_one_that_a_page_shows_without_the_marks_within_it(answered, show
         "mallory\N{HALFWIDTH HANGUL FILLER}@evil.example",
     ],
 )
-def test_nor_is_one_that_is_typed_as_it_looks(answered, shown, offered):
-    question, choices = ("Whom?", [shown, "Nobody"]) if offered else (f"To confirm, type {shown}", [])
-    run = answered(question, choices, "mallory@evil.example", letter("mallory@evil.example"), "Send the news")
-    assert waits(run) and not mail.outbox
+def test_nor_is_one_that_is_typed_as_it_looks(typed_after, shown, offered):
+    assert waits(typed_after(shown, offered)) and not mail.outbox
 
 
 @pytest.mark.parametrize("code", ["bWFsbG9yeUBldmlsLmV4YW1wbGU=", "6d616c6c6f7279406576696c2e6578616d706c65"])

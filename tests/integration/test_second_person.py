@@ -253,6 +253,7 @@ def test_what_rules_read_of_a_subject_or_a_resource_waits(world, ada, bo, rule):
     """Of outside actions: a rule lets admins pass, and who is one stands in what is declared."""
     mia = OutsideEntity(organization=world.organization, type="user", identifier="mia")
     mia.properties = {"role": "reader"}
+    other = OutsideEntity(organization=world.organization, type="customer", identifier="1")
     with changes.acting(ada, "admin"):
         mia.save()  # no rule speaks of any outside action
     with changes.settled():
@@ -262,7 +263,7 @@ def test_what_rules_read_of_a_subject_or_a_resource_waits(world, ada, bo, rule):
         )  # fmt: skip
     mia.properties = {"role": "admin"}
     with changes.acting(ada, "admin"):
-        for weakens in (mia.save, mia.delete, OutsideEntity(**declared(world, "customer")).save):
+        for weakens in (mia.save, mia.delete, other.save):
             with pytest.raises(changes.TakesSecond), transaction.atomic():
                 weakens()
         with pytest.raises(changes.TakesSecond) as held, transaction.atomic():
@@ -282,10 +283,6 @@ def test_what_rules_read_of_a_subject_or_a_resource_waits(world, ada, bo, rule):
     ProposedChange.objects.update(state="rejected")
     with changes.acting(ada, "admin"):
         mia.delete()
-
-
-def declared(world, type_):
-    return {"organization": world.organization, "type": type_, "identifier": "1"}
 
 
 def test_a_role_that_vouches_is_given_to_nobodys_own_agent_alone(world, ada, bo, rule):
