@@ -21,6 +21,7 @@ CODES = {
     "BAD_QUERY": ("A parameter of the query is unknown or does not fit.", "See `errors[].parameter`."),
     "BAD_REQUEST": ("The request cannot be read.", "See `detail`."),
     "BAD_TOKEN": ("The token is unknown, expired or revoked.", "Get another."),
+    "BEGUN": ("Its server is at work on the call as it stands.", "Approve that, or reject it."),
     "BODY_CUT_SHORT": ("The body ended before its announced length.", "Send it again."),
     "BODY_TOO_LARGE": ("The body is too large.", "Send less; `BODY_BYTES` is the installation's limit."),
     "BUDGET_SECONDS": ("The run's time is used up, which ended it.", "Start another, or raise the budget."),

@@ -35,6 +35,7 @@ REFUSALS = {
     428: {"DIGEST_MISSING": "Say which arguments you decide about."},
 }
 
+BEGUN = {"BEGUN": "Its server is at work on it with the arguments it has: approve these, or reject it."}
 EDITS = {
     "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; `errors` says where.",
     "POLICY_DENIES": "With these arguments policy denies the call; the approval stays open.",
@@ -102,7 +103,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         "Let the call run",
         ApprovalSerializer,
         request=ApproveSerializer,
-        refusals={**REFUSALS, 422: EDITS},
+        refusals={**REFUSALS, 409: {**REFUSALS[409], **BEGUN}, 422: EDITS},
         description=(
             "As asked for, or with other `arguments`. Stays pending until `deciders_needed` agree. Say which "
             "arguments you have seen: their `arguments_digest`, in the body or as `If-Match`. Other "

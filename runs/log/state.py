@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.canonical import digest
+from common.canonical import digest, same
 from runs.log.log import Event
 from runs.models.choices import FORMS, Driver, EventType, MessageType, RunKind, WaitKind, WaitOutcome
 
@@ -345,11 +345,15 @@ def _end(state: State, event: Event) -> Call:
 
 def _approved(state: State, event: Event) -> None:
     """Decided: the call stands before the gate once more, with the arguments as approved. What was decided
-    of it before, perhaps of other arguments, counts no more.
+    of it before, perhaps of other arguments, counts no more; what its person answered about others goes with
+    none of these.
     """
     call = _call(state, event)
     call.phase = ASKED
-    call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
+    approved = event.payload.get("arguments", call.effective_arguments)
+    if call.filled is not None and not same(approved, call.effective_arguments):
+        call.filled = None
+    call.effective_arguments = approved
 
 
 def _call(state: State, event: Event) -> Call:

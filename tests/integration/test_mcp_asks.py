@@ -225,6 +225,23 @@ def test_the_answer_goes_only_where_it_was_asked(world, asking, site, mia):  # n
     assert ToolCall.objects.get(run=denied).status == "denied" and len(site.calls) == 1
 
 
+def test_an_answer_goes_with_no_other_arguments_than_it_was_given_for(world, asking, site, mia):  # noqa: F811
+    """A decider who changes them has a call made that the server has asked nothing about."""
+    run = asking(HOW_MANY)
+    rule = {"tool": "crm.find_customer", "effect": "require_human"}
+    CapabilityRule.objects.create(organization=world.organization, **rule)
+    answer(run, mia, "3")
+    assert (run.waiting_reason, len(site.calls)) == ("approval", 1)
+    decider = MembershipFactory(organization=world.organization, role="decider").user
+    approve(Approval.objects.get(run=run, status="pending").pk, decider, arguments={"name": "Bob"})
+    executor.run(run.pk)
+    run.refresh_from_db()
+    told = site.calls[1]
+    assert (told["arguments"], told["responses"], told["state"]) == ({"name": "Bob"}, None, None)
+    answer(run, mia, "4")
+    assert site.calls[2]["responses"]["q"]["content"] == {"seats": 4} and run.status == "completed"
+
+
 def test_a_call_that_may_have_acted_with_the_answer_is_not_repeated(
     world,
     asking,

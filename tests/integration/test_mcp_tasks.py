@@ -8,6 +8,7 @@ from common.db import execute
 from policy.models import CapabilityRule
 from runs.actions import mcp_tasks
 from runs.actions.cancel import cancel
+from runs.actions.decide import DecisionRefused
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused, signal
 from runs.execution import executor
@@ -300,6 +301,31 @@ def test_a_deny_that_was_added_meanwhile_keeps_the_answer_and_cancels_the_task(w
     assert ToolCall.objects.get(run=run).status == "denied"
     poll()
     assert methods(site) == ["tasks/get", "tasks/cancel"]
+
+
+def test_nobody_is_asked_about_other_arguments_than_its_task_has(world, working, site):
+    """What is asked for anew while a task goes on is decided as it stands: the server knows no other."""
+    run = working("crm.make_booking")
+    site.say(task={"status": "input_required", "inputRequests": HOW_MANY})
+    poll()
+    go_on(run)
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="crm.make_booking", effect="require_human", deciders_needed=2
+    )
+    key = Wait.objects.get(run=run, resolved_at=None).correlation_key
+    message(run.pk, "3", at_the_pages(world.user, world.organization.pk), key)
+    assert go_on(run).waiting_reason == "approval" and methods(site) == ["tasks/get"]
+
+    first, second = (MembershipFactory(organization=world.organization, role="decider").user for _ in "ab")
+    asked = Approval.objects.get(run=run, status="pending")
+    with pytest.raises(DecisionRefused) as refused:
+        approve(asked.pk, first, arguments={"name": "Bob"})
+    assert refused.value.code == "BEGUN"
+    assert ToolCall.objects.get(run=run).effective_arguments == {"name": "Ada"}
+    approve(asked.pk, first, arguments={"name": "Ada"})
+    approve(Approval.objects.get(run=run, status="pending").pk, second)
+    assert go_on(run).waiting_reason == "signal"
+    assert methods(site) == ["tasks/get", "tasks/update"] and len(site.calls) == 1
 
 
 def test_a_worker_that_dies_with_the_answer_goes_on_with_the_same_task(world, working, site, monkeypatch):

@@ -14,6 +14,7 @@ from django.db.models import F
 from groups.models import Project, Role
 from policy.models import Capability, CapabilityRule, PolicyVersion
 from runs.actions import remote_agents
+from runs.actions.decide import DecisionRefused
 from runs.execution import executor
 from runs.gate.origins import origins
 from runs.models import (
@@ -341,6 +342,22 @@ def test_a_rule_that_comes_meanwhile_ends_the_wait(world, peer, seat, allowed, a
     due(child)
     assert ended(child)["code"] == "PERMISSION_DENIED" and peer.methods() == ["SendMessage"]
     assert remote_agents.cancel_due() == 1
+
+
+def test_nobody_is_asked_about_other_words_than_its_task_has(world, peer, agent, allowed, ask):
+    """What a remote agent is at work on is approved as it was sent, or not at all."""
+    peer.says(task("WORKING"), task("COMPLETED", "5"))
+    run = ask(in_order(call((SEND, {"text": "Order ten."})), say("Done.")))
+    CapabilityRule.objects.update(effect="require_human")
+    due(run)
+    asked = Approval.objects.get(run=run, status="pending")
+    with pytest.raises(DecisionRefused) as refused:
+        approve(asked.pk, decider(world), arguments={"text": "Order none."})
+    assert refused.value.code == "BEGUN" and peer.methods() == ["SendMessage"]
+    approve(asked.pk, decider(world, name="other"))
+    executor.run(run.pk)
+    assert peer.methods() == ["SendMessage", "GetTask"]
+    assert ToolCall.objects.get(run=run).effective_arguments == {"text": "Order ten."}
 
 
 def test_delegation_narrows_for_a_remote_seat_as_for_every_other(world, peer, seat, allowed, ask):
