@@ -134,6 +134,7 @@ class Carrier:
             asyncio.get_running_loop().create_task(self._look_once())
 
     async def _take(self) -> None:
+        await self._give_back_unheard()
         while not self.stopping.is_set():
             self.hinted.clear()
             room = min(MOST, settings.CARRIER_CALLS - len(self.flying))
@@ -151,6 +152,13 @@ class Carrier:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.hinted.wait(), wait)
         await asyncio.sleep(POLL_SECONDS)
+
+    async def _give_back_unheard(self) -> None:
+        """What was taken when the connection was lost, so that this process never heard of it, is anybody's:
+        nothing of it has begun, and our own lease would keep it from everybody for as long as we live.
+        """
+        async with self.table_turn:
+            await self.table.give_back_others(list(self.flying))
 
     def _under_way(self) -> int:
         return len(self.flying) + len(self.errands.under_way)

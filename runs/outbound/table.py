@@ -150,6 +150,10 @@ GIVE_BACK = """
 UPDATE runs_outboundcall SET holder = '', begun_at = NULL
 WHERE id = ANY(%s) AND holder = %s AND answered_at IS NULL
 """
+GIVE_BACK_OTHERS = """
+UPDATE runs_outboundcall SET holder = '', begun_at = NULL
+WHERE holder = %s AND answered_at IS NULL AND NOT id = ANY(%s)
+"""
 FAILED = """
 INSERT INTO runs_outboundtarget (target, failures, reason, paused_until, changed_at)
 VALUES (%(target)s, %(failures)s, %(reason)s, now() + %(pause)s * interval '1 second', now())
@@ -281,6 +285,13 @@ class Table:
 
     async def give_back(self, ids: list[int]) -> None:
         await self._do(GIVE_BACK, [ids, self.name])
+
+    async def give_back_others(self, ids: list[int]) -> None:
+        """All that this carrier has but these. What a lost connection was taking it has by then or never."""
+        own = await self.connection()
+        async with own.transaction():
+            await own.execute(TURN)
+            await own.execute(GIVE_BACK_OTHERS, [self.name, ids])
 
     async def failed(self, target: str, failures: int, reason: str, pause: float) -> int:
         """Note a model's failures and a pause in asking it; returns how many there are in a row now."""

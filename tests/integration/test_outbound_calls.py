@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Annotated
 
+import psycopg
 import pytest
 from django.db import connections
 from django.utils import timezone
@@ -15,6 +16,7 @@ from runs.models import Carrier, OutboundCall, OutboundTarget, QueueMessage, Run
 from runs.observe import doing
 from runs.observe import outbound as observed
 from runs.outbound import asking, packing
+from runs.outbound import carrier as carrying
 from runs.outbound.circuits import Circuits
 from runs.outbound.table import Table
 from runs.providers.base import ProviderError
@@ -225,6 +227,31 @@ def test_a_question_whose_carrier_died_is_asked_again_by_another(think):
     tasks.resume(run.pk)
     run.refresh_from_db()
     assert (run.status, run.crashes) == ("completed", 0)
+
+
+def test_what_was_taken_as_the_connection_was_lost_is_taken_again():
+    lost = set(waiting(OrganizationFactory(), count=2))
+    begun = set()
+
+    async def go():
+        carrier = carrying.Carrier("one", "deputy")
+        take = carrier.table.take
+
+        async def unheard(*room):
+            await take(*room)
+            carrier.table.take = take
+            raise psycopg.OperationalError("the connection is lost")
+
+        carrier.table.take = unheard
+        carrier._begin = lambda call: begun.add(call.id)
+        duty = asyncio.create_task(carrier._always(carrier._take))
+        async with asyncio.timeout(30):
+            while begun != lost:
+                await asyncio.sleep(0.01)
+        duty.cancel()
+        await carrier.table.close()
+
+    asyncio.run(go())
 
 
 def test_what_a_dead_carrier_says_late_is_not_written(think):
