@@ -103,6 +103,10 @@ CODES = {
     "TOO_MANY_TRIES": ("It was tried too often.", "Try again after the time that `detail` names."),
     "UNAUTHENTICATED": ("Nobody is known by this.", "Send `Authorization: Token dpt_…`."),
     "UNAVAILABLE": ("The database cannot be reached.", "Ask again after Retry-After."),
+    "UNDER_WAY": (
+        "A server is at work on the call as it stands.",
+        "Approve it with the arguments that it has, or reject it, which cancels that.",
+    ),
     "UNKNOWN_GROUP": ("No such group is in this project.", "List the project's groups."),
     "UNKNOWN_TOOL": ("There is no such tool.", "List the tools."),
     "UNSUPPORTED_MEDIA_TYPE": ("The body is not application/json.", "Send JSON, and say so."),

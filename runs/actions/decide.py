@@ -40,7 +40,7 @@ from runs.gate import admission, demands
 from runs.gate.approvals import ASKED_AGAIN, ELSEWHERE, digest_of_call, watch
 from runs.log import waits
 from runs.log.log import RunGone, RunLog
-from runs.models import Approval, Run, ToolCall
+from runs.models import Approval, McpTask, RemoteTask, Run, ToolCall
 from runs.models.choices import ApprovalStatus, EventType, WaitOutcome
 from runs.queue import put
 from runs.tools.base import Tool
@@ -83,7 +83,8 @@ class DecisionRefused(Exception):
     """The decision cannot be taken, and nothing has changed.
 
     `code`: NOT_ENTITLED, SCOPE_MISSING, HUMAN_ONLY, CONFIRM_FIRST, OWN_RUN, DIGEST_MISSING, CHANGED,
-    ALREADY_DECIDED, EXPIRED, REASON_MISSING, REASON_INVALID, INVALID_ARGUMENTS, POLICY_DENIES, GRANT_REFUSED.
+    ALREADY_DECIDED, EXPIRED, REASON_MISSING, REASON_INVALID, INVALID_ARGUMENTS, POLICY_DENIES, UNDER_WAY,
+    GRANT_REFUSED.
     """
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
@@ -344,6 +345,10 @@ def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
         arguments = normalise(arguments)
     except NotJson as error:
         raise DecisionRefused("INVALID_ARGUMENTS", f"The arguments are not JSON: {error}") from None
+    if _under_way(old.tool_call) and not same(arguments, old.tool_call.effective_arguments):
+        raise DecisionRefused(
+            "UNDER_WAY", "A server is at work on it as it stands: approve it so, or reject it."
+        )
     answer = admission.ask_again(old.run, old.tool_call, arguments, asked.live)
     if answer.refused or answer.decision is None or answer.tool is None:
         refused = answer.refused
@@ -371,6 +376,14 @@ def _edit(asked: Asked, arguments: dict[str, Any], actor: Actor) -> Demand:
         agent=call.agent,
     )
     return demand
+
+
+def _under_way(call: ToolCall) -> bool:
+    """Whether an MCP server or a remote agent has made a task of the call before it was asked about again:
+    that goes on, and does what it was told, whatever the call says by now.
+    """
+    its = {"run_id": call.run_id, "call_id": call.call_id}
+    return McpTask.objects.filter(**its).exists() or RemoteTask.objects.filter(**its).exists()
 
 
 def _replace(

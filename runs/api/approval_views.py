@@ -36,8 +36,14 @@ REFUSALS = {
 }
 
 EDITS = {
-    "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; `errors` says where.",
-    "POLICY_DENIES": "With these arguments policy denies the call; the approval stays open.",
+    409: {
+        **REFUSALS[409],
+        "UNDER_WAY": "A server is at work on the call as it stands: its arguments cannot be changed.",
+    },
+    422: {
+        "INVALID_ARGUMENTS": "The arguments do not fit the tool's schema; `errors` says where.",
+        "POLICY_DENIES": "With these arguments policy denies the call; the approval stays open.",
+    },
 }
 
 
@@ -102,7 +108,7 @@ class ApprovalView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiView):
         "Let the call run",
         ApprovalSerializer,
         request=ApproveSerializer,
-        refusals={**REFUSALS, 422: EDITS},
+        refusals={**REFUSALS, **EDITS},
         description=(
             "As asked for, or with other `arguments`. Stays pending until `deciders_needed` agree. Say which "
             "arguments you have seen: their `arguments_digest`, in the body or as `If-Match`. Other "

@@ -56,6 +56,7 @@ STATUSES = {
     "NOT_THE_PERSON": 403,
     "ALREADY_DECIDED": 409,
     "EXPIRED": 409,
+    "UNDER_WAY": 409,
     "TOO_MANY_TRIES": 429,
 }
 

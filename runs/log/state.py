@@ -349,7 +349,10 @@ def _approved(state: State, event: Event) -> None:
     """
     call = _call(state, event)
     call.phase = ASKED
-    call.effective_arguments = event.payload.get("arguments", call.effective_arguments)
+    arguments = event.payload.get("arguments", call.effective_arguments)
+    if arguments != call.effective_arguments:  # what its person has filled in was about the others
+        call.filled = None
+    call.effective_arguments = arguments
 
 
 def _call(state: State, event: Event) -> Call:

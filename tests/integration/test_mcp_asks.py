@@ -225,6 +225,23 @@ def test_the_answer_goes_only_where_it_was_asked(world, asking, site, mia):  # n
     assert ToolCall.objects.get(run=denied).status == "denied" and len(site.calls) == 1
 
 
+def test_an_answer_about_other_arguments_does_not_go_with_those_that_are_approved(world, asking, site, mia):  # noqa: F811
+    run = asking(HOW_MANY, HOW_MANY)
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="crm.find_customer", effect="require_approval"
+    )
+    answer(run, mia, "3")
+    asked_again = Approval.objects.get(run=run)
+    decider = MembershipFactory(organization=world.organization, role="administrator").user
+    approve(asked_again.pk, decider, arguments={"name": "Eve"})
+    executor.run(run.pk)
+
+    sent = site.calls[-1]
+    assert (sent["arguments"], sent["responses"]) == ({"name": "Eve"}, None)
+    answer(run, mia, "5")
+    assert site.calls[-1]["responses"]["q"]["content"] == {"seats": 5}
+
+
 def test_a_call_that_may_have_acted_with_the_answer_is_not_repeated(
     world,
     asking,

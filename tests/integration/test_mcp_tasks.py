@@ -8,6 +8,7 @@ from common.db import execute
 from policy.models import CapabilityRule
 from runs.actions import mcp_tasks
 from runs.actions.cancel import cancel
+from runs.actions.decide import DecisionRefused
 from runs.actions.message import message
 from runs.actions.signal import SignalRefused, signal
 from runs.execution import executor
@@ -300,6 +301,26 @@ def test_a_deny_that_was_added_meanwhile_keeps_the_answer_and_cancels_the_task(w
     assert ToolCall.objects.get(run=run).status == "denied"
     poll()
     assert methods(site) == ["tasks/get", "tasks/cancel"]
+
+
+def test_nobody_approves_other_arguments_than_those_the_task_has(world, working, site):
+    run = working("crm.make_booking")
+    site.say(task={"status": "input_required", "inputRequests": HOW_MANY})
+    poll()
+    go_on(run)
+    Approval.objects.get(run=run).decisions.get().user.memberships.update(active=False)
+    key = Wait.objects.get(run=run, resolved_at=None).correlation_key
+    message(run.pk, "3", at_the_pages(world.user, world.organization.pk), key)
+    go_on(run)
+    again = Approval.objects.get(run=run, status="pending")
+    decider = MembershipFactory(organization=world.organization, role="administrator").user
+
+    with pytest.raises(DecisionRefused) as refused:
+        approve(again.pk, decider, arguments={"name": "Eve"})
+    assert refused.value.code == "UNDER_WAY"
+    approve(again.pk, decider)
+    go_on(run)
+    assert methods(site)[-1] == "tasks/update" and len(site.calls) == 1
 
 
 def test_a_worker_that_dies_with_the_answer_goes_on_with_the_same_task(world, working, site, monkeypatch):

@@ -14,6 +14,7 @@ from django.db.models import F
 from groups.models import Project, Role
 from policy.models import Capability, CapabilityRule, PolicyVersion
 from runs.actions import remote_agents
+from runs.actions.decide import DecisionRefused
 from runs.execution import executor
 from runs.gate.origins import origins
 from runs.models import (
@@ -341,6 +342,22 @@ def test_a_rule_that_comes_meanwhile_ends_the_wait(world, peer, seat, allowed, a
     due(child)
     assert ended(child)["code"] == "PERMISSION_DENIED" and peer.methods() == ["SendMessage"]
     assert remote_agents.cancel_due() == 1
+
+
+def test_nobody_approves_other_words_than_those_that_the_agent_is_at_work_on(world, peer, seat, allowed, ask):
+    peer.says(task("WORKING"), task("COMPLETED", ANSWER))
+    child = child_of(ask(in_order(seat, say("Done."))))
+    CapabilityRule.objects.update(effect="require_approval")
+    due(child)
+    asked_again = Approval.objects.get(run=child)
+    told, by = asked_again.tool_call.effective_arguments, decider(world)
+
+    with pytest.raises(DecisionRefused) as refused:
+        approve(asked_again.pk, by, arguments={**told, "text": "What does B charge?"})
+    assert refused.value.code == "UNDER_WAY"
+    approve(asked_again.pk, by, arguments=told)
+    executor.run(child.pk)
+    assert peer.methods() == ["SendMessage", "GetTask"]
 
 
 def test_delegation_narrows_for_a_remote_seat_as_for_every_other(world, peer, seat, allowed, ask):
