@@ -190,8 +190,10 @@ def refuse(claimed: ClaimedRun, gate: GateOnDemand, call: Call, refused: Refused
     error = {"code": refused.code, "message": message, **refused.details}
     denied = refused.decision is not None
     status = CallStatus.DENIED if denied else CallStatus.FAILED
-    key = digest(claimed.run_id, call.call_id)
-    tool_calls.open_call(log, call, call.arguments, key, CallStatus.REQUESTED)
+    # its row keeps what was approved or sent, with which later calls are compared
+    key = call.idempotency_key or digest(claimed.run_id, call.call_id)
+    arguments = call.arguments if call.effective_arguments is None else call.effective_arguments
+    tool_calls.open_call(log, call, arguments, key, CallStatus.REQUESTED)
     tool_calls.close_call(log, call.call_id, status, error=error)
     payload: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "error": error}
     if refused.decision:

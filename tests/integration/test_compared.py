@@ -8,8 +8,10 @@ import pytest
 from django.urls import reverse
 
 from common.whom import host_of
+from policy.models import CapabilityRule
 from runs.deciding import compare, preview, view, words
-from runs.models import Approval
+from runs.execution import executor
+from runs.models import Approval, ToolCall
 from runs.tools import registry
 from runs.tools.base import Tool
 from runs.tools.previews import BadPreview, Preview
@@ -102,6 +104,19 @@ def test_what_is_new_is_called_out(made):
     (to,) = [line for line in many.arguments if line.name == "to"]
     assert to.summary == "3 recipients in 3 domains, 2 never approved before"
     assert [(item.text, item.new) for item in to.items][2] == (ADA, False)  # the new ones stand first
+
+
+def test_a_recipient_that_a_decider_has_replaced_is_new_although_the_call_was_denied_then(made):
+    to_bo = asked(made, [BO])
+    approve(to_bo.pk, made.ines, arguments={"to": [ADA], "subject": "Prices", "body": "x"})
+    rule = CapabilityRule.objects.create(organization=made.organization, tool="send_email", effect="deny")
+    executor.run(to_bo.run_id)
+    rule.delete()
+
+    call_row = ToolCall.objects.get(run=to_bo.run_id)
+    assert (call_row.status, call_row.effective_arguments["to"]) == ("denied", [ADA])
+    to_bo_again = shown(asked(made, [BO], "Second"))
+    assert to_bo_again.before is None and BO in " ".join(to_bo_again.callouts)
 
 
 def test_a_larger_amount_and_an_agent_that_is_new_to_the_tool_are_called_out(made, monkeypatch):
