@@ -21,17 +21,22 @@ SESSION_USER = "_auth_user_id"  # Django's key in a session
 VOID_FOR = timedelta(hours=1)  # so long an account somebody else has changed decides nothing as a person
 
 
-# Whether others changed the account lately: its password or rights, a membership, a token; or the entry of
-# the provider that says who it is, which may by now be somebody's own. Asked at every decision of a person,
-# where the ORM takes longer to write it than the server to answer.
+# Whether others changed the account lately: its password or rights; its membership or a token in the
+# organization at hand; or the entry of a provider that says there who it is, which may be somebody's own by
+# now. What another organization makes of its own place for somebody opens nothing here, nor voids a vote.
+# Asked at every decision of a person, where the ORM takes longer to write it than the server to answer.
 LATELY = f"> clock_timestamp() - interval '{VOID_FOR.total_seconds():.0f} s'"
 CHANGED = """(
     WITH whose (model, id) AS (
         SELECT %s, %s
-        UNION ALL SELECT 'groups.membership', m.id FROM groups_membership m WHERE m.user_id = %s
-        UNION ALL SELECT 'groups.token', k.id FROM groups_token k WHERE k.user_id = %s
+        UNION ALL SELECT 'groups.membership', m.id FROM groups_membership m
+        WHERE m.user_id = %s AND m.organization_id = %s
+        UNION ALL SELECT 'groups.token', k.id FROM groups_token k
+        WHERE k.user_id = %s AND k.organization_id = %s
         UNION ALL SELECT 'groups.identityprovider', s.provider FROM socialaccount_socialaccount s
-        WHERE s.user_id = %s)
+        WHERE s.user_id = %s AND NOT EXISTS (
+            SELECT FROM groups_change o WHERE o.model = 'groups.identityprovider'
+            AND o.object_id = s.provider AND o.organization_id <> %s))
     SELECT EXISTS (
         SELECT FROM django_admin_log l JOIN django_content_type t ON t.id = l.content_type_id
         WHERE l.action_time {when} AND l.user_id <> %s
@@ -44,23 +49,24 @@ CHANGED = """(
         WHERE p.decided_at {when} AND p.state = 'confirmed' AND p.user_id IS DISTINCT FROM %s))"""
 
 
-def _of(user: Any) -> list[Any]:
+def _of(user: Any, organization_id: str | None) -> list[Any]:
     """The parameters of CHANGED."""
     label = get_user_model()._meta.label_lower
-    return [label, str(user.pk), *[user.pk] * 6]
+    return [label, str(user.pk), *[user.pk, organization_id] * 3, *[user.pk] * 3]
 
 
-def is_changed_by_another(user: Any) -> RawSQL:
+def is_changed_by_another(user: Any, organization_id: str) -> RawSQL:
     """The same as a condition of a query."""
-    return RawSQL(CHANGED.format(when=LATELY), _of(user), BooleanField())  # noqa: S611 - our own text
+    changed = CHANGED.format(when=LATELY)
+    return RawSQL(changed, _of(user, organization_id), BooleanField())  # noqa: S611 - our own text
 
 
-def changed_by_another(user: Any, at: datetime | None = None) -> bool:
-    """Whether somebody else changed the account, or a provider it is connected with, within the last hour, or
-    the one before `at`.
+def changed_by_another(user: Any, organization_id: str | None, at: datetime | None = None) -> bool:
+    """Whether somebody else changed the account, what it is in this organization, or a provider by which it
+    signs in there, within the last hour, or the one before `at`.
     """
     when = f"BETWEEN '{(at - VOID_FOR).isoformat()}' AND '{at.isoformat()}'" if at else LATELY
-    return bool(row(f"SELECT {CHANGED.format(when=when)}", _of(user))[0])
+    return bool(row(f"SELECT {CHANGED.format(when=when)}", _of(user, organization_id))[0])
 
 
 def remove_factors(user: Any) -> int:

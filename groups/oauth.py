@@ -6,6 +6,7 @@ Document), and get tokens by the code flow with PKCE alone. RFC 8707: a token is
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from oauthlib.oauth2 import InvalidGrantError
 
 from common.outbound import OutboundError, fetch
 from groups import changes
-from groups.models import Connection, Organization, Token
+from groups.models import Connection, Membership, Organization, Token
 from groups.scopes import SCOPES
 
 GRANTS = ("authorization_code", "refresh_token")
@@ -29,6 +30,10 @@ RESOURCES = ("/api", "/mcp", "/a2a")  # and everything below them
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 DOCUMENT_SECONDS = 3600  # that a client's document is kept
 DOCUMENT_BYTES = 16_384
+
+
+class ConnectedElsewhere(Exception):
+    """The program acts for this person in an organization that their session does not reach."""
 
 
 class Scopes(BaseScopes):
@@ -136,10 +141,17 @@ def _token_of(application: Any, user: Any) -> Token | None:
 
 
 @transaction.atomic
-def connect(application: Any, user: Any, organization: Organization, scopes: list[str]) -> Token:
-    """Let the program act in the user's name, here and as far as the scopes. What it had before ends."""
+def connect(
+    application: Any, user: Any, organization: Organization, scopes: list[str], reached: Collection[str]
+) -> Token:
+    """Let the program act in the user's name, here and as far as the scopes. What it had before ends.
+
+    `reached`: the organizations of the session in which the person says so. Raises ConnectedElsewhere.
+    """
     get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)  # one connection at a time
     before = Connection.objects.select_for_update().filter(application=application, user=user).first()
+    if before is not None and _works_beyond(before, reached):
+        raise ConnectedElsewhere
     for model in (AccessToken, RefreshToken, Grant):
         model.objects.filter(application=application, user=user).delete()
     if before is not None:
@@ -150,3 +162,10 @@ def connect(application: Any, user: Any, organization: Organization, scopes: lis
     token, _ = Token.objects.issue(organization, user, name[:100], scopes=scopes)
     Connection.objects.create(application=application, user=user, token=token)
     return token
+
+
+def _works_beyond(connection: Connection, reached: Collection[str]) -> bool:
+    """Whether it works in an organization that is none of these."""
+    token = connection.token
+    member = Membership.objects.filter(user=token.user_id, organization=token.organization_id, active=True)
+    return token.organization_id not in reached and token.revoked_at is None and member.exists()

@@ -487,7 +487,7 @@ def may_take(actor: Actor, demand: Demand, at: datetime | None = None) -> None:
 
 
 def _check_own_hands(actor: Actor, at: datetime | None = None) -> None:
-    if accounts.changed_by_another(actor.user, at):
+    if accounts.changed_by_another(actor.user, actor.organization_id, at):
         raise NotAllowed(
             "HUMAN_ONLY",
             "An administrator changed your account, or the provider by which you sign in, within the last "

@@ -26,7 +26,7 @@ class PlaceForm(OneOrganizationForm):
     refused: ClassVar[Callable[[Any], str]]  # why whoever fills the form in may not save this
 
     def _post_clean(self) -> None:
-        super()._post_clean()  # type: ignore[misc]
+        super()._post_clean()
         refused = "" if self.errors else type(self).refused(self.instance)
         if refused:
             self.add_error(None, ValidationError(refused))

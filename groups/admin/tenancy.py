@@ -97,7 +97,24 @@ class Visible:
         return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
 
 
-class OneOrganizationForm(ModelForm):
+class NothingTakenForm(ModelForm):
+    """Refuses a name or a place that another row has, in words."""
+
+    def _post_clean(self) -> None:
+        """Django leaves out what the page shows and lets nobody change, such as the organization: a name that
+        is taken there would be refused by the database.
+        """
+        super()._post_clean()  # type: ignore[misc]
+        if self.instance._state.adding or self.errors:
+            return
+        left_out = self._get_validation_exclusions()  # type: ignore[attr-defined]
+        try:
+            self.instance.validate_constraints(exclude={name for name in left_out if name in self.fields})
+        except ValidationError as refused:
+            self._update_errors(refused)  # type: ignore[attr-defined]
+
+
+class OneOrganizationForm(NothingTakenForm):
     """Refuses to tie together what belongs to different organizations, or projects."""
 
     def clean(self) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """Capabilities and what binds tools to them."""
 
 from django.contrib import admin
-from django.forms import ModelForm
 from django.utils.translation import gettext_lazy
 
-from groups.admin.tenancy import Related, TenantAdmin
+from groups.admin.tenancy import NothingTakenForm, Related, TenantAdmin
 from policy.models import Capability, ToolBinding
 
 
@@ -23,7 +22,7 @@ class CapabilityAdmin(TenantAdmin):
 
 @admin.register(ToolBinding)
 class ToolBindingAdmin(TenantAdmin):
-    form = ModelForm  # the model says what is wrong
+    form = NothingTakenForm  # the model says what else is wrong
     list_display = ("pattern", "capability", "organization")
     list_filter = (("capability", Related), ("organization", Related))
     list_select_related = ("capability", "organization")

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
-from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
 
-from groups.admin.tenancy import Related, TenantAdmin, sight
+from groups.admin.tenancy import NothingTakenForm, Related, TenantAdmin, sight
 from groups.models import Organization
 from policy import tools
 from policy.models import ToolDeclaration
@@ -36,7 +35,7 @@ class Stated:
 class ToolDeclarationAdmin(TenantAdmin):
     """A correction is made for one tool; the page lists what holds for every tool."""
 
-    form = ModelForm  # the model says what is wrong
+    form = NothingTakenForm  # the model says what else is wrong
     list_display = ("tool", "output_trust", "steering", "effect", "organization")
     list_filter = ("output_trust", ("organization", Related))
     list_select_related = ("organization",)

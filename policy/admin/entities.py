@@ -1,16 +1,15 @@
 """What applications of the organization protect, as far as rules and searches speak of it."""
 
 from django.contrib import admin
-from django.forms import ModelForm
 from django.utils.translation import gettext_lazy
 
-from groups.admin.tenancy import Related, TenantAdmin
+from groups.admin.tenancy import NothingTakenForm, Related, TenantAdmin
 from policy.models import OutsideEntity
 
 
 @admin.register(OutsideEntity)
 class OutsideEntityAdmin(TenantAdmin):
-    form = ModelForm  # the model says what is wrong
+    form = NothingTakenForm  # the model says what else is wrong
     list_display = ("type", "identifier", "organization")
     list_filter = ("type", ("organization", Related))
     list_select_related = ("organization",)

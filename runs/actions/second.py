@@ -107,7 +107,7 @@ def _check_anothers(proposal: ProposedChange) -> None:
         raise NotAllowed(
             "NOT_ENTITLED", "A service account proposed this, whose token anybody may hold; a person has to."
         )
-    if accounts.changed_by_another(proposal.user):
+    if accounts.changed_by_another(proposal.user, proposal.organization_id):
         raise NotAllowed(
             "NOT_ENTITLED",
             "Somebody else changed the account that proposed this, or the provider by which it signs in, "

@@ -8,7 +8,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from groups.models import Membership, Project
+from groups import current
+from groups.models import Project
 from runs.actions.start import MAX_CONTEXT, MAX_GOAL
 
 
@@ -44,11 +45,10 @@ class AskForm(forms.Form):
 
 def rooms(request: HttpRequest) -> QuerySet[Project]:
     """The projects in which this person has an agent; being a superuser makes nobody a member."""
-    memberships = Membership.objects.filter(user=request.user, active=True)  # type: ignore[misc]
     found: list[str] = []
-    for membership in memberships.values("organization_id", "projects"):
-        inside = Project.objects.filter(organization_id=membership["organization_id"])
-        if membership["projects"] is not None:
-            inside = inside.filter(pk__in=membership["projects"])
+    for membership in current.memberships_of(request.user):
+        inside = Project.objects.filter(organization_id=membership.organization_id)
+        if membership.projects is not None:
+            inside = inside.filter(pk__in=membership.projects)
         found += inside.values_list("pk", flat=True)
     return Project.objects.filter(pk__in=found).order_by("name")

@@ -58,7 +58,7 @@ def waits_for(actor: Actor) -> Q:
     if holds(actor, PERMISSION) and actor.has_scope(VERBS[Verb.DECIDE].scope):
         found = found | _anybodys(actor)
     more = Q(effect=ApprovalEffect.REQUIRE_HUMAN) | Q(deciders_needed__gt=1) | ~Q(deciders=[])
-    touched = more & Q(accounts.is_changed_by_another(actor.user))
+    touched = more & Q(accounts.is_changed_by_another(actor.user, mine.organization_id))
     return here & found & ~touched & ~Q(Exists(taken))
 
 

@@ -50,9 +50,13 @@ class Authorize(AuthorizationView):
             return self._answered(form, said)
         except TooMany as refused:
             return self._refuse(refused.messages[0])
+        except oauth.ConnectedElsewhere:
+            return self._refuse(
+                _("It acts for you in another organization, where you have not signed in: end that first.")
+            )
 
     def _answered(self, form: Any, said: dict[str, Any]) -> HttpResponse:
-        """The way back to the program. Raises TooMany."""
+        """The way back to the program. Raises TooMany and ConnectedElsewhere."""
         with transaction.atomic():
             if said.get("allow"):
                 self._connect(said)
@@ -66,7 +70,8 @@ class Authorize(AuthorizationView):
         application = get_application_model().objects.get(client_id=said["client_id"])
         scopes = [scope for scope in said["scope"].split() if scope in SCOPES]
         membership = self.request.membership
-        token = oauth.connect(application, self.request.user, membership.organization, scopes)
+        reached = {each.organization_id for each in self.request.memberships}
+        token = oauth.connect(application, self.request.user, membership.organization, scopes, reached)
         doing.record(self.request, token, ADDITION)
 
     def _refuse(self, words: str) -> HttpResponse:

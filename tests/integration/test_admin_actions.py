@@ -8,11 +8,11 @@ from django.contrib import admin
 
 from groups.models import AgentInstance, Group, GroupMember, Membership, Role, RoutingExample
 from memory.models import DepositedKnowledge
-from policy.models import CapabilityRule, Grant
+from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
 from tests.acting import holder, reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, text, url
-from tests.factories import permit
+from tests.factories import MemberFactory, permit
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -667,6 +667,25 @@ def test_two_leads_are_refused_in_words(made):
     page = client_of(superuser(made)).post(url("groups_group_add"), group_fields(made, (0, True), (1, True)))
 
     assert "Only one member can lead the group" in text(page)
+
+
+def test_what_is_taken_is_refused_in_words_whatever_the_page_keeps_fixed(made):
+    """The organization, or the group, stands on such a page and is no field of its form."""
+    client = client_of(superuser(made))
+    _, capability = (Capability.objects.create(organization=made.organization, name=name) for name in "xy")
+    kinds = {"organization": made.organization, "capability": capability}
+    _, binding = (ToolBinding.objects.create(pattern=name, **kinds) for name in ("http_get", "http_*"))
+    MemberFactory(group=made.group, role=made.role, ordinal=7)
+    seat = MemberFactory(group=made.group, role=made.role, ordinal=8)
+    chosen = {"role": seat.role_id, "agent_instance": seat.agent_instance_id}
+    for thing, fields in (
+        (capability, {"name": "x"}),
+        (binding, {"pattern": "http_get", "capability": capability.pk}),
+        (seat, {**chosen, "ordinal": 7}),
+        (seat, {**chosen, "ordinal": 8, "agent_instance": made.seat.agent_instance_id}),
+    ):
+        page = client.post(url(f"{thing._meta.label_lower.replace('.', '_')}_change", thing.pk), fields)
+        assert page.status_code == 200 and page.context["errors"]
 
 
 def test_a_goal_is_scored_and_corrected(made):

@@ -7,7 +7,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models.functions import Now
 
 from groups import accounts, changes
-from groups.models import Change, IdentityProvider, Organization
+from groups.models import Change, IdentityProvider, Organization, Token
 from policy.models import CapabilityRule
 from tests.factories import MembershipFactory, UserFactory
 from tests.integration.test_cells import empty_cell, here, moved, there  # noqa: F401 - fixtures
@@ -26,6 +26,10 @@ def home(world):
     SocialAccount.objects.create(provider=provider.pk, uid="s-1", user=colleague)
     provider.colleague = colleague
     return provider
+
+
+def changed(user, home):
+    return accounts.changed_by_another(user, home.organization_id)
 
 
 def given_a_password(user, by):
@@ -47,9 +51,9 @@ def asked_of_two(world):
 def test_who_has_changed_an_account_does_not_undo_it_by_removing_their_own(world, home):
     root = UserFactory(username="root", is_superuser=True, is_staff=True)
     given_a_password(home.colleague, root)
-    assert accounts.changed_by_another(home.colleague)
+    assert changed(home.colleague, home)
     root.delete()
-    assert accounts.changed_by_another(home.colleague)
+    assert changed(home.colleague, home)
 
 
 @pytest.mark.django_db
@@ -58,7 +62,7 @@ def test_nor_that_they_have_removed_its_second_factor(home):
     with changes.acting(root, "admin"):
         accounts.remove_factors(home.colleague)
     root.delete()
-    assert accounts.changed_by_another(home.colleague)
+    assert changed(home.colleague, home)
 
 
 @pytest.fixture
@@ -93,7 +97,7 @@ def test_nor_as_a_service_account_whose_token_they_may_hold(world, two):
 @pytest.mark.django_db
 def test_what_people_change_of_their_own_account_takes_nothing_away(home):
     given_a_password(home.colleague, home.colleague)
-    assert not accounts.changed_by_another(home.colleague)
+    assert not changed(home.colleague, home)
 
 
 @pytest.mark.django_db
@@ -106,14 +110,36 @@ def test_a_provider_that_two_have_changed_casts_nobodys_vote_for_an_hour(world, 
     with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
         home.save()
     held.value.proposed.save()
-    assert not accounts.changed_by_another(home.colleague)
+    assert not changed(home.colleague, home)
 
     with changes.acting(bo, "admin"):
         confirmed(bo, held.value.proposed)
 
     assert IdentityProvider.objects.get(pk=home.pk).issuer == ELSEWHERE
-    assert accounts.changed_by_another(home.colleague)
-    assert accounts.changed_by_another(bo)
+    assert changed(home.colleague, home)
+    assert changed(bo, home)
+
+
+@pytest.mark.django_db
+def test_nor_does_what_another_organization_makes_of_its_own_place_for_them(world, home):
+    """Its administrators would keep a colleague from deciding here, hour after hour."""
+    theirs = MembershipFactory(user=home.colleague, role="viewer")
+    root = MembershipFactory(organization=theirs.organization, role="administrator").user
+    with changes.acting(root, "admin"):
+        provider = IdentityProvider.objects.create(
+            organization=theirs.organization, name="Others", issuer=ELSEWHERE, client_id="deputy"
+        )
+        theirs.role = "member"
+        theirs.save()
+        Token.objects.issue(theirs.organization, home.colleague, scopes=["runs:read"])
+    SocialAccount.objects.create(provider=provider.pk, uid="s-2", user=home.colleague)
+    LogEntry.objects.log_actions(root.pk, [theirs, provider], CHANGE, "Changed.")
+    assert not changed(home.colleague, home)
+    assert accounts.changed_by_another(home.colleague, theirs.organization_id)
+
+    with changes.acting(root, "admin"):
+        provider.delete()
+    assert not changed(home.colleague, home)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -121,10 +147,10 @@ def test_a_move_to_another_cell_gives_no_account_its_votes_back(world, there):
     ada = administrator(world, "ada")
     colleague = MembershipFactory(organization=world.organization, role="decider").user
     given_a_password(colleague, ada)
-    assert accounts.changed_by_another(colleague)
+    assert accounts.changed_by_another(colleague, world.organization.pk)
 
     moved(world.organization, there)
 
     changed = accounts.CHANGED.format(when=accounts.LATELY)
-    asked = there.execute(f"SELECT {changed}", accounts._of(colleague))
+    asked = there.execute(f"SELECT {changed}", accounts._of(colleague, world.organization.pk))
     assert asked.fetchone()[0]

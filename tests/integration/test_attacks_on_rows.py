@@ -161,7 +161,7 @@ def test_who_allows_a_program_twice_at_once_connects_it_once(ada):
     application, scopes = Application.objects.get(client_id=PROGRAM), ["runs:read"]
     answer = beside(
         lambda: pressed(ada, page, form),
-        lambda: oauth.connect(application, ada.user, ada.organization, scopes),
+        lambda: oauth.connect(application, ada.user, ada.organization, scopes, {ada.organization.pk}),
     )
     assert answer.status_code == 302 and "code=" in answer["Location"]
     assert Token.objects.filter(revoked_at=None).count() == Connection.objects.count() == 1
@@ -172,7 +172,7 @@ def test_a_token_that_is_refreshed_while_its_program_is_connected_anew_is_refuse
     application, scopes = Application.objects.get(client_id=PROGRAM), ["runs:read"]
     answer = beside(
         lambda: refreshed(got["refresh_token"]),
-        lambda: oauth.connect(application, ada.user, ada.organization, scopes),
+        lambda: oauth.connect(application, ada.user, ada.organization, scopes, {ada.organization.pk}),
     )
     assert (answer.status_code, json.loads(answer.content)["error"]) == (400, "invalid_grant")
     assert not AccessToken.objects.exists()

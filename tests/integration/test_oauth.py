@@ -18,7 +18,8 @@ from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 from common import csp
 from common.outbound import Fetched
 from groups import oauth
-from groups.models import Membership, Token
+from groups.models import IdentityProvider, Membership, Token
+from groups.sign_in import sessions
 from runs.queue.worker_status import WorkerStatus
 from runs.workers import worker
 from tests.admin_world import person
@@ -274,6 +275,23 @@ def test_connecting_anew_ends_what_was_before(ada):
     connected(ada, scope="runs:read", **API)
     assert api(before["access_token"]).status_code == 401
     assert Token.objects.filter(revoked_at=None).get().scopes == ["runs:read"]
+
+
+def test_a_session_that_one_organizations_provider_opened_ends_no_connection_in_another(ada):
+    before = connected(ada, **API)
+    other = MembershipFactory(user=ada.user, role="administrator").organization
+    provider = IdentityProvider.objects.create(
+        organization=other, name="Company", issuer="https://id.example.org"
+    )
+    session, through = ada.client.session, {"user": ada.user.pk, "provider": provider.pk, "sid": "", "at": 0}
+    session[sessions.THROUGH] = through | {"organization": other.pk}
+    session.save()
+    answer = pressed(ada, *shown(ada))
+    assert answer.status_code == 400 and "another organization" in answer.content.decode()
+    assert api(before["access_token"]).status_code == 200
+
+    Token.objects.update(revoked_at=timezone.now())
+    assert "code" in allowed(ada)
 
 
 def test_who_does_not_press_allow_connects_nothing(ada):

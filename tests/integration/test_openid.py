@@ -278,6 +278,18 @@ def test_what_an_organizations_provider_opens_is_that_organization_alone(provide
     assert client.get("/api/runs/", headers={"X-Organization": acme.slug}).status_code == 200
 
 
+def test_the_admins_page_that_asks_names_no_project_of_another(provider, server):
+    user = who(sign_in(provider, server).browser)
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    elsewhere = ProjectFactory(organization=MembershipFactory(user=user, role="administrator").organization)
+    mine, asking = sign_in(provider, server).browser, reverse("admin:runs_run_ask")
+    page = mine.get(asking)
+    assert page.status_code == 200 and elsewhere.pk not in page.content.decode()
+    other = Client()
+    other.force_login(user)
+    assert elsewhere.pk in other.get(asking).content.decode()
+
+
 @pytest.mark.parametrize(
     "name", ["account_set_password", "account_email", "mfa_activate_totp", "mfa_add_webauthn", "mfa_index"]
 )

@@ -276,7 +276,7 @@ def test_factors_that_an_administrator_removes_void_the_account_for_an_hour(ada)
 
     assert not Authenticator.objects.filter(user=ada).exists()
     assert mine.get("/").status_code == 302 and session.client.get("/").status_code == 302
-    assert accounts.changed_by_another(ada)
+    assert accounts.changed_by_another(ada, ada.memberships.get().organization_id)
     actor = Actor(ada, ada.memberships.get(), "session", interactive=True)
     with pytest.raises(NotAllowed, match="administrator changed your account"):
         may_act_as_person(actor)
