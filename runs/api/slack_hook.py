@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from django.core import signing
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.request import RawPostDataException
 from django.utils import translation
@@ -30,6 +31,7 @@ from runs.notices.delivery import language_of
 from runs.queue import put
 
 MOST_BYTES = 100_000
+MOST_ACCOUNT = 100  # characters of an account's id
 CODE_SECONDS = 600
 SALT = "deputy.chat.link"
 NOT_VOUCHED_FOR = gettext_lazy(
@@ -88,12 +90,12 @@ def _linked(channel: Channel, account: str, text: str) -> str:
                                             max_age=CODE_SECONDS)  # fmt: skip
     except signing.BadSignature:
         return _("This code is not valid, or too old. Take a new one from “How I am told” in Deputy.")
-    if channel_id != channel.pk or not account:
+    if channel_id != channel.pk or not 0 < len(account) <= MOST_ACCOUNT:
         return _("This code is for another channel.")
-    ChatAccount.objects.filter(channel=channel, account=account).exclude(user_id=user_id).delete()
-    ChatAccount.objects.update_or_create(
-        channel=channel, user_id=user_id, defaults={"account": account[:100]}
-    )
+    with transaction.atomic():
+        Channel.objects.select_for_update(no_key=True).get(pk=channel.pk)  # an account is one person's
+        ChatAccount.objects.filter(channel=channel, account=account).exclude(user_id=user_id).delete()
+        ChatAccount.objects.update_or_create(channel=channel, user_id=user_id, defaults={"account": account})
     return _("Your account is linked: what you press here is decided in your name.")
 
 

@@ -37,6 +37,7 @@ from runs.queue import put
 from runs.workers import tasks
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person, superuser
+from tests.at_once import at_once
 from tests.factories import permit
 from tests.receiver import Receiver, SmtpController
 from tests.scripted import call, in_order, say
@@ -814,6 +815,26 @@ def test_what_no_database_keeps_is_nobodys_button(asked, world, in_slack):
         pressed = {"payload": json.dumps({"user": {"id": account}, "actions": [button]})}
         assert slack_posts(in_slack, pressed).status_code == 200
     assert Approval.objects.get(pk=approval.pk).status == "pending"
+
+
+@pytest.mark.parametrize("account", ["", "U" * 101])
+def test_what_is_no_account_of_a_chat_is_not_linked(account, world, in_slack):
+    code = slack_hook.code(in_slack, decider(world, name="zoe"))
+    said = slack_posts(in_slack, {"command": "/deputy", "user_id": account, "text": code})
+    assert said.status_code == 200 and "linked" not in said.json()["text"]
+    assert not ChatAccount.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_account_that_several_link_at_once_is_one_persons(world, in_slack):
+    codes = [slack_hook.code(in_slack, decider(world, name=name)) for name in ("zoe", "ben", "ada", "eve")]
+
+    def linking(code):
+        return lambda: slack_posts(in_slack, {"command": "/deputy", "user_id": "U1", "text": code})
+
+    for said in at_once(*map(linking, codes)):
+        assert said.status_code == 200 and "linked" in said.json()["text"]
+    assert ChatAccount.objects.get().account == "U1"
 
 
 def test_who_may_not_decide_arranges_no_channel(world, in_slack):
