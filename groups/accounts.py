@@ -13,11 +13,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
+from django.utils.translation import gettext_noop
 
 from common.db import row
 from groups import changes
 
 SESSION_USER = "_auth_user_id"  # Django's key in a session
+SIGNS_IN = gettext_noop("who signs in, and as what")  # what a change of an account weakens
 VOID_FOR = timedelta(hours=1)  # so long an account somebody else has changed decides nothing as a person
 
 

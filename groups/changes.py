@@ -32,6 +32,7 @@ AUDITED = (
     *("runs.ConnectedAccount", "auth.User"),
     *("mfa.Authenticator", "account.EmailAddress", "socialaccount.SocialAccount"),
 )
+CONFIRMED_ALONE = {"groups.token"}  # what who asks confirms, and no second person has to
 OF_ACCOUNTS = {"mfa.authenticator", "account.emailaddress", "socialaccount.socialaccount"}
 SECRET = {
     *("password", "secret_hash", "sealed_headers", "sealed_secret", "sealed_previous", "sealed_key"),
@@ -203,8 +204,19 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
         return
     if not by.confirmed:
         raise TakesConfirmation(why)
+    if instance._meta.label_lower in CONFIRMED_ALONE:
+        return
     if Organization.objects.filter(pk=home, second_person=True).exists():
         raise TakesSecond(_proposed(instance, by, why, before, after))
+
+
+def confirmed_first(why: str) -> None:
+    """Raises TakesConfirmation where somebody else may sit at the browser. For a page whose changes no judge
+    weighs.
+    """
+    source = _by.get()
+    if source is not None and not source().confirmed:
+        raise TakesConfirmation(why)
 
 
 def _proposed(

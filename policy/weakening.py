@@ -1,4 +1,5 @@
-"""What makes an organization's rules, rights or oversight weaker: what its second person has to confirm.
+"""What makes an organization's rules, rights or oversight weaker: what its second person has to confirm; and
+what who asks has to confirm alone (groups/changes.py).
 
 Each judge gets a row's columns before and after a change, None where there is or will be no row, and says in
 a few words what the change weakens; nothing where it does not.
@@ -12,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_noop
 
 from groups import changes, member_permissions
+from groups.accounts import SIGNS_IN
 from groups.models import (
     Change,
     ChangeAction,
@@ -22,6 +24,7 @@ from groups.models import (
     Role,
 )
 from groups.models.organizations import ApprovalProfile
+from groups.scopes import DEFAULT
 from groups.sign_in.providers import rules_of
 from policy.authority import OWNER
 from policy.evaluate import fits
@@ -34,7 +37,6 @@ from policy.terms import RUN_USER
 Row = Mapping[str, Any] | None
 UNASKED = "allow"
 NAMED = gettext_noop("somebody else is whom rules name as deciders")
-SIGNS_IN = gettext_noop("who signs in, and as what")
 OWN_RUNS = gettext_noop("people decide about their own runs")
 ASKS = gettext_noop("when a project's calls ask")
 ANOTHER_ROLE = gettext_noop("an agent gets another role")
@@ -442,6 +444,17 @@ def _server(before: Row, after: Row) -> str:
     return gettext_noop("a server is not asked in people's own names any more")
 
 
+def _token(before: Row, after: Row) -> str:
+    """It weakens nothing by itself. But what a browser's session has to confirm first a program does unasked,
+    also when the browser is closed.
+    """
+    beyond = {*after["scopes"]} - {*DEFAULT} if after is not None else set()
+    kept = before is not None and after is not None and beyond <= {*before["scopes"]}
+    if kept and not more((before or {})["expires_at"], (after or {})["expires_at"]):
+        return ""
+    return gettext_noop("a program that does more than read") if beyond else ""
+
+
 def _differs(names: Collection[str], before: Row, after: Row) -> bool:
     return before is None or after is None or any(before[name] != after[name] for name in names)
 
@@ -464,6 +477,7 @@ JUDGES: dict[str, Callable[[Row, Row], str]] = {
     "policy.grant": _grant,
     "groups.membership": _membership,
     "groups.customrole": _custom_role,
+    "groups.token": _token,
     "groups.role": _role,
     "groups.group": _group,
     "groups.groupmember": _seat,

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from groups import accounts
+from groups import accounts, changes
 from groups.models import Membership
 
 from .addresses import Addressed
@@ -45,7 +45,9 @@ class SuperusersOnly:
 
 @admin.register(User)
 class UserAdmin(SuperusersOnly, Locked, Addressed, DjangoUserAdmin, ModelAdmin):
-    """Everyone sees themselves and those who share an organization with them."""
+    """Everyone sees themselves and those who share an organization with them. Whoever changes an account can
+    sign in with it, and so confirms first that it is them.
+    """
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -66,6 +68,7 @@ class UserAdmin(SuperusersOnly, Locked, Addressed, DjangoUserAdmin, ModelAdmin):
     @admin.action(description=gettext_lazy("Remove second factors and end sessions"), permissions=["change"])
     def remove_factors(self, request: HttpRequest, queryset: Any) -> None:
         """For who has lost them. For an hour the account then decides nothing that takes a person."""
+        changes.confirmed_first(accounts.SIGNS_IN)
         for user in queryset:
             removed = accounts.remove_factors(user)
             self.log_change(request, user, [{"changed": {"fields": ["second factors"]}}])
@@ -74,7 +77,13 @@ class UserAdmin(SuperusersOnly, Locked, Addressed, DjangoUserAdmin, ModelAdmin):
 
     @transaction.atomic  # the form of an account is saved in one, that of its password is not
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        if request.method == "POST":
+            changes.confirmed_first(accounts.SIGNS_IN)
         return super().user_change_password(request, id, form_url)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        changes.confirmed_first(accounts.SIGNS_IN)
+        super().save_model(request, obj, form, change)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request)

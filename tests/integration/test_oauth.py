@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +19,7 @@ from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 from common import csp
 from common.outbound import Fetched
 from groups import oauth
+from groups.actors import CONFIRMED_AT
 from groups.models import IdentityProvider, Membership, Token
 from groups.sign_in import sessions
 from runs.queue.worker_status import WorkerStatus
@@ -292,6 +294,15 @@ def test_a_session_that_one_organizations_provider_opened_ends_no_connection_in_
 
     Token.objects.update(revoked_at=timezone.now())
     assert "code" in allowed(ada)
+
+
+def test_who_finds_a_browser_open_connects_nothing_that_goes_on_without_it(ada):
+    session = ada.client.session
+    session[CONFIRMED_AT] = int(time.time()) - 10_000
+    session.save()
+    answer = pressed(ada, *shown(ada))
+    assert answer.status_code == 403 and reverse("web:confirm") in answer.content.decode()
+    assert not Token.objects.exists()
 
 
 def test_who_does_not_press_allow_connects_nothing(ada):

@@ -973,6 +973,69 @@ def test_what_weakens_takes_a_session_that_was_confirmed_lately(world, ada, rule
     assert not CapabilityRule.objects.filter(pk=rule.pk).exists()
 
 
+def test_nor_does_it_make_a_program_that_could(world, ada, rule):
+    """What a program is not asked to confirm, whoever has it made is asked."""
+    client = Client()
+    client.force_login(ada)
+    with_session(client, time.time() - 10_000)
+    robot = MembershipFactory(organization=world.organization, kind="service").user
+    kept, _ = Token.objects.issue(world.organization, ada, "kept", ["runs:read", "policy:write"])
+    reads, _ = Token.objects.issue(world.organization, ada, "reads", ["runs:read"])
+
+    def form(user, scopes, **more):
+        return {"organization": world.organization.pk, "user": user.pk, "name": "n", "scopes": scopes, **more}
+
+    def refused(address, said, **more):
+        answer = client.post(address, said, **more)
+        return answer.status_code == 403 and (
+            b"CONFIRM_FIRST" in answer.content or b"/confirm/" in answer.content
+        )
+
+    json = {"content_type": "application/json"}
+    add, of = reverse("admin:groups_token_add"), "admin:groups_token_change"
+    writes = ["runs:read", "policy:write"]
+    assert refused("/api/tokens/", {"name": "n", "scopes": writes}, **json)
+    assert refused(reverse("web:issue"), {"name": "n", "scopes": writes, "days": "9"})
+    assert refused(add, form(ada, writes)) and refused(add, form(robot, ["approvals:decide"]))
+    assert refused(reverse(of, args=[reads.pk]), form(ada, writes))
+    assert {*Token.objects.values_list("pk", flat=True)} == {kept.pk, reads.pk}
+    reads.refresh_from_db()
+    assert reads.scopes == ["runs:read"]
+
+    assert client.post("/api/tokens/", {"name": "n", "scopes": ["runs:read"]}, **json).status_code == 201
+    assert client.post(reverse(of, args=[kept.pk]), form(ada, ["runs:read"])).status_code == 302
+    with_session(client, time.time())
+    assert client.post(add, form(ada, writes)).status_code == 302
+    assert client.post("/api/tokens/", {"name": "n", "scopes": writes}, **json).status_code == 201
+    assert not ProposedChange.objects.exists()
+
+
+def test_nor_does_a_superusers_change_whom_a_password_lets_in(world, ada):
+    root = UserFactory(username="root", is_staff=True, is_superuser=True)
+    client = Client()
+    client.force_login(root)
+    with_session(client, time.time() - 10_000)
+    said = {"password1": "another-long-1", "password2": "another-long-1", "usable_password": "true"}
+    account = {"username": "ada", "email": "eve@example.org", "is_active": "on", "is_superuser": "on"}
+    account |= {"date_joined_0": "2026-05-01", "date_joined_1": "12:00:00"}
+
+    def done():
+        """The status of each, one after the other."""
+        passwords = [reverse("admin:auth_user_password_change", args=[user.pk]) for user in (ada, root)]
+        change, rows = reverse("admin:auth_user_change", args=[ada.pk]), reverse("admin:auth_user_changelist")
+        chosen = {"action": "remove_factors", "_selected_action": ada.pk}
+        asked = [(change, account), (rows, chosen), *((page, said) for page in passwords)]
+        return [client.post(page, form).status_code for page, form in asked]
+
+    assert done() == [403] * 4
+    for user in (ada, root):
+        user.refresh_from_db()
+        assert not user.check_password("another-long-1")
+    assert (ada.is_superuser, ada.email) != (True, "eve@example.org")
+    with_session(client, time.time())
+    assert done() == [302] * 4
+
+
 def with_session(client, confirmed_at):
     session = client.session
     session[CONFIRMED_AT] = int(confirmed_at)
