@@ -32,7 +32,9 @@ OURS = ("email", "slack", "push")  # which are not typed in here
 @require_safe
 @member
 def notices(request: MemberRequest) -> HttpResponse:
-    """The person's channels and their absence."""
+    """The person's channels and their absence. Whoever has the code of a chat decides there in their name
+    from then on, and so it is shown to somebody who has confirmed lately that it is them.
+    """
     context = {
         "channels": channels.with_email(request.actor),
         "topics": [(value, _(label)) for value, label in Topic.choices],
@@ -49,7 +51,7 @@ def notices(request: MemberRequest) -> HttpResponse:
             )
         ),
         "linkable": [
-            {"channel": one, "code": code(one, request.user)}
+            {"channel": one, "code": code(one, request.user) if request.actor.interactive else ""}
             for one in Channel.objects.filter(
                 organization_id=request.membership.organization_id, kind="slack", user=None, enabled=True
             )

@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from groups import readers
+from groups.actors import CONFIRMED_AT
 from groups.models import Absence, Membership
 from policy.authority import NotAllowed
 from policy.models import Capability, CapabilityRule
@@ -698,6 +699,21 @@ def test_slacks_message_is_block_kit_as_slack_documents_it(asked, world, receive
                     "primary",
                     "danger",
                 )
+
+
+def test_nobody_links_an_account_of_theirs_to_a_person_whose_browser_they_find_open(world, in_slack, client):
+    client.force_login(decider(world, name="ada"))
+
+    def page(confirmed_at):
+        session = client.session
+        session[CONFIRMED_AT] = int(confirmed_at)
+        session.save()
+        return client.get(reverse("web:notices")).content.decode()
+
+    now = time.time()
+    assert "/deputy " in page(now)
+    old = page(now - 10_000)
+    assert "/deputy " not in old and reverse("web:confirm") in old
 
 
 def test_a_linked_account_decides_by_a_button(asked, world, receiver, in_slack):
