@@ -76,10 +76,10 @@ def signal(run_id: str, correlation_key: str, payload: Any = None) -> Any:
     return signals.signal(run_id, correlation_key, _of(run_id, None), payload)
 
 
-def fork(run_id: str, seq: int, by: Any, content: str = "") -> str:
+def fork(run_id: str, seq: int, by: Any, content: str = "", session_key: str = "") -> str:
     run = Run.objects.select_related("organization").get(pk=run_id)
     actor = by if isinstance(by, Actor) else Actor.terminal(by, run.organization)
-    return forking.fork(run_id, seq, actor, content)
+    return forking.fork(run_id, seq, actor, content, session_key)
 
 
 def resolve(run_id: str, call_id: str, outcome: str, by: Any, *said: Any, **named: Any) -> None:

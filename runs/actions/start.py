@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
 
 from common import ids
 from common.db import row
@@ -17,9 +16,9 @@ from groups.models import AgentInstance, Project, Role
 from policy.authority import About, Verb, can, may
 from policy.cache import LIVE_BOUNDARY_OF, live_boundary_of
 from runs.actions.signal import marks_of_turn
+from runs.gate.provenance import marks_of_goal, turns_of
 from runs.log import waits
 from runs.log.log import RunLog
-from runs.models import Run, in_conversation
 from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.observe import tracing
 
@@ -93,12 +92,14 @@ def start(
     driver: str = Driver.INTERNAL.value,
     group_id: str | None = None,
     outside: bool = False,
+    repeats: str = "",
     budgets: Mapping[str, int] | None = None,
     told: Mapping[str, Any] | None = None,
 ) -> str:
     """Start a run of the actor's personal agent; returns its id.
 
-    A goal that is not the person's own words is text from outside; `outside`: it repeats such words.
+    A goal that is not the person's own words is text from outside; `outside`: it repeats such words;
+    `repeats`: the run whose goal it is once more, and whose it stays.
     `group_id`: the person wants this group; the agent is told to escalate to it. `budgets`: narrower ones,
     with `seconds` for the time it may take. `told`: what run.created says besides.
 
@@ -132,7 +133,7 @@ def start(
                 deadline=now + timedelta(seconds=seconds),
                 author=str(actor),
                 outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
-                marks=marks_of_turn(_turns(actor, project, session_key), goal) if session_key else {},
+                marks=_marks(actor, project, session_key, goal, repeats),
                 snapshot={**snapshot, **(told or {})},
             ),
             now,
@@ -141,15 +142,13 @@ def start(
     return log.id
 
 
-def _turns(actor: Actor, project: Project, session_key: str) -> QuerySet[Run]:
-    """The person's runs of the session."""
-    return Run.objects.filter(
-        in_conversation(session_key),
-        organization_id=project.organization_id,
-        user=actor.user,
-        project=project,
-        kind=RunKind.PERSONAL,
-    )
+def _marks(actor: Actor, project: Project, session_key: str, goal: str, repeats: str) -> dict[str, bool]:
+    """What of the goal is somebody else's: as it was before, and by the conversation that it goes on with."""
+    before = marks_of_goal(repeats) if repeats else {}
+    if not session_key:
+        return before
+    whose = {"organization_id": project.organization_id, "user_id": actor.user_id, "project_id": project.pk}
+    return {**before, **marks_of_turn(turns_of(session_key, whose), goal)}
 
 
 def check_text(goal: str, context: str) -> str:

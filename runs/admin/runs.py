@@ -416,6 +416,7 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
                 context=run.context,
                 session_key=run.session_key,
                 group_id=group,
+                repeats=run.pk,
             )
         except CannotStart as refused:
             self.message_user(request, _(refused.message), messages.ERROR)

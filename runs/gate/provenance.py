@@ -231,6 +231,15 @@ def goal_is_outside(run_id: str) -> bool:
     return run_id in goals_outside([run_id])
 
 
+def marks_of_goal(run_id: str) -> dict[str, bool]:
+    """What the log is to say of a run's goal when it is asked once more: what was not the person's alone does
+    not become theirs by it, wherever the new run stands. A group's goal is an agent's.
+    """
+    if goal_is_outside(run_id) or Run.objects.filter(pk=run_id, kind=RunKind.GROUP).exists():
+        return {"outside": True}
+    return {"copied": True} if goals_outside([run_id], ("copied",)) else {}
+
+
 def goals_outside(run_ids: Iterable[str], marks: Collection[str] = ("outside", "chosen")) -> set[str]:
     """Those of the runs whose goal somebody other than the person wrote: another, or the agent, which had
     offered it as an answer. Repeating a run does not change that.
@@ -294,14 +303,17 @@ def runs_beside(run_id: str, replies: Sequence[Said]) -> list[Run]:
 
 
 def session_of(run_id: str) -> tuple[Run, QuerySet[Run]]:
-    """The run, and the runs of its session."""
+    """The run, and the runs of its session whose agent goes on with it."""
     run = Run.objects.only(*SESSION, "session_key", "created_at").get(pk=run_id)
-    return run, turns_of(run.session_key, {name: getattr(run, name) for name in SESSION})
+    turns = turns_of(run.session_key, {name: getattr(run, name) for name in SESSION})
+    return run, turns.filter(kind=RunKind.PERSONAL)
 
 
 def turns_of(key: str, whose: Mapping[str, Any]) -> QuerySet[Run]:
-    """The runs of the conversation with this key. `whose`: the values of SESSION."""
-    return Run.objects.filter(in_conversation(key), kind=RunKind.PERSONAL, **whose)
+    """The runs of the conversation with this key, a group's that was made again among them: its person reads
+    it there. `whose`: the values of SESSION.
+    """
+    return Run.objects.filter(in_conversation(key), **whose)
 
 
 def words_of(runs: Iterable[Run]) -> Iterator[tuple[str, str, Trust]]:

@@ -41,7 +41,7 @@ def ask(
     context: str,
     session_key: str,
     group_id: str | None,
-    outside: bool = False,
+    repeats: str = "",
 ) -> str:
     """Start a turn of a conversation; the run's id. Raises Refused."""
     try:
@@ -52,7 +52,7 @@ def ask(
             context=context,
             session_key=session_key,
             group_id=group_id,
-            outside=outside,
+            repeats=repeats,
         )
     except (NotAllowed, CannotStart) as refused:
         raise Refused(_(refused.message)) from None

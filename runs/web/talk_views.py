@@ -15,7 +15,6 @@ from common.api import slots
 from common.api.errors import Problem
 from runs.api import stream
 from runs.api.readers import Reader
-from runs.gate import provenance
 from runs.models import Run
 from runs.models.choices import ACTIVE
 from runs.web import access, conversations, doing, pages, suggestions, thread
@@ -171,8 +170,7 @@ def again(request: MemberRequest, run_id: str) -> HttpResponse:
     run = access.own_root(request, run_id)
     key, group = run.session_key or doing.new_key(), _wanted_group(run)
     try:
-        outside = provenance.goal_is_outside(run.pk)
-        new = doing.ask(request, run.project, run.goal, run.context, key, group, outside)
+        new = doing.ask(request, run.project, run.goal, run.context, key, group, repeats=run.pk)
     except doing.Refused as refused:
         messages.error(request, str(refused))
         return redirect("web:conversation", run_id)

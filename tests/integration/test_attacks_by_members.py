@@ -281,12 +281,16 @@ def test_a_conversation_says_who_sent_what_its_person_did_not_say(ask, world):
     assert "Sent by" not in before("My own word")
 
 
-def test_asking_again_what_a_program_planted_keeps_it_a_programs_words(ask, world):
-    permit(world.user, "runs.start_run")
+@pytest.mark.parametrize("door", ["web:again", "admin:runs_run_again"])
+def test_asking_again_what_a_program_planted_keeps_it_a_programs_words(ask, world, door):
+    world.user.is_staff = True
+    world.user.save()
+    permit(world.user, "runs.start_run", "runs.view_run")
     program = Api(world.user, world.organization, scopes=["runs:read", "runs:write"])
     run_id = program.post("runs/", {"project": world.project.pk, "goal": "Planted"}).json()["id"]
-    client_of(world.user).post(reverse("web:again", args=[run_id]))
-    assert provenance.goal_is_outside(Run.objects.latest("id").pk)
+    client_of(world.user).post(reverse(door, args=[run_id]))
+    made = Run.objects.latest("id").pk
+    assert made != run_id and provenance.goal_is_outside(made)
 
 
 # Other people's things, by their ids, at people's own pages
