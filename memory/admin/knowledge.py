@@ -34,6 +34,8 @@ from memory.admin.acting import Acting, run_link
 from memory.errors import MemoryRefused
 from memory.exchange import JSONL, KnowledgeResource
 from memory.models import DepositedKnowledge, Memory, MemoryRevision
+from memory.write import checked_content
+from policy.authority import NotAllowed, Verb, can
 
 
 class OfProject(DropdownFilter):
@@ -99,10 +101,12 @@ class KnowledgeForm(ModelForm):
         written: str = self.cleaned_data["content"]
         stored = Memory.objects.values_list("content", flat=True).get(pk=self.instance.pk)
         try:
-            redact.kept(written, stored)
+            checked_content(redact.kept(written, stored))
         except redact.Hidden:
             told = _("Write what stands hidden as {mask} anew, or leave it out.")
             raise ValidationError(told.format(mask=redact.MASK)) from None
+        except MemoryRefused as refused:
+            raise ValidationError(str(refused)) from None
         return written
 
 
@@ -134,7 +138,9 @@ class DepositedKnowledgeAdmin(Locked, Acting, ImportExportMixin, Moments, Addres
     # Who may
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_curate_permission(request)
+        """What holds for the whole organization, members of some projects look at."""
+        permitted = self.has_curate_permission(request)
+        return permitted and (obj is None or can(self.actor_at(request, obj.pk), Verb.CURATE, obj))
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_curate_permission(request) or request.user.has_perm("memory.view_memory")
@@ -245,7 +251,7 @@ class DepositedKnowledgeAdmin(Locked, Acting, ImportExportMixin, Moments, Addres
     def _tell(self, request: HttpRequest, verb: Callable[[], Memory], done: str) -> None:
         try:
             verb()
-        except MemoryRefused as refused:
+        except (MemoryRefused, NotAllowed) as refused:
             self.message_user(request, str(refused), messages.ERROR)
         else:
             self.message_user(request, done, messages.SUCCESS)

@@ -46,7 +46,8 @@ SELECT e.payload -> 'choices', e.payload -> 'form', e.payload ->> 'question'
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form', 'question']
 """
-# What a call asks for stands on its page, and what others have put before an agent on the conversation's.
+# What a call asks for stands on its page, and on the conversation's what others have put before an agent, and
+# why a call was rejected or has failed, or a run was cancelled or given up.
 WRITTEN_IN_TREE = """
 SELECT jsonb_build_array(e.payload -> 'content', e.payload -> 'tool_calls'),
     r.parent_run_id IS NULL AND r.kind = %s AND e.payload ->> 'role' = 'user'
@@ -54,8 +55,8 @@ SELECT jsonb_build_array(e.payload -> 'content', e.payload -> 'tool_calls'),
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s
 UNION ALL SELECT e.payload, false FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
-WHERE r.root_id = ANY(%s) AND (e.type = %s OR (e.type = %s AND e.payload ? 'by'))
-UNION ALL SELECT jsonb_build_array(output, context), false FROM runs_run WHERE root_id = ANY(%s)
+WHERE r.root_id = ANY(%s) AND (e.type = ANY(%s) OR (e.type = %s AND e.payload ? 'by'))
+UNION ALL SELECT jsonb_build_array(output, context, error), false FROM runs_run WHERE root_id = ANY(%s)
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -182,7 +183,8 @@ def _named_before(trees: Collection[str], places: set[str], questions: Iterable[
     """
     every = list(trees)
     written = [RunKind.PERSONAL.value, every, EventType.MESSAGE_CREATED.value]
-    put_in = [every, EventType.TOOL_REJECTED.value, EventType.CONTEXT_CHANGED.value, every]
+    why = [EventType.TOOL_REJECTED.value, EventType.TOOL_FAILED.value]
+    put_in = [every, why, EventType.CONTEXT_CHANGED.value, every]
     said = rows(WRITTEN_IN_TREE, [*written, *put_in])
     found = [("\n".join(_words(from_json(payload))), own) for payload, own in said]
     if sum(len(words) for words, _ in found) > MOST_WRITTEN:

@@ -18,6 +18,7 @@ from tests.memory_world import Place, place
 
 pytestmark = pytest.mark.django_db
 LIST = "admin:memory_depositedknowledge_changelist"
+MANAGEMENT = {"revisions-TOTAL_FORMS": 0, "revisions-INITIAL_FORMS": 0}
 
 
 @pytest.fixture
@@ -123,12 +124,32 @@ def test_without_the_permission_there_is_no_action(here, curator, client):
 def test_an_edit_is_kept_in_the_history(here, curator, client):
     memory = deposited(here, "run_1", "one")
     address = reverse("admin:memory_depositedknowledge_change", args=[memory.id])
-    management = {"revisions-TOTAL_FORMS": 0, "revisions-INITIAL_FORMS": 0}
-    client.post(address, {"content": "better", "importance": "0.5"} | management)
+    client.post(address, {"content": "better", "importance": "0.5"} | MANAGEMENT)
     memory.refresh_from_db()
     assert (memory.content, memory.source_run_id) == ("better", "run_1")
     assert memory.revisions.get().before == {"content": "Group Run Result: one"}
     assert "Group Run Result: one" in client.get(address).content.decode()
+
+
+def test_a_member_of_some_projects_is_refused_the_whole_organizations_in_words(here, curator, client):
+    """Saving it, and merging it with what is a project's, were errors of the server."""
+    mine = deposited(here, "run_1", "one")
+    everyones = memory_write("known", here.organization_wide, type="archival")
+    Membership.objects.filter(user=curator).update(projects=[here.project.id])
+    for chosen in ([everyones, mine], [mine, everyones]):
+        assert "whole organization" in act(client, "merge", *chosen).content.decode()
+    address = reverse("admin:memory_depositedknowledge_change", args=[everyones.id])
+    assert client.get(address).status_code == 200
+    assert client.post(address, {"content": "mine", "importance": "0.5"} | MANAGEMENT).status_code == 403
+    everyones.refresh_from_db()
+    assert (everyones.content, status(everyones), status(mine)) == ("known", "active", "active")
+
+
+def test_what_is_too_long_to_keep_is_refused_in_words(here, curator, client):
+    memory = deposited(here, "run_1", "one")
+    address = reverse("admin:memory_depositedknowledge_change", args=[memory.id])
+    answer = client.post(address, {"content": "x" * 300_000, "importance": "0.5"} | MANAGEMENT)
+    assert answer.status_code == 200 and "characters" in answer.context["errors"][0][0]
 
 
 def upload(client, *rows: object):
