@@ -47,7 +47,7 @@ FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form', 'question']
 """
 # What a call asks for stands on its page, and on the conversation's what others have put before an agent, and
-# why a call was rejected or has failed, or a run was cancelled or given up.
+# why a call was decided so or has failed, a model did not answer, or a run was cancelled or given up.
 WRITTEN_IN_TREE = """
 SELECT jsonb_build_array(e.payload -> 'content', e.payload -> 'tool_calls'),
     r.parent_run_id IS NULL AND r.kind = %s AND e.payload ->> 'role' = 'user'
@@ -57,6 +57,9 @@ WHERE r.root_id = ANY(%s) AND e.type = %s
 UNION ALL SELECT e.payload, false FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND (e.type = ANY(%s) OR (e.type = %s AND e.payload ? 'by'))
 UNION ALL SELECT jsonb_build_array(output, context, error), false FROM runs_run WHERE root_id = ANY(%s)
+UNION ALL SELECT to_jsonb(d.reason), false
+FROM runs_run r JOIN runs_approval a ON a.run_id = r.id JOIN runs_approvaldecision d ON d.approval_id = a.id
+WHERE r.root_id = ANY(%s) AND d.reason <> ''
 """
 KEEP = """
 INSERT INTO runs_wait
@@ -183,8 +186,8 @@ def _named_before(trees: Collection[str], places: set[str], questions: Iterable[
     """
     every = list(trees)
     written = [RunKind.PERSONAL.value, every, EventType.MESSAGE_CREATED.value]
-    why = [EventType.TOOL_REJECTED.value, EventType.TOOL_FAILED.value]
-    put_in = [every, why, EventType.CONTEXT_CHANGED.value, every]
+    why = [EventType.TOOL_REJECTED.value, EventType.TOOL_FAILED.value, EventType.MODEL_RETRIED.value]
+    put_in = [every, why, EventType.CONTEXT_CHANGED.value, every, every]
     said = rows(WRITTEN_IN_TREE, [*written, *put_in])
     found = [("\n".join(_words(from_json(payload))), own) for payload, own in said]
     if sum(len(words) for words, _ in found) > MOST_WRITTEN:
