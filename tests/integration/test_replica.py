@@ -104,7 +104,9 @@ def test_lists_are_read_from_the_replica_and_who_asks_from_the_primary(beside):
     counts = {}
     for name, ask in asked.items():
         answer, there, here = statements_of(ask)
-        table = re.compile(rf'FROM "?{(LISTS | PAGES)[name]}(?!"? U0| c JOIN whose)')  # beside the list
+        table = re.compile(
+            rf'FROM "?{(LISTS | PAGES)[name]}(?!"? U0| c JOIN whose| o WHERE o.model)'
+        )  # beside the list
         # U0 is of a number, and `whose` of what others have lately changed of an account.
         assert answer.status_code == 200, (name, answer.content[:300])
         assert table.search(there), name
