@@ -449,9 +449,8 @@ def _token(before: Row, after: Row) -> str:
     also when the browser is closed.
     """
     beyond = {*after["scopes"]} - {*DEFAULT} if after is not None else set()
-    kept = before is not None and after is not None and beyond <= {*before["scopes"]}
-    if kept and not more((before or {})["expires_at"], (after or {})["expires_at"]):
-        return ""
+    if before is not None and after is not None and beyond <= {*before["scopes"]}:
+        beyond = beyond if more(before["expires_at"], after["expires_at"]) else set()
     return gettext_noop("a program that does more than read") if beyond else ""
 
 

@@ -19,6 +19,7 @@ from runs.actions.signal import marks_of_turn
 from runs.gate.provenance import marks_of_goal, turns_of
 from runs.log import waits
 from runs.log.log import RunLog
+from runs.models import Run, RunEvent
 from runs.models.choices import Driver, EventType, MessageType, RunKind, RunStatus
 from runs.observe import tracing
 
@@ -140,6 +141,24 @@ def start(
         )
         waits.flush_and_enqueue(log)
     return log.id
+
+
+def again(run: Run, actor: Actor, session_key: str) -> str:
+    """Start the same goal once more, with today's roles, models and limits; returns the new run's id.
+
+    Whose words the goal is stays, and so does the group that was wished for. Raises as `start` does.
+    """
+    created = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
+    wanted = created.get("escalate_to") or {}
+    return start(
+        actor=actor,
+        project=run.project,
+        goal=run.goal,
+        context=run.context,
+        session_key=session_key,
+        group_id=wanted.get("group_id"),
+        repeats=run.pk,
+    )
 
 
 def _marks(actor: Actor, project: Project, session_key: str, goal: str, repeats: str) -> dict[str, bool]:

@@ -32,7 +32,7 @@ from runs.actions.fork import fork, point
 from runs.actions.message import message
 from runs.actions.resolve import resolve
 from runs.actions.signal import SignalRefused
-from runs.actions.start import CannotStart, start
+from runs.actions.start import CannotStart, again, start
 from runs.admin import recalled, words
 from runs.admin.ask import AskForm
 from runs.admin.context_at import seen
@@ -45,7 +45,7 @@ from runs.api import stream
 from runs.api.readers import Reader
 from runs.gate import repeats
 from runs.log.log import AlreadyEnded, RunGone
-from runs.models import Approval, Run, RunEvent, ToolCall, Wait
+from runs.models import Approval, Run, ToolCall, Wait
 from runs.models.choices import ACTIVE, ApprovalStatus, RunStatus, WaitKind
 from runs.observe import cost
 
@@ -406,18 +406,8 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
         actor = actor_at(request, run)
         if not can(actor, Verb.FORK, run) or run.depth:
             raise PermissionDenied
-        first = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
-        group = (first.get("escalate_to") or {}).get("group_id")
         try:
-            new = start(
-                actor=actor,
-                project=run.project,
-                goal=run.goal,
-                context=run.context,
-                session_key=run.session_key,
-                group_id=group,
-                repeats=run.pk,
-            )
+            new = again(run, actor, run.session_key)
         except CannotStart as refused:
             self.message_user(request, _(refused.message), messages.ERROR)
             return _to(run)

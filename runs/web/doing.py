@@ -41,7 +41,6 @@ def ask(
     context: str,
     session_key: str,
     group_id: str | None,
-    repeats: str = "",
 ) -> str:
     """Start a turn of a conversation; the run's id. Raises Refused."""
     try:
@@ -52,8 +51,15 @@ def ask(
             context=context,
             session_key=session_key,
             group_id=group_id,
-            repeats=repeats,
         )
+    except (NotAllowed, CannotStart) as refused:
+        raise Refused(_(refused.message)) from None
+
+
+def again(request: MemberRequest, run: Run) -> str:
+    """The same goal once more, in the run's conversation or a new one; the new run's id. Raises Refused."""
+    try:
+        return start.again(run, request.actor, run.session_key or new_key())
     except (NotAllowed, CannotStart) as refused:
         raise Refused(_(refused.message)) from None
 

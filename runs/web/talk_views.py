@@ -168,20 +168,12 @@ def stop(request: MemberRequest, run_id: str) -> HttpResponse:
 def again(request: MemberRequest, run_id: str) -> HttpResponse:
     """The same goal once more, as a new turn."""
     run = access.own_root(request, run_id)
-    key, group = run.session_key or doing.new_key(), _wanted_group(run)
     try:
-        new = doing.ask(request, run.project, run.goal, run.context, key, group, repeats=run.pk)
+        new = doing.again(request, run)
     except doing.Refused as refused:
         messages.error(request, str(refused))
         return redirect("web:conversation", run_id)
     return redirect("web:conversation", new)
-
-
-def _wanted_group(run: Run) -> str | None:
-    """The group the person named when they asked."""
-    first = run.events.filter(seq=1).values_list("payload", flat=True).first() or {}
-    wanted = first.get("escalate_to") or {}
-    return wanted.get("group_id")
 
 
 @require_POST
