@@ -1341,6 +1341,7 @@ KNOWN_ACTIONS = {
     "runs.actions.second.reject",
     *(f"runs.actions.schedule.{name}" for name in ("create", "change", "pause", "resume", "remove")),
     "runs.actions.signal.signal",
+    "runs.actions.start.again",
     "runs.actions.start.start",
     "runs.actions.withdraw.withdraw",
     *(f"memory.curate.{name}" for name in (
