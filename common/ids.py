@@ -196,3 +196,7 @@ def schedule_id() -> str:
 
 def scheduled_run_id() -> str:
     return new_id("sru")
+
+
+def shown_words_id() -> str:
+    return new_id("shw")

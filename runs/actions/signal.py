@@ -46,21 +46,34 @@ SELECT e.payload -> 'choices', e.payload -> 'form', e.payload ->> 'question'
 FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
 WHERE r.root_id = ANY(%s) AND e.type = %s AND e.payload ?| array['choices', 'form', 'question']
 """
-# What a call asks for stands on its page, and on the conversation's what others have put before an agent, and
-# why a call was decided so or has failed, a model did not answer, or a run was cancelled or given up.
+# All that a conversation's pages and streams show is somebody else's, but what its person has said: in events
+# of whatever kind. Results are judged as what they are; a goal stands in a message, too.
 WRITTEN_IN_TREE = """
-SELECT jsonb_build_array(e.payload -> 'content', e.payload -> 'tool_calls'),
-    r.parent_run_id IS NULL AND r.kind = %s AND e.payload ->> 'role' = 'user'
-    AND NOT e.payload ?| array['outside', 'chosen', 'copied']
-FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
-WHERE r.root_id = ANY(%s) AND e.type = %s
-UNION ALL SELECT e.payload, false FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
-WHERE r.root_id = ANY(%s) AND (e.type = ANY(%s) OR (e.type = %s AND e.payload ? 'by'))
-UNION ALL SELECT jsonb_build_array(output, context, error), false FROM runs_run WHERE root_id = ANY(%s)
-UNION ALL SELECT to_jsonb(d.reason), false
-FROM runs_run r JOIN runs_approval a ON a.run_id = r.id JOIN runs_approvaldecision d ON d.approval_id = a.id
-WHERE r.root_id = ANY(%s) AND d.reason <> ''
+WITH tree AS (
+    SELECT id, parent_run_id IS NULL AND kind = %(personal)s AS own
+    FROM runs_run WHERE root_id = ANY(%(roots)s)
+), said AS (
+    SELECT e.payload, tree.own AND e.type = %(message)s AND e.payload ->> 'role' = 'user'
+        AND NOT e.payload ?| array['outside', 'chosen', 'copied'] AS own
+    FROM tree JOIN runs_runevent e ON e.run_id = tree.id
+    WHERE e.type <> %(result)s AND NOT (
+        e.type = %(answer)s AND e.payload ->> 'correlation_key' ^@ ANY(%(answers)s))
+)
+SELECT CASE WHEN own THEN payload -> 'content' ELSE payload - %(none_said)s::text[] END, own FROM said
+UNION ALL SELECT to_jsonb(w.text), false FROM tree JOIN runs_shownwords w ON w.run_id = tree.id
+UNION ALL SELECT jsonb_build_array(r.output, r.context, r.error), false FROM tree JOIN runs_run r USING (id)
+UNION ALL SELECT to_jsonb(d.reason), false FROM tree JOIN runs_approval a ON a.run_id = tree.id
+    JOIN runs_approvaldecision d ON d.approval_id = a.id
+WHERE d.reason <> ''
 """
+WRITTEN = {
+    "personal": RunKind.PERSONAL.value,
+    "message": EventType.MESSAGE_CREATED.value,
+    "result": EventType.TOOL_COMPLETED.value,
+    "answer": EventType.WAIT_COMPLETED.value,
+    "answers": [QUESTION, FORMS],
+    "none_said": ["goal", "delegated_permissions", "decision"],  # policy's are no words of anybody
+}
 KEEP = """
 INSERT INTO runs_wait
     (id, organization_id, run_id, kind, correlation_key, resolved_at, outcome, payload, created_at)
@@ -184,11 +197,7 @@ def _named_before(trees: Collection[str], places: set[str], questions: Iterable[
     """Whether somebody else than the conversation's person has named one of them, and they themselves not, or
     only in what they forbid or quote. Of more than a request can look through, nobody knows.
     """
-    every = list(trees)
-    written = [RunKind.PERSONAL.value, every, EventType.MESSAGE_CREATED.value]
-    why = [EventType.TOOL_REJECTED.value, EventType.TOOL_FAILED.value, EventType.MODEL_RETRIED.value]
-    put_in = [every, why, EventType.CONTEXT_CHANGED.value, every, every]
-    said = rows(WRITTEN_IN_TREE, [*written, *put_in])
+    said = rows(WRITTEN_IN_TREE, {**WRITTEN, "roots": list(trees)})
     found = [("\n".join(_words(from_json(payload))), own) for payload, own in said]
     if sum(len(words) for words, _ in found) > MOST_WRITTEN:
         return True

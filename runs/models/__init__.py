@@ -22,7 +22,7 @@ from .notices import (
     Topic,
 )
 from .operations import DatabaseLine, EventCount, EventCountCursor, GoneMonth, WorkerGroup
-from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget
+from .outbound import CallKind, Carrier, Follower, OutboundCall, OutboundTarget, ShownWords
 from .prices import ModelPrice
 from .queue import QueueMessage
 from .remote_agents import CardState, RemoteAgent, RemoteTask
@@ -74,6 +74,7 @@ __all__ = [
     "Schedule",
     "ScheduleState",
     "ScheduledRun",
+    "ShownWords",
     "TaskState",
     "ToolCall",
     "ToolState",

@@ -121,6 +121,27 @@ class OutboundTarget(models.Model):
         return self.target
 
 
+class ShownWords(Created):
+    """What a model's followers were shown of its words as it said them, until a message has them.
+
+    A question that is taken back, or a carrier that dies, leaves words in no message. Whoever repeats an
+    address from there has not named it (runs/actions/signal.py).
+    """
+
+    id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH)
+    organization = models.ForeignKey(
+        "groups.Organization", on_delete=models.CASCADE, related_name="+", db_constraint=False
+    )
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="shown", db_constraint=False)
+    text = models.TextField()
+
+    class Meta:
+        verbose_name_plural = "shown words"
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.text[:60]}"
+
+
 class Follower(models.Model):
     """Somebody follows this tree of runs until then: its models' words are worth telling as they come."""
 

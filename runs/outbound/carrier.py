@@ -217,9 +217,9 @@ class Carrier:
     async def _publish(self) -> None:
         """Words of models, every so often, to who follows."""
         while True:
-            notifications = await self.words.due()
+            tellings = await self.words.due()
             async with self.table_turn:
-                await self.table.notify(notifications)
+                await self.table.tell(tellings)
 
     # What is held
 

@@ -60,6 +60,12 @@ DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
     AND NOT {AWAY.format("c")}
 """  # noqa: S608
 FORGET = "DELETE FROM runs_carrier WHERE lease_expires_at < now() - interval '1 hour'"
+# Of a run that asks nothing any more, what stands in a message of it from its beginning.
+FORGET_SHOWN = """
+DELETE FROM runs_shownwords w USING runs_runevent e
+WHERE e.run_id = w.run_id AND e.type = 'message.created' AND starts_with(e.payload ->> 'content', w.text)
+    AND NOT EXISTS (SELECT FROM runs_outboundcall c WHERE c.run_id = w.run_id)
+"""
 FORGET_FOLLOWERS = "DELETE FROM runs_follower WHERE until < now() - interval '1 minute'"
 # Those that had errands: nobody else takes from these lanes.
 DEAD = """
@@ -114,6 +120,8 @@ def lose(run_id: str) -> list[str]:
 
 
 def forget() -> None:
-    """Drop what nobody asks for any more: calls of runs that went on, carriers long gone, followers."""
-    for statement in (ORPHANS, FORGET, FORGET_FOLLOWERS):
+    """Drop what nobody asks for any more: calls of runs that went on, words that have become messages,
+    carriers long gone, followers.
+    """
+    for statement in (ORPHANS, FORGET, FORGET_SHOWN, FORGET_FOLLOWERS):
         execute(statement)

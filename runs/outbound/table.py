@@ -11,6 +11,7 @@ from common.db import own_async_connection
 from groups.cells import AWAY, NOT_TO_BEGIN
 from runs.models.operations import LEVEL
 from runs.models.outbound import OPEN_AT, CallKind
+from runs.outbound import following
 from runs.providers import keys
 
 # One carrier takes at a time, so that limits hold for all of them together.
@@ -169,6 +170,22 @@ WHERE target = %s
 WORKS = "DELETE FROM runs_outboundtarget WHERE target = ANY(%s) AND NOT COALESCE(paused_until > now(), false)"
 TROUBLED = "SELECT target FROM runs_outboundtarget"
 FOLLOWED = "SELECT root_id FROM runs_follower WHERE root_id = ANY(%s) AND until > now()"
+# What is told is kept in the same commit, and of what nobody holds for us any more nothing is told.
+TELL = f"""
+WITH kept AS (
+    INSERT INTO runs_shownwords (id, organization_id, run_id, text)
+    SELECT w.id, c.organization_id, c.run_id, w.text
+    FROM unnest(%(kept_as)s::text[], %(calls)s::bigint[], %(texts)s::text[]) AS w (id, call, text)
+    JOIN runs_outboundcall c ON c.id = w.call
+    WHERE c.holder = %(name)s AND c.answered_at IS NULL AND NOT {AWAY.format("c")}
+    ON CONFLICT (id) DO UPDATE SET text = runs_shownwords.text || EXCLUDED.text
+    RETURNING id
+), due AS (
+    SELECT said FROM unnest(%(of)s::text[], %(said)s::text[]) WITH ORDINALITY AS d (kept_as, said, place)
+    JOIN kept ON kept.id = kept_as ORDER BY place
+)
+SELECT pg_notify(%(channel)s, said) FROM due
+"""  # noqa: S608
 NOTIFY = "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[]) AS due (channel, payload)"
 
 
@@ -213,6 +230,16 @@ class Taken:
     def limit(self) -> float:
         """Seconds it may take from now on."""
         return self.seconds if self.left is None else max(0.0, min(self.seconds, self.left))
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Words of a call, of one moment. `kept_as`: the id of the row that keeps all that is told of it."""
+
+    call: int
+    kept_as: str
+    text: str
+    notifications: list[str]
 
 
 def told(name: str, in_flight: int) -> dict[str, Any]:
@@ -311,6 +338,20 @@ class Table:
     async def followed(self, roots: Iterable[str]) -> set[str]:
         """Those of the trees that somebody follows."""
         return {root for (root,) in await self._rows(FOLLOWED, [list(roots)])}
+
+    async def tell(self, tellings: Sequence[Telling]) -> None:
+        """Words of models to who follows their runs, kept with it."""
+        said = [(each.kept_as, part) for each in tellings for part in each.notifications]
+        values = {
+            "kept_as": [each.kept_as for each in tellings],
+            "calls": [each.call for each in tellings],
+            "texts": [each.text for each in tellings],
+            "of": [kept_as for kept_as, _ in said],
+            "said": [part for _, part in said],
+            "channel": following.CHANNEL,
+            "name": self.name,
+        }
+        await self._do(TELL, values)
 
     async def notify(self, notifications: Sequence[tuple[str, str]]) -> None:
         await self._do(NOTIFY, [list(part) for part in zip(*notifications, strict=True)])

@@ -1,7 +1,8 @@
 """What models say while they say it: gathered, and told to who follows.
 
-Nothing of it is stored, and where nobody follows a tree of runs nothing is sent. A secret is masked whole:
-what may be the first half of one is told when the rest has come.
+Where nobody follows a tree of runs nothing is sent. What is told is kept with it, as it is shown, since it
+may come to stand in no message (ShownWords). A secret is masked whole: what may be the first half of one is
+told when the rest has come.
 """
 
 import asyncio
@@ -10,10 +11,10 @@ import re
 import time
 from collections.abc import Callable
 
-from common import redact
+from common import ids, redact
 from runs.outbound import packing
-from runs.outbound.following import CHANNEL
-from runs.outbound.table import Table, Taken
+from runs.outbound.table import Table, Taken, Telling
+from runs.providers.wire import storable
 
 EVERY_SECONDS = 0.1
 MOST_BYTES = 6000  # of words in one notification
@@ -31,6 +32,7 @@ class Words:
 
     def __init__(self) -> None:
         self.calls: dict[int, Taken] = {}  # that are streamed
+        self.kept_as: dict[int, str] = {}
         self.followed: set[str] = set()  # roots
         self.told_until = 0.0
         self.pending: dict[int, list[str]] = {}
@@ -41,6 +43,7 @@ class Words:
         if not call.of_model or (call.rank and call.root_id not in self.followed):
             return None
         self.calls[call.id] = call
+        self.kept_as[call.id] = ids.shown_words_id()
 
         def told(text: str) -> None:
             if call.root_id in self.followed:
@@ -51,8 +54,8 @@ class Words:
 
     def ended(self, call: Taken) -> None:
         """Its finished message follows: what is left need not be told."""
-        self.calls.pop(call.id, None)
-        self.pending.pop(call.id, None)
+        for each in (self.calls, self.kept_as, self.pending):
+            each.pop(call.id, None)
 
     def follow(self, root_id: str) -> None:
         self.followed.add(root_id)
@@ -63,21 +66,21 @@ class Words:
             self.told_until = time.monotonic() + 1
             self.followed = await table.followed({call.root_id for call in self.calls.values()})
 
-    async def due(self) -> list[tuple[str, str]]:
-        """Hints with the words of the last moment, once there are any."""
+    async def due(self) -> list[Telling]:
+        """The words of the last moment, once there are any."""
         while True:
             await self.some.wait()
             await asyncio.sleep(EVERY_SECONDS)
             self.some.clear()
             pending, self.pending = self.pending, {}
-            notifications = [
-                (CHANNEL, delta(call, part))
+            found = [
+                Telling(number, self.kept_as[number], words, [delta(call, part) for part in parts(words)])
                 for number, texts in pending.items()
                 if (call := self.calls.get(number))
-                for part in parts(redact.shown(self._settled(number, "".join(texts))))
+                and (words := redact.shown(storable(self._settled(number, "".join(texts)))))
             ]
-            if notifications:
-                return notifications
+            if found:
+                return found
 
     def _settled(self, number: int, text: str) -> str:
         """What of a call's words can be told now; the rest waits for what comes next."""

@@ -9,13 +9,18 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from runs.models import OutboundCall, Run
+from common.db import rows
+from runs.actions.signal import marks
+from runs.models import OutboundCall, Run, ShownWords
+from runs.outbound import lost
+from runs.outbound.following import ANNOUNCE
 from tests.acceptance.house import check_logs, status, until
 from tests.acting import cancel, message, start
 from tests.auditor import audit
-from tests.model_server import Answer, ModelServer, says, slowly
+from tests.model_server import Answer, ModelServer, says, slowly, streams
 
 SLOW = 3.0  # seconds of one call
+WONDERS = "Should it go to zed@example.net or not? "
 LONG = 15.0  # seconds in which hundreds of runs come to their models
 
 
@@ -25,8 +30,12 @@ def asked_for(request) -> str:
 
 
 def by_words(request) -> Answer:
-    """What the goal says: `slow`, `long`, `hang`, or at once."""
+    """What the goal says: `slow`, `long`, `hang`, or at once. `wonder`: some words and no more; `mutter`:
+    the same words, and soon the rest.
+    """
     goal = asked_for(request)
+    if goal in ("wonder", "mutter"):
+        return streams(WONDERS, "More.", before=2.0, pause=600.0 if goal == "wonder" else 1.0)
     seconds = {"slow": SLOW, "long": LONG, "hang": 600.0}.get(goal.split()[0], 0.0)
     return slowly(says(f"Answer to {goal}"), seconds)
 
@@ -164,6 +173,43 @@ def test_a_word_in_between_is_heard_at_once(house, think, ended, cluster, models
     assert ended(run, 20) == "completed", house.report(run)
     assert Run.objects.get(pk=run).output == "Answer to quick please"
     until(lambda: models.closed)
+
+
+@pytest.fixture
+def followed(think, cluster):
+    """A run that somebody follows, once they have been shown what its model wonders; returns its id."""
+
+    def _followed(goal: str) -> str:
+        run = think(goal)
+        rows(ANNOUNCE, [[run]])
+        cluster()
+        until(lambda: "".join(ShownWords.objects.filter(run=run).values_list("text", flat=True)) == WONDERS)
+        return run
+
+    return _followed
+
+
+@pytest.mark.parametrize("way", ["a word in between", "cancelled"])
+def test_an_address_in_words_that_were_taken_back_is_not_its_readers(followed, ended, world, way):
+    run = followed("wonder")
+    if way == "cancelled":
+        cancel(run)
+    words = "quick: email zed@example.net the news"
+    assert marks(run, words) == {"copied": True}
+    assert marks(run, "quick: email ann@example.net the news") == {}
+
+    if way == "a word in between":
+        message(run, words, "somebody")
+        assert ended(run, 20) == "completed"
+        assert marks(run, "Once more to zed@example.net") == {"copied": True}
+
+
+def test_words_that_have_become_a_message_are_kept_once(followed, ended):
+    run = followed("mutter")
+    assert ended(run, 30) == "completed"
+    assert ShownWords.objects.filter(run=run).exists()
+    lost.forget()
+    assert not ShownWords.objects.filter(run=run).exists()
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from runs.models import (
     QueueMessage,
     Rating,
     RemoteTask,
+    ShownWords,
     TriedModel,
     WorkerGroup,
 )
@@ -53,6 +54,7 @@ def test_every_model_is_registered():
     installation = (
         Carrier,
         Follower,
+        ShownWords,
         OutboundTarget,
         QueueMessage,
         EventCount,

@@ -10,12 +10,13 @@ from memory.write import memory_write
 from policy.models import Capability, CapabilityRule, ToolDeclaration
 from policy.provenance.infer import Declaration
 from runs.actions.cancel import cancel
+from runs.actions.signal import marks
 from runs.actions.start import make_agent, start
 from runs.execution import executor
 from runs.execution.outside_agents import fail
 from runs.gate.origins import origins
-from runs.models import Approval, ToolCall
-from runs.models.choices import Driver
+from runs.models import Approval, RunEvent, ToolCall
+from runs.models.choices import Driver, EventType
 from runs.providers.base import ProviderError
 from runs.tools import registry
 from runs.tools.base import ToolError
@@ -714,6 +715,26 @@ def test_nor_one_of_why_a_call_has_failed(ask, profile, add_tool):
     executor.run(run.pk)
     run.refresh_from_db()
     assert waits(run) and not mail.outbox
+
+
+@pytest.mark.parametrize("type", [type for type in EventType if type != EventType.TOOL_COMPLETED])
+def test_nor_one_in_an_event_of_whatever_kind(ask, type):
+    """Also of a kind that comes to be: only results are judged as what they are."""
+    run = ask(in_order(say("done")), "Any news?")
+    last = run.events.order_by("seq").last()
+    assert marks(run.pk, "mallory@evil.example") == {}
+    payload = {"correlation_key": "child-1", "said": "Ask at mallory@evil.example."}
+    own = {"run": run, "organization_id": run.organization_id, "created_at": last.created_at}
+    RunEvent.objects.create(**own, seq=last.seq + 1, type=type, payload=payload, digest="")
+    assert marks(run.pk, "mallory@evil.example") == {"copied": True}
+
+
+def test_what_the_person_has_answered_is_named_by_nobody_else(ask):
+    """The end of a wait repeats their answer."""
+    asks = call(("ask_user", {"question": "Whom?"}))
+    run = ask(in_order(asks, asks, say("done")), "Send the news")
+    message(run.pk, "ann@example.com")
+    assert marks(run.pk, "Once more ann@example.com") == {}
 
 
 def test_what_a_person_asks_for_is_theirs_although_an_agent_named_the_address(ask, profile, add_tool):

@@ -28,10 +28,12 @@ def told(monkeypatch):
         for piece in pieces:
             hear(piece)
             try:
-                notifications = await asyncio.wait_for(gathered.due(), 0.05)
+                tellings = await asyncio.wait_for(gathered.due(), 0.05)
             except TimeoutError:
                 continue
-            found += [json.loads(payload)[-1] for _channel, payload in notifications]
+            shown = [json.loads(said)[-1] for telling in tellings for said in telling.notifications]
+            assert "".join(shown) == "".join(telling.text for telling in tellings)  # what is kept
+            found += shown
         return "".join(found)
 
     return lambda *pieces: asyncio.run(say(pieces))
