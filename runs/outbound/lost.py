@@ -60,12 +60,14 @@ DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
     AND NOT {AWAY.format("c")}
 """  # noqa: S608
 FORGET = "DELETE FROM runs_carrier WHERE lease_expires_at < now() - interval '1 hour'"
-# Of a run that asks nothing any more, what stands in a message of it from its beginning.
-FORGET_SHOWN = """
+# Of a run that asks nothing any more, what one of its messages begins with. What none does after a day stays.
+FORGET_SHOWN = f"""
 DELETE FROM runs_shownwords w USING runs_runevent e
-WHERE e.run_id = w.run_id AND e.type = 'message.created' AND starts_with(e.payload ->> 'content', w.text)
+WHERE w.created_at > now() - interval '1 day' AND e.run_id = w.run_id AND e.type = 'message.created'
+    AND starts_with(e.payload ->> 'content', w.text)
     AND NOT EXISTS (SELECT FROM runs_outboundcall c WHERE c.run_id = w.run_id)
-"""
+    AND NOT {AWAY.format("w")}
+"""  # noqa: S608
 FORGET_FOLLOWERS = "DELETE FROM runs_follower WHERE until < now() - interval '1 minute'"
 # Those that had errands: nobody else takes from these lanes.
 DEAD = """
