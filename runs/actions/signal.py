@@ -20,7 +20,7 @@ from policy.provenance import named
 from policy.provenance.words import INVISIBLE
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
-from runs.gate.provenance import MOST_EARLIER, conversation
+from runs.gate.provenance import MOST_EARLIER, conversation, said_by_memories
 from runs.log import waits
 from runs.log.log import RunLog
 from runs.models import Run
@@ -65,6 +65,13 @@ UNION ALL SELECT jsonb_build_array(r.output, r.context, r.error), false FROM tre
 UNION ALL SELECT to_jsonb(d.reason), false FROM tree JOIN runs_approval a ON a.run_id = tree.id
     JOIN runs_approvaldecision d ON d.approval_id = a.id
 WHERE d.reason <> ''
+"""
+# An answer names these as its sources, each with its heading.
+SOURCES_IN_TREE = """
+SELECT DISTINCT jsonb_path_query(e.payload, path.to_ids) #>> '{}'
+FROM runs_run r JOIN runs_runevent e ON e.run_id = r.id
+CROSS JOIN (VALUES ('$.memories[*].id'::jsonpath), ('$.result.results[*].id')) AS path (to_ids)
+WHERE r.root_id = ANY(%s) AND e.type = ANY(%s)
 """
 WRITTEN = {
     "personal": RunKind.PERSONAL.value,
@@ -197,8 +204,13 @@ def _named_before(trees: Collection[str], places: set[str], questions: Iterable[
     """Whether somebody else than the conversation's person has named one of them, and they themselves not, or
     only in what they forbid or quote. Of more than a request can look through, nobody knows.
     """
-    said = rows(WRITTEN_IN_TREE, {**WRITTEN, "roots": list(trees)})
+    roots = list(trees)
+    said = rows(WRITTEN_IN_TREE, {**WRITTEN, "roots": roots})
+    sources = rows(
+        SOURCES_IN_TREE, [roots, [EventType.MESSAGE_CREATED.value, EventType.TOOL_COMPLETED.value]]
+    )
     found = [("\n".join(_words(from_json(payload))), own) for payload, own in said]
+    found += [(text, False) for _, text in said_by_memories([one for (one,) in sources])]
     if sum(len(words) for words, _ in found) > MOST_WRITTEN:
         return True
     others = named.held(places, [*questions, *(words for words, own in found if not own)])

@@ -359,9 +359,13 @@ def remembered(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
     """What the memories in these runs' prompts say, and said before they were edited: (id, text)."""
     replies = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED)
     listed = replies.filter(payload__has_key="memories").values_list("payload__memories", flat=True)
-    shown = {one["id"] for listing in listed for one in listing}
-    yield from Memory.objects.filter(pk__in=shown).values_list("pk", "content")
-    edited = MemoryRevision.objects.filter(memory_id__in=shown, before__has_key="content")
+    yield from said_by_memories({one["id"] for listing in listed for one in listing})
+
+
+def said_by_memories(ids: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What these memories say, and said before they were edited: (id, text)."""
+    yield from Memory.objects.filter(pk__in=ids).values_list("pk", "content")
+    edited = MemoryRevision.objects.filter(memory_id__in=ids, before__has_key="content")
     yield from ((str(pk), text) for pk, text in edited.values_list("pk", "before__content"))
 
 

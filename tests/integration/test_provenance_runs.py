@@ -729,6 +729,20 @@ def test_nor_one_in_an_event_of_whatever_kind(ask, type):
     assert marks(run.pk, "mallory@evil.example") == {"copied": True}
 
 
+@pytest.mark.parametrize("way", ["in the prompt", "found"])
+def test_nor_one_of_a_memory_that_an_answer_names_as_its_source(ask, world, way):
+    """Its heading stands beside the answer."""
+    scope = Scope(world.organization.pk, project_id=world.project.pk)
+    memory = memory_write(
+        "Releases: ask mallory@evil.example\nThey go out on Friday.", scope, type="archival"
+    )
+    memory = memory if isinstance(memory, str) else memory.pk
+    search = [call(("memory_search", {"query": "releases Friday"}))] if way == "found" else []
+    run = ask(in_order(*search, say("On Friday.")), "When do releases go out?" if not search else "Hm?")
+    assert memory in str(list(run.events.values_list("payload", flat=True)))
+    assert marks(run.pk, "mallory@evil.example") == {"copied": True}
+
+
 def test_what_the_person_has_answered_is_named_by_nobody_else(ask):
     """The end of a wait repeats their answer."""
     asks = call(("ask_user", {"question": "Whom?"}))
