@@ -60,7 +60,8 @@ WITH tree AS (
         e.type = %(answer)s AND e.payload ->> 'correlation_key' ^@ ANY(%(answers)s))
 )
 SELECT CASE WHEN own THEN payload -> 'content' ELSE payload - %(none_said)s::text[] END, own FROM said
-UNION ALL SELECT to_jsonb(w.text), false FROM tree JOIN runs_shownwords w ON w.run_id = tree.id
+UNION ALL SELECT to_jsonb(string_agg(w.text, '' ORDER BY w.id)), false
+    FROM tree JOIN runs_shownwords w ON w.run_id = tree.id GROUP BY w.reply
 UNION ALL SELECT jsonb_build_array(r.output, r.context, r.error), false FROM tree JOIN runs_run r USING (id)
 UNION ALL SELECT to_jsonb(d.reason), false FROM tree JOIN runs_approval a ON a.run_id = tree.id
     JOIN runs_approvaldecision d ON d.approval_id = a.id

@@ -124,8 +124,9 @@ class OutboundTarget(models.Model):
 class ShownWords(Created):
     """What a model's followers were shown of its words as it said them, until a message has them.
 
-    A question that is taken back, or a carrier that dies, leaves words in no message. Whoever repeats an
-    address from there has not named it (runs/actions/signal.py).
+    The rows of one `reply` are joined in the order of their ids. A question that is taken back, or a carrier
+    that dies, leaves words in no message. Whoever repeats an address from there has not named it
+    (runs/actions/signal.py).
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH)
@@ -133,6 +134,7 @@ class ShownWords(Created):
         "groups.Organization", on_delete=models.CASCADE, related_name="+", db_constraint=False
     )
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="shown", db_constraint=False)
+    reply = models.CharField(max_length=ids.ID_LENGTH)
     text = models.TextField()
 
     class Meta:

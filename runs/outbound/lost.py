@@ -62,11 +62,15 @@ DELETE FROM runs_outboundcall c WHERE NOT EXISTS (
 FORGET = "DELETE FROM runs_carrier WHERE lease_expires_at < now() - interval '1 hour'"
 # Of a run that asks nothing any more, what one of its messages begins with. What none does after a day stays.
 FORGET_SHOWN = f"""
-DELETE FROM runs_shownwords w USING runs_runevent e
-WHERE w.created_at > now() - interval '1 day' AND e.run_id = w.run_id AND e.type = 'message.created'
-    AND starts_with(e.payload ->> 'content', w.text)
-    AND NOT EXISTS (SELECT FROM runs_outboundcall c WHERE c.run_id = w.run_id)
-    AND NOT {AWAY.format("w")}
+WITH shown AS (
+    SELECT reply, run_id, string_agg(text, '' ORDER BY id) AS said FROM runs_shownwords w
+    WHERE created_at > now() - interval '1 day' AND NOT {AWAY.format("w")}
+        AND NOT EXISTS (SELECT FROM runs_outboundcall c WHERE c.run_id = w.run_id)
+    GROUP BY reply, run_id
+)
+DELETE FROM runs_shownwords w USING shown JOIN runs_runevent e ON e.run_id = shown.run_id
+WHERE w.run_id = shown.run_id AND w.reply = shown.reply AND e.type = 'message.created'
+    AND starts_with(e.payload ->> 'content', shown.said)
 """  # noqa: S608
 FORGET_FOLLOWERS = "DELETE FROM runs_follower WHERE until < now() - interval '1 minute'"
 # Those that had errands: nobody else takes from these lanes.

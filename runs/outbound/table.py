@@ -173,12 +173,12 @@ FOLLOWED = "SELECT root_id FROM runs_follower WHERE root_id = ANY(%s) AND until 
 # What is told is kept in the same commit, and of what nobody holds for us any more nothing is told.
 TELL = f"""
 WITH kept AS (
-    INSERT INTO runs_shownwords (id, organization_id, run_id, text)
-    SELECT w.id, c.organization_id, c.run_id, w.text
-    FROM unnest(%(kept_as)s::text[], %(calls)s::bigint[], %(texts)s::text[]) AS w (id, call, text)
+    INSERT INTO runs_shownwords (id, organization_id, run_id, reply, text)
+    SELECT w.id, c.organization_id, c.run_id, w.reply, w.text
+    FROM unnest(%(ids)s::text[], %(calls)s::bigint[], %(replies)s::text[], %(texts)s::text[])
+        AS w (id, call, reply, text)
     JOIN runs_outboundcall c ON c.id = w.call
     WHERE c.holder = %(name)s AND c.answered_at IS NULL AND NOT {AWAY.format("c")}
-    ON CONFLICT (id) DO UPDATE SET text = runs_shownwords.text || EXCLUDED.text
     RETURNING id
 ), due AS (
     SELECT said FROM unnest(%(of)s::text[], %(said)s::text[]) WITH ORDINALITY AS d (kept_as, said, place)
@@ -234,9 +234,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Words of a call, of one moment. `kept_as`: the id of the row that keeps all that is told of it."""
+    """Words of a call, of one moment. `reply`: all that this carrier tells of it; `kept_as`: the row."""
 
     call: int
+    reply: str
     kept_as: str
     text: str
     notifications: list[str]
@@ -343,8 +344,9 @@ class Table:
         """Words of models to who follows their runs, kept with it."""
         said = [(each.kept_as, part) for each in tellings for part in each.notifications]
         values = {
-            "kept_as": [each.kept_as for each in tellings],
+            "ids": [each.kept_as for each in tellings],
             "calls": [each.call for each in tellings],
+            "replies": [each.reply for each in tellings],
             "texts": [each.text for each in tellings],
             "of": [kept_as for kept_as, _ in said],
             "said": [part for _, part in said],

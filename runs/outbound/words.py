@@ -32,7 +32,7 @@ class Words:
 
     def __init__(self) -> None:
         self.calls: dict[int, Taken] = {}  # that are streamed
-        self.kept_as: dict[int, str] = {}
+        self.replies: dict[int, str] = {}
         self.followed: set[str] = set()  # roots
         self.told_until = 0.0
         self.pending: dict[int, list[str]] = {}
@@ -43,7 +43,7 @@ class Words:
         if not call.of_model or (call.rank and call.root_id not in self.followed):
             return None
         self.calls[call.id] = call
-        self.kept_as[call.id] = ids.shown_words_id()
+        self.replies[call.id] = ids.shown_words_id()
 
         def told(text: str) -> None:
             if call.root_id in self.followed:
@@ -54,7 +54,7 @@ class Words:
 
     def ended(self, call: Taken) -> None:
         """Its finished message follows: what is left need not be told."""
-        for each in (self.calls, self.kept_as, self.pending):
+        for each in (self.calls, self.replies, self.pending):
             each.pop(call.id, None)
 
     def follow(self, root_id: str) -> None:
@@ -74,7 +74,13 @@ class Words:
             self.some.clear()
             pending, self.pending = self.pending, {}
             found = [
-                Telling(number, self.kept_as[number], words, [delta(call, part) for part in parts(words)])
+                Telling(
+                    number,
+                    self.replies[number],
+                    ids.shown_words_id(),
+                    words,
+                    [delta(call, part) for part in parts(words)],
+                )
                 for number, texts in pending.items()
                 if (call := self.calls.get(number))
                 and (words := redact.shown(storable(self._settled(number, "".join(texts)))))

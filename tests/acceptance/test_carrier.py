@@ -183,7 +183,12 @@ def followed(think, cluster):
         run = think(goal)
         rows(ANNOUNCE, [[run]])
         cluster()
-        until(lambda: "".join(ShownWords.objects.filter(run=run).values_list("text", flat=True)) == WONDERS)
+        until(
+            lambda: (
+                "".join(ShownWords.objects.filter(run=run).order_by("pk").values_list("text", flat=True))
+                == WONDERS
+            )
+        )
         return run
 
     return _followed
