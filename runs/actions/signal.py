@@ -80,7 +80,8 @@ WRITTEN = {
     "result": EventType.TOOL_COMPLETED.value,
     "answer": EventType.WAIT_COMPLETED.value,
     "answers": [QUESTION, FORMS],
-    "none_said": ["goal", "delegated_permissions", "decision"],  # policy's are no words of anybody
+    # Policy's and the installation's own: nobody's words.
+    "none_said": ["goal", "delegated_permissions", "decision", "session_key", "author", "by", "people"],
 }
 KEEP = """
 INSERT INTO runs_wait
