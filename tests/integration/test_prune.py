@@ -8,6 +8,7 @@ from django.apps import apps
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.urls import reverse
 from django.utils import timezone
 
 from memory.context.models import ContextView
@@ -20,6 +21,8 @@ from runs.log.verify import verify
 from runs.models import Run, RunEvent, ToolCall
 from tests.acting import complete
 from tests.admin_world import client_of, superuser, url
+from tests.factories import permit
+from tests.integration.api_client import Api
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -209,6 +212,26 @@ def test_the_log_of_a_pruned_run_can_be_folded(done):
     run_prune()
     state = fold(log.read(done.pk))
     assert (state.pruned, state.ended, state.messages) == (True, "run.completed", [])
+
+
+def test_a_pruned_run_is_neither_gone_on_with_nor_asked_again(done, world):
+    age(done)
+    run_prune()
+    permit(world.user, "runs.start_run", "runs.view_run")
+    world.user.is_staff = True
+    world.user.save()
+    client = client_of(world.user)
+    refused = Api(world.user, world.organization).post(f"runs/{done.pk}/fork/", {"seq": 2})
+    assert (refused.status_code, refused.json()["code"]) == (409, "NOT_A_POINT")
+    for door in (
+        reverse("admin:runs_run_fork", args=[done.pk, 2]),
+        reverse("admin:runs_run_again", args=[done.pk]),
+        reverse("web:go_on", args=[done.pk]),
+        reverse("web:again", args=[done.pk]),
+    ):
+        page = client.post(door, {"content": "Go on."}, follow=True)
+        assert "was removed for its age: start a new run" in page.content.decode(), door
+    assert Run.objects.filter(parent_run=None).count() == 1
 
 
 def test_a_pruned_run_is_no_part_of_the_conversation_any_more(done, ask):
