@@ -112,6 +112,8 @@ def point(run: Run, seq: int, actor: Actor) -> tuple[list[Event], State]:
 
 
 def _unsettled(event: Event, state: State) -> str:
+    if state.pruned:
+        return "What was said in this run was removed for its age: start a new run."
     if event.type not in POINTS:
         return "A run can be gone on with after a message or after the result of a call."
     if state.open_calls:

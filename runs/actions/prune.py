@@ -71,7 +71,9 @@ PRUNE_REST = (
     """,
     "UPDATE runs_wait SET payload = NULL WHERE run_id = ANY(%(runs)s)",
     "DELETE FROM runs_shownwords WHERE run_id = ANY(%(runs)s)",
-    "UPDATE runs_approval SET edited_arguments = NULL WHERE run_id = ANY(%(runs)s)",
+    """
+    UPDATE runs_approval SET edited_arguments = NULL, replaced_arguments = NULL WHERE run_id = ANY(%(runs)s)
+    """,
 )
 # of a run, or of an agent in a session that has ended
 VIEWS = """

@@ -146,8 +146,11 @@ def start(
 def again(run: Run, actor: Actor, session_key: str) -> str:
     """Start the same goal once more, with today's roles, models and limits; returns the new run's id.
 
-    Whose words the goal is stays, and so does the group that was wished for. Raises as `start` does.
+    Whose words the goal is stays, and so does the group that was wished for. Raises as `start` does, and
+    GOAL_EMPTY where the goal was removed for its age.
     """
+    if run.pruned_at is not None:
+        raise CannotStart("GOAL_EMPTY", "What was said in this run was removed for its age: start a new run.")
     created = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
     wanted = created.get("escalate_to") or {}
     return start(

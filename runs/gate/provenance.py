@@ -161,6 +161,8 @@ class Gathered:
         for page in self.state.inherited:
             self.material.overhear("1", "\n".join(str(page.get(part, "")) for part in PAGE))
         made = made_from(self.run_id) if self.personal else []
+        if not all_known(made[1:]):
+            self.material.overhear("1", "")
         copied = [said for said in self._replies() if said.seq <= self.state.copied]
         turns = [turn for of in made for turn in earlier(of)[:MOST_EARLIER]]
         turns += [turn for of in made[1:] for turn in runs_beside(of, copied)]
@@ -224,6 +226,12 @@ def made_from(run_id: str) -> list[str]:
         if origin is None:
             return found
         found.append(origin)
+
+
+def all_known(run_ids: list[str]) -> bool:
+    """Whether it is known of each of these runs what it was made from: not of one that was pruned."""
+    created = RunEvent.objects.filter(run_id__in=run_ids, seq=1).exclude(payload__has_key=log.PRUNED)
+    return not run_ids or created.count() == len(run_ids)
 
 
 def goal_is_outside(run_id: str) -> bool:

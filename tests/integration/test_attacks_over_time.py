@@ -10,6 +10,7 @@ from django.utils import timezone
 from groups import changes
 from groups.models import AgentInstance, GroupMember, Organization, Project, Role
 from memory.curate import edit
+from memory.models import Memory
 from memory.scope import Scope
 from memory.write import memory_write
 from policy.models import CapabilityRule
@@ -279,6 +280,29 @@ def test_nor_where_a_front_end_goes_on_with_a_run_by_its_id(ask, world, profile,
     facts = facts_of(turn)
     assert not facts.asked_for
     assert {value.trust for value in facts.values if "mallory" in value.value} == {"outside"}
+
+
+def test_what_runs_made_again_twice_had_read_counts_when_those_they_repeat_are_pruned(ask, world):
+    """Whom the first of them repeats went with it, and the conversation of that one had read."""
+    condition = "run.read_outside"
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="deny", condition=condition
+    )
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="allow")
+    ask(in_order(READ, say("I have read it.")), "What is in my inbox?", session_key="one")
+    turn = ask(in_order(say("I write to them.")), "Email the news to my friends", session_key="one")
+    made = fork(turn.pk, 2, at_the_pages(world.user, world.organization.pk))
+    once_more = fork(made, 2, at_the_pages(world.user, world.organization.pk))
+    cancel(made, world.user)
+    Run.objects.exclude(pk=once_more).update(ended_at=timezone.now() - timedelta(days=31))
+    Organization.objects.update(retention_days=30)
+    prune.prune(Organization.objects.get(pk=world.organization.pk))
+    Memory.objects.all().delete()  # what is remembered of a run counts as read, too
+
+    Scripted.play = staticmethod(in_order(letter("ann@friends.example"), say("done")))
+    executor.run(once_more)
+    assert Run.objects.get(pk=once_more).status == "completed"
+    assert mail.outbox == []
 
 
 @pytest.mark.parametrize("how", ["a word", "an answer", "a signal", "made again", "in a group"])

@@ -8,18 +8,23 @@ from django.apps import apps
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.urls import reverse
 from django.utils import timezone
 
 from memory.context.models import ContextView
 from memory.models import Memory
 from runs.actions import prune
+from runs.execution import executor
 from runs.execution.outside_agents import OutsideRefused
 from runs.log import log
 from runs.log.state import fold
 from runs.log.verify import verify
-from runs.models import Run, RunEvent, ToolCall
-from tests.acting import complete
+from runs.models import Approval, Run, RunEvent, ToolCall
+from tests.acting import approve, complete
 from tests.admin_world import client_of, superuser, url
+from tests.factories import permit
+from tests.integration.api_client import Api
+from tests.integration.test_decisions import decider
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +89,20 @@ def test_nothing_an_old_run_said_is_left_in_any_table_but_knowledge(done, world)
     assert tables_with(CANARY) <= STAYS
     assert not ContextView.objects.exists()
     assert f"{world.organization.slug}: 2 runs with {RunEvent.objects.count()} events pruned" in said
+
+
+def test_nor_are_arguments_that_a_decider_has_changed(ask, world):
+    world.organization.retention_days = 30
+    world.organization.save()
+    mail = {"to": [f"{CANARY}@friends.example"], "subject": CANARY, "body": CANARY}
+    run = ask(by_role(Personal_agent=[call(("send_email", mail)), say("Done.")]))
+    changed = {**mail, "body": f"{CANARY} once more"}
+    edited = approve(Approval.objects.get(run=run).pk, decider(world), arguments=changed)
+    assert Approval.objects.get(pk=edited.replaces_id).arguments == mail
+    executor.run(run.pk)
+    age(run)
+    run_prune()
+    assert tables_with(CANARY) <= STAYS
 
 
 def test_a_pruned_log_still_proves_what_happened(done):
@@ -209,6 +228,26 @@ def test_the_log_of_a_pruned_run_can_be_folded(done):
     run_prune()
     state = fold(log.read(done.pk))
     assert (state.pruned, state.ended, state.messages) == (True, "run.completed", [])
+
+
+def test_a_pruned_run_is_neither_gone_on_with_nor_asked_again(done, world):
+    age(done)
+    run_prune()
+    permit(world.user, "runs.start_run", "runs.view_run")
+    world.user.is_staff = True
+    world.user.save()
+    client = client_of(world.user)
+    refused = Api(world.user, world.organization).post(f"runs/{done.pk}/fork/", {"seq": 2})
+    assert (refused.status_code, refused.json()["code"]) == (409, "NOT_A_POINT")
+    for door in (
+        reverse("admin:runs_run_fork", args=[done.pk, 2]),
+        reverse("admin:runs_run_again", args=[done.pk]),
+        reverse("web:go_on", args=[done.pk]),
+        reverse("web:again", args=[done.pk]),
+    ):
+        page = client.post(door, {"content": "Go on."}, follow=True)
+        assert "was removed for its age: start a new run" in page.content.decode(), door
+    assert Run.objects.filter(parent_run=None).count() == 1
 
 
 def test_a_pruned_run_is_no_part_of_the_conversation_any_more(done, ask):
