@@ -58,7 +58,8 @@ def hold(ctx: Context, client: Client) -> float:
 def _said(ctx: Context) -> float | None:
     in_meta = dict(ctx.meta or {}).get(HOLD_KEY)
     if isinstance(in_meta, int | float) and not isinstance(in_meta, bool):
-        return float(in_meta) if in_meta == in_meta else None  # NaN is no number of seconds
+        # NaN is no number of seconds, and an integer may be too large for a float.
+        return float(min(in_meta, LONGEST_HOLD)) if in_meta == in_meta else None
     found = WAIT.search(ctx.request.headers.get("prefer", "").lower()) if ctx.request is not None else None
     return float(found[1]) if found else None
 

@@ -107,6 +107,7 @@ def fits(kind, value):
         ({}, {"deputy/hold-seconds": 3}, 3),
         ({}, {"deputy/hold-seconds": "3"}, 0),
         ({}, {"deputy/hold-seconds": True}, 0),
+        ({}, {"deputy/hold-seconds": 10**400}, 45),
     ],
 )
 def test_the_client_says_how_long_its_call_is_held(world, monkeypatch, headers, meta, seconds):
