@@ -20,7 +20,6 @@ from common.db import row
 from groups.actors import Actor
 from groups.models import Project
 from policy.authority import About, NotAllowed, Verb, can, may
-from policy.provenance import named
 from runs.actions.start import CannotStart, check_text, default_budgets, wanted_group
 from runs.models import OnMissed, Schedule
 
@@ -153,9 +152,8 @@ def change(schedule_id: str, actor: Actor, said: Mapping[str, Any], seen: str | 
         _take(schedule, said, actor, now())
         if schedule.goal.split() == goal.split():  # a form merely repeats it, with line ends of its own
             schedule.goal = goal
-        else:  # who changes other words of somebody else's goal has not named the address in it
-            repeated = schedule.outside and named.held(named.places([schedule.goal]), [goal])
-            schedule.outside = bool(repeated) or not can(actor, Verb.SPEAK_AS_PERSON, schedule)
+        else:  # who changes some words of somebody else's goal has not said the others
+            schedule.outside = schedule.outside or not can(actor, Verb.SPEAK_AS_PERSON, schedule)
         schedule.save()
     return schedule
 

@@ -48,8 +48,9 @@ NO_GROUP = {"UNKNOWN_GROUP": "No such group is in this project.", "GROUP_EMPTY":
 CANNOT = {**NO_GROUP, "TOO_MANY_SCHEDULES": "You have a hundred schedules."}
 WORDS = (
     "Only the person in a browser session, or a token with the scope `speak_as_person`, makes the goal their "
-    "own words; what another token writes is text from outside. A schedule that says the person's own words "
-    "is changed and resumed only by who speaks as them; any token of theirs may pause and delete it."
+    "own words; what another token writes is text from outside, whoever changes it. A schedule that says the "
+    "person's own words is changed and resumed only by who speaks as them; any token of theirs may pause and "
+    "delete it."
 )
 
 
