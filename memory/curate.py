@@ -168,20 +168,20 @@ def _unstamped(memory: Memory) -> dict[str, Any]:
 
 
 def _by(by: Actor | None, old: Memory, content: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of words that `by` has written: a program's are marked, a person's are not. Who hands a
-    program's words back as they were, by a form or a file, with line ends of its own, has not written them;
-    nor where the program has written others since the form was opened, or the file was exported.
+    """The metadata of words that `by` has written: a program's are marked, a person's are not. Who hands the
+    words of a program or a run back as they were, by a form or a file, with line ends of its own, has not
+    written them; nor where the program has written others since the form was opened, or the file exported.
     """
     if by is None:
         return metadata
     unmarked = {key: value for key, value in metadata.items() if key != BY_PROGRAM}
-    if speaks(by) and not any(content.split() == words.split() for words in _of_programs(old)):
+    if speaks(by) and not any(content.split() == words.split() for words in _of_others(old)):
         return unmarked
     return {**unmarked, BY_PROGRAM: True}
 
 
-def _of_programs(memory: Memory) -> Iterator[str]:
-    """What programs have written as this memory, up to now."""
+def _of_others(memory: Memory) -> Iterator[str]:
+    """What programs have written as this memory, up to now, and what the run left that it comes from."""
     content, metadata = memory.content, memory.metadata
     if metadata.get(BY_PROGRAM):
         yield content
@@ -189,6 +189,8 @@ def _of_programs(memory: Memory) -> Iterator[str]:
         content, metadata = before.get("content", content), before.get("metadata", metadata)
         if metadata.get(BY_PROGRAM):
             yield content
+    if memory.source_run_id:
+        yield content
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from django.db.models import Q, QuerySet
-from django.db.models.fields.json import KeyTransform
+from django.db.models import Func, JSONField, Q, QuerySet, Value
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -52,6 +51,14 @@ class Compared:
     callouts: tuple[str, ...] = ()
     new: frozenset[str] | None = None
     targets: frozenset[str] = frozenset()
+
+
+class _Chosen(Func):
+    """The arguments with these names: however many, they are one column. Other ones may be long."""
+
+    template = "(SELECT jsonb_object_agg(one.key, one.value) FROM jsonb_each(%(expressions)s::text[]))"
+    arg_joiner = ") one WHERE one.key = ANY("
+    output_field = JSONField()
 
 
 @dataclass
@@ -132,19 +139,16 @@ def _past(approval: Approval, wanted: Wanted, seen: QuerySet[Approval]) -> _Past
     if showing.is_private(approval.tool_call.tool):  # what is the person's own is compared with nobody else's
         near = Q(run__user_id=run.user_id)
     rows = _approved(approval, seen).filter(near).order_by("-pk")
-    keys = {
-        f"argument_{number}": KeyTransform(name, "tool_call__effective_arguments")
-        for number, name in enumerate(wanted.names)
-    }
     past = _Past()
-    for pk, agent, *values in rows.annotate(**keys).values_list("pk", "tool_call__agent", *keys)[:MOST]:
-        had = dict(zip(wanted.names, values, strict=True))
+    chosen = rows.annotate(had=_Chosen("tool_call__effective_arguments", Value([*wanted.names])))
+    for pk, agent, had in chosen.values_list("pk", "tool_call__agent", "had")[:MOST]:
+        had = had or {}
         targets = frozenset(_targets(wanted, had))
         past.ids.append((pk, targets))
         past.agents.add(agent)
         past.targets |= targets
         for name in wanted.amounts:
-            key, amount = (name, _currency(wanted, had)), _number(had[name])
+            key, amount = (name, _currency(wanted, had)), _number(had.get(name))
             if amount is not None:
                 past.amounts[key] = max(past.amounts.get(key, amount), amount)
     return past

@@ -246,6 +246,18 @@ def test_what_a_program_wrote_as_knowledge_is_not_the_organizations_word(ask, wo
     assert waits(run) is (how != "edited by a person since")
 
 
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_a_group_left_is_not_it_either_when_a_curator_hands_it_back(ask, world, profile, anew):
+    """Put in its own place as it was, it was worth what the curator writes, and a mail left unasked."""
+    profile("balanced")
+    words = "The report for Bob goes to bob@example.org"
+    scope = Scope(world.organization.pk, project_id=world.project.pk)
+    left = memory_write(words, scope, type="archival", source_run_id="run_x")
+    curate.supersede(left.pk, f"{words} now" if anew else f" {words}\r\n", curator(world))
+    run = ask(in_order(letter("bob@example.org"), say("done")), "Email the report to Bob")
+    assert waits(run) is not anew
+
+
 def curator(world):
     return at_the_pages(permit(world.user, "curate_memory"), world.organization.pk)
 

@@ -195,6 +195,17 @@ def test_a_preview_that_does_not_fit_its_tool_is_refused(wrong):
         wrong.check({"properties": {"x": {}}})
 
 
+def test_a_call_of_thousands_of_arguments_is_compared_too(made):
+    """Each was a column of its own, of which a statement has 1,664: no decider could open the page."""
+    before = asked(made, [ADA])
+    approve(before.pk, made.ines)
+    many = {f"k{number}": "v" for number in range(2_000)} | {"to": [ADA]}
+    anything = Tool(name="post", description="", parameters={}, function=print)
+
+    found = compare.compared(asked(made, [BO]), many, anything, Approval.objects.all())
+    assert found.before == before and found.new == {"v"}
+
+
 def test_nothing_is_compared_for_a_tool_that_is_gone(made):
     approval = asked(made, [ADA])
 
