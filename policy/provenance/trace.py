@@ -510,7 +510,8 @@ class Material:
             return piece.keys, "it was looked up by a value the person did not give"
         if _sent_by(text) and not self._addressed(text, want):
             return "outside", "a stranger wrote from there, and the person names nobody so called"
-        if piece.only_one(text) or not self.read_outside or self._chosen(text, want):
+        only = piece.only_one(text) and not piece.recalled  # what is remembered is one of many
+        if only or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
 
