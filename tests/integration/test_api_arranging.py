@@ -266,6 +266,10 @@ def test_a_token_reaches_no_further_than_the_one_that_asked_for_it(world):
     issued = Token.objects.get(pk=made["id"])
     assert (issued.scopes, issued.expires_at) == (["tokens:write"], end)
 
+    assert asker.post(f"tokens/{asker.token.pk}/revoke/").status_code == 200  # it ends with its own end
+    own = {"headers": {"Authorization": f"Token {made['secret']}"}, "content_type": "application/json"}
+    assert asker.client.post("/api/tokens/", {"scopes": ["tokens:write"]}, **own).status_code == 201
+
 
 def test_tokens_are_ones_own(api, plain):
     assert [token["id"] for token in plain.get("tokens/").json()["results"]] == [plain.token.pk]
