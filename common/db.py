@@ -102,6 +102,12 @@ def is_locked(error: BaseException) -> bool:
     return getattr(error.__cause__ or error, "sqlstate", None) == LOCKED
 
 
+class Busy(OperationalError):
+    """As if somebody else had locked it: nothing was changed, and it may be asked again soon."""
+
+    sqlstate = LOCKED
+
+
 def is_deadlock(error: BaseException) -> bool:
     """Whether PostgreSQL ended the transaction because it and another waited for each other."""
     return getattr(error.__cause__ or error, "sqlstate", None) == DEADLOCK

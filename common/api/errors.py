@@ -103,7 +103,7 @@ def bad_query(name: str, detail: str) -> Problem:
 
 def unavailable(exc: DatabaseError) -> Problem | None:
     """503 when it is the database that cannot at the moment; None when the statement was wrong."""
-    state = getattr(exc.__cause__, "sqlstate", None)
+    state = getattr(exc.__cause__ or exc, "sqlstate", None)
     if state not in TROUBLE and not isinstance(exc, OperationalError):
         return None
     code, detail = TROUBLE.get(str(state), (CODES[503], "The database cannot be reached."))

@@ -13,7 +13,9 @@ from typing import Any
 from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
+from common import current, turns
 from common.canonical import canonical
+from common.db import Busy
 from memory.models import Memory, MemoryRevision, MemoryType
 from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
@@ -26,6 +28,9 @@ from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session
 MOST_RESULTS = 400  # of calls of theirs, the latest
+MUCH = (
+    1_000_000  # characters, which take half a second or more: a web process takes in more of few runs at once
+)
 SESSION = ("organization_id", "user_id", "project_id")
 # Where a run names no conversation, it is its own id by which later runs go on with it.
 CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
@@ -48,6 +53,8 @@ class Gathered:
         self.recalled: set[tuple[str, str, Trust]] = set()
         self.known: set[str] = set()  # calls and words of other runs whose secrets are known
         self.seq = 0
+        self.characters = 0  # that were taken in
+        self.turn: dict[str, int] | None = None  # of a web process's, where there is much to take in
         self.personal = run_id == root_id and state.kind == RunKind.PERSONAL
         if state.external:  # nobody knows what its agent has read elsewhere
             self.material.overhear("1", "")
@@ -56,9 +63,26 @@ class Gathered:
                 self.material.hear(f"{root_id}:{seq}", words, copied)
 
     def facts(self, tool: str, arguments: Mapping[str, Any]) -> Facts:
-        """Where the values of a call came from."""
-        self.catch_up()
-        return self.material.facts(self.declare(tool), arguments)
+        """Where the values of a call came from. Raises Busy in a web process that weighs much for others."""
+        try:
+            self.catch_up()
+            return self.material.facts(self.declare(tool), arguments)
+        finally:
+            turns.give_back(self.turn or {})
+            self.turn = None
+
+    def _much(self, found: Any) -> None:
+        """Take a turn once so much is taken in that others would wait for the thread. Raises Busy."""
+        request = current.request()
+        if request is None or self.turn is not None:
+            return
+        self.characters += len(found if isinstance(found, str) else canonical(found))
+        if self.characters < MUCH:
+            return
+        limits = turns.of_person(getattr(getattr(request, "user", None), "pk", None))
+        if not turns.take(limits):
+            raise Busy("what this call is weighed by is much, and so is what others ask for just now")
+        self.turn = limits
 
     def catch_up(self) -> None:
         """Take in what the log brought since the last time."""
@@ -74,6 +98,7 @@ class Gathered:
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
                 result, told = self._result(entry), _told(entry)
+                self._much(result)
                 chosen, copied = (isinstance(result, dict) and result.get(name) is True for name in MARKS)
                 if told or (chosen and self._steered()):
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
@@ -103,11 +128,13 @@ class Gathered:
         calls = ToolCall.objects.filter(run_id__in=others, result__isnull=False)
         found = calls.exclude(pk__in=self.known)
         for pk, tool, result in found.values_list("pk", "tool", "result"):
+            self._much(result)
             self.known.add(pk)
             self.material.know(self.declare(tool), result)
         words = ((f"{run_id}:{seq}", text) for run_id, seq, text in told_by_others(others))
         for name, text in (*words, *remembered(others)):
             if name not in self.known:
+                self._much(text)
                 self.known.add(name)
                 self.material.know(Declaration(), text)
 
@@ -128,6 +155,7 @@ class Gathered:
     def _take_in(self, key: str, name: str, text: str, trust: Trust) -> None:
         """Words of before, unless they have been taken in as `key`."""
         if (key, text, trust) not in self.recalled:
+            self._much(text)
             self.recalled.add((key, text, trust))
             self.material.recall(name, text, trust)
 

@@ -1,15 +1,20 @@
 """An outside agent over HTTP: 200 with the result, 202 while it waits, 403 with the policy's words."""
 
+import contextvars
 import threading
 import time
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
 from django.core import mail
 from django.db import connection
 
+from common import current, turns
+from groups.models import Project
 from policy.models import CapabilityRule
 from runs.execution.calls import NAMED_HERE
+from runs.gate import provenance
 from runs.models import Approval, Run, ToolCall
 from tests.acting import approve, reject
 from tests.factories import MembershipFactory
@@ -119,6 +124,29 @@ def test_the_same_call_id_again_is_the_same_call(api, run, stopped):
 
 def test_the_same_call_id_with_other_arguments_is_409(api, run, stopped):
     assert problem(ask(api, run, "m", "send_email", **{**MAIL, "body": "x"})) == (409, "CALL_DIFFERS")
+
+
+def test_nobody_holds_a_web_process_by_calls_that_are_weighed_by_much(api, run, world, monkeypatch):
+    Project.objects.filter(pk=world.project.pk).update(approval_profile="balanced")
+    assert ask(api, run, "1", "list_available_groups").status_code == 200
+    monkeypatch.setattr(provenance, "MUCH", 1)
+
+    def send():
+        current.answering(SimpleNamespace(user=world.user))
+        return ask(api, run, "m", "send_email", **MAIL)
+
+    own = turns.of_person(world.user.pk)
+    assert turns.take(own)
+    assert turns.take(own)
+    refused = contextvars.Context().run(send)
+    assert (problem(refused), refused.headers["Retry-After"]) == ((503, "LOCKED"), "1")
+    assert ToolCall.objects.filter(tool="send_email").count() == 0
+
+    turns.give_back(own)
+    assert contextvars.Context().run(send).status_code == 202
+    assert turns.take(own), "its turn was given back"
+    turns.give_back(own)
+    turns.give_back(own)
 
 
 def test_arguments_that_do_not_fit_are_422_with_a_pointer(api, run):
