@@ -28,9 +28,7 @@ from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session
 MOST_RESULTS = 400  # of calls of theirs, the latest
-MUCH = (
-    1_000_000  # characters, which take half a second or more: a web process takes in more of few runs at once
-)
+MUCH = 1_000_000  # characters, half a second or more: of more a web process takes in few runs' at once
 SESSION = ("organization_id", "user_id", "project_id")
 # Where a run names no conversation, it is its own id by which later runs go on with it.
 CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")

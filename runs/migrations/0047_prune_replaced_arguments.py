@@ -8,6 +8,8 @@ WHERE r.id = a.run_id AND r.pruned_at IS NOT NULL AND a.replaced_arguments IS NO
 
 
 class Migration(migrations.Migration):
+    side_by_side = {"changes-data": "of pruned runs, in a column of which no release makes anything but a page"}
+
     dependencies = [("runs", "0046_shown_words")]
 
     operations = [migrations.RunSQL(PRUNE, migrations.RunSQL.noop)]
