@@ -60,7 +60,10 @@ class GroupMember(models.Model):
                 violation_error_message="This agent sits in the group already: give the seat another one.",
             ),
             models.UniqueConstraint(
-                fields=["group"], condition=models.Q(is_lead=True), name="one_lead_at_most"
+                fields=["group"],
+                condition=models.Q(is_lead=True),
+                name="one_lead_at_most",
+                violation_error_message="The group has a lead already: take it from that seat first.",
             ),
         ]
 

@@ -34,6 +34,16 @@ def test_an_agent_has_one_seat_in_a_group_at_every_door(world):
     assert "sits in the group already" in answer.content.decode()
 
 
+def test_a_group_has_one_lead_and_says_so_in_words(world):
+    seat = world.group.members.filter(is_lead=True).first() or world.group.members.first()
+    GroupMember.objects.filter(pk=seat.pk).update(is_lead=True)
+    with pytest.raises(ValidationError, match="has a lead already"):
+        GroupMember(
+            organization=world.organization, group=world.group, role=seat.role, ordinal=9, is_lead=True,
+            agent_instance=MemberFactory().agent_instance,
+        ).full_clean()  # fmt: skip
+
+
 def test_the_admin_says_so_for_rows_of_one_form(db):
     made = tenant()
     browser = client_of(permit_all(person(made, "manager", is_staff=True)))
