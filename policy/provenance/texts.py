@@ -177,7 +177,7 @@ class Piece:
         said: dict[int, set[str]] = defaultdict(set)
         for text in self.texts:
             if len(text.raw) <= SHORT and (split(text.key) or [""])[-1] not in lexicon.LONG:
-                said[text.record].update(w for w in words.tokens(text.norm.replace("_", " ")) if len(w) > 2)
+                said[text.record].update(w for w in words_of(text) if len(w) > 2)
         often: dict[str, int] = defaultdict(int)
         for each in said.values():
             for word in each:
@@ -190,6 +190,11 @@ class Piece:
             }
             for record, each in said.items()
         }
+
+
+def words_of(text: Text) -> set[str]:
+    """The words by which it may be told from others: those within a name, too."""
+    return set(words.tokens(text.norm.replace("_", " ")))
 
 
 def _compact(value: str) -> str:
