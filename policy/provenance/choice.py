@@ -12,10 +12,10 @@ from decimal import Decimal
 from functools import cached_property, partial
 from itertools import islice
 
-from policy.provenance import lexicon, words
+from policy.provenance import forms, lexicon, words
 from policy.provenance.infer import akin, singular
 from policy.provenance.terms import TRUSTED
-from policy.provenance.texts import MOST_PASSAGES, Piece, Text
+from policy.provenance.texts import MOST_PASSAGES, Piece, Text, words_of
 from policy.provenance.verbs import split
 
 _ATTRIBUTE = {name: "|".join(sorted(nouns)) for name, nouns in lexicon.ATTRIBUTES.items()}
@@ -109,6 +109,13 @@ class Request:
         return frozenset().union(*(names_in(words.without_addresses(said)) for said in self.written))
 
     @cached_property
+    def remembered(self) -> Counter[str]:
+        """In how many lines of the organization's memories that stand in the prompts each word is."""
+        memories = (piece.texts for piece in self.pieces if piece.recalled and not piece.has_lines)
+        ours = ([text for text in texts if text.trust == "organization"] for texts in memories)
+        return Counter(word for texts in ours for word in frozenset().union(*map(words_of, texts)))
+
+    @cached_property
     def sentences(self) -> list[tuple[str, list[str], frozenset[str]]]:
         """Each sentence, its words, and the names in it."""
         found = (each for whole in self.written for each in words.sentences(whole))
@@ -120,9 +127,18 @@ def chosen(text: Text, request: Request) -> bool:
     piece = text.piece
     common = lexicon.READS | request.verbs | piece.nouns | piece.keyed_words | (text.kind or frozenset())
     own = {word for word in piece.own_words.get(text.record, set()) if not {word, singular(word)} & common}
+    if piece.recalled:  # one of all that is remembered; of several addresses in it a word names none
+        several = piece.has_lines or _several(text)
+        own = set() if several else {word for word in own if request.remembered[word] == 1}
     if own & request.spared:
         return not request.deletes and bool(own & request.words)
     return bool(own & request.words) or chosen_of(text, request)
+
+
+def _several(text: Text) -> bool:
+    """Whether two addresses of one kind stand in it."""
+    kinds = [forms.kind(form) for form in {form for form, *_ in text.leads}]
+    return len(set(kinds)) < len(kinds)
 
 
 def chosen_of(text: Text, request: Request) -> bool:

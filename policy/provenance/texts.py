@@ -102,6 +102,7 @@ class Piece:
     texts: list[Text] = field(default_factory=list)
     outside: bool = False
     recalled: bool = False  # of before: it stands in the prompt again, and asks for nothing
+    has_lines: bool = False  # is remembered, and each of its lines is a piece as well, which may be chosen
     offered: bool = False  # the person's words, with addresses that an agent had named before
     pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
     nouns: frozenset[str] = frozenset()  # what its tool is about
@@ -177,7 +178,7 @@ class Piece:
         said: dict[int, set[str]] = defaultdict(set)
         for text in self.texts:
             if len(text.raw) <= SHORT and (split(text.key) or [""])[-1] not in lexicon.LONG:
-                said[text.record].update(w for w in words.tokens(text.norm.replace("_", " ")) if len(w) > 2)
+                said[text.record].update(w for w in words_of(text) if len(w) > 2)
         often: dict[str, int] = defaultdict(int)
         for each in said.values():
             for word in each:
@@ -190,6 +191,11 @@ class Piece:
             }
             for record, each in said.items()
         }
+
+
+def words_of(text: Text) -> set[str]:
+    """The words by which it may be told from others: those within a name, too."""
+    return set(words.tokens(text.norm.replace("_", " ")))
 
 
 def _compact(value: str) -> str:

@@ -114,12 +114,14 @@ class Material:
 
     def recall(self, name: str, text: str, trust: Trust) -> None:
         """Words of before that stand in the prompt again: worth what they were, and asking for nothing."""
-        piece = self._piece(name)
-        piece.recalled = True
-        piece.outside = trust not in TRUSTED
         if trust != "user":
             self.know(Declaration(), text)
-        self._add(Text(piece, "", "", text, 0, trust))
+        lines = [line for line in text.splitlines() if line.strip()] if trust == "organization" else []
+        for part in (text, *lines) if len(lines) > 1 else (text,):
+            piece = self._piece(name)
+            piece.recalled, piece.outside = True, trust not in TRUSTED
+            piece.has_lines = part is text and len(lines) > 1
+            self._add(Text(piece, "", "", part, 0, trust))
 
     def know(self, declared: Declaration, result: Any) -> None:
         """What other runs of the tree or earlier turns have read: its secrets come without their names."""

@@ -276,6 +276,31 @@ def test_whom_an_outsider_picks_from_what_is_known_the_person_has_not_chosen(
     assert waits(run) is ("Quentin" in asked)
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        ["Accountants: books@example.org. Lawyers: law@example.org."],
+        ["Zeta accountants: books@example.org", "Zeta lawyers: law@example.org"],
+        ["Whom we write to\nZeta accountants: books@example.org\nZeta lawyers: law@example.org"],
+    ],
+)
+@pytest.mark.parametrize("picked", ["books@example.org", "law@example.org"])
+def test_nor_whom_a_word_of_theirs_chooses_beside_others(ask, world, profile, add_tool, known, picked):
+    """A word that stands beside several of those who are known chose any of them, and a mail left unasked."""
+
+    @add_tool(name="read_page", transactional=True, risk_level="low", mutating=False)
+    def read_page(run):
+        return {"body": "Write to the accountants."}
+
+    profile("balanced")
+    scope = Scope(world.organization.pk, project_id=world.project.pk)
+    for words in known:
+        memory_write(words, scope, type="archival")
+    run = ask(in_order(call(("read_page", {})), letter(picked), say("done")), "Email the Zeta lawyers")
+    assert all(one in str(Scripted.asked[0]) for one in ("books@example.org", "law@example.org"))
+    assert waits(run) is (picked.startswith("books") or known[0].startswith("Accountants"))
+
+
 def curator(world):
     return at_the_pages(permit(world.user, "curate_memory"), world.organization.pk)
 
