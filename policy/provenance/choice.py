@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
-from itertools import islice
+from itertools import islice, takewhile
 
 from policy.provenance import forms, lexicon, words
 from policy.provenance.infer import akin, singular
@@ -55,6 +55,7 @@ MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost ac
 OF_A_KIND = frozenset(("size", "date", "duration"))  # such words are said of anything: they need their noun
 LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
 CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
+FAR = 8  # words in which the person says to whom all of it goes
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
@@ -63,7 +64,8 @@ class Request:
     """The person's words, and what the call at hand does by them. What they say is worked out once: each of
     thousands of records may be compared with it.
 
-    `means`: whether a clause of theirs asks for the call. `deletes`: whether the call takes something away.
+    `means`: whether a clause of theirs asks for the call. `deletes`: whether the call takes something away;
+    `invites`: whether it adds somebody to something.
     `pieces`: all results so far, which may tell more of the same records.
     """
 
@@ -72,6 +74,7 @@ class Request:
     verbs: frozenset[str] = frozenset()  # what the words command names no record
     means: Callable[[str], bool] = lambda clause: True
     deletes: bool = False
+    invites: bool = False
     pieces: tuple[Piece, ...] = ()
 
     @cached_property
@@ -94,7 +97,7 @@ class Request:
     def rules(self) -> list[tuple[str, bool, list[str]]]:
         """By what they choose: the attribute, whether the highest is meant, and the next words."""
         return [
-            (attribute, highest, words.tokens(said[found.end() :])[:3])
+            (attribute, highest, _phrase(words.tokens(said[found.end() :])))
             for said in self.said
             for pattern, attribute, highest in RULES
             if (found := pattern.search(said))
@@ -165,19 +168,52 @@ def is_answered(text: Text, request: Request) -> bool:
     return text.piece.only_one(text) and bool(lexicon.ANSWERS & request.words)
 
 
+def all_addressed(text: Text, request: Request) -> bool:
+    """The same of who wrote: a rule chooses what they wrote, and them only where they are to be answered or
+    wrote most often.
+    """
+    by_rule = bool(lexicon.ANSWERS & request.words) or request.deletes or request.most_often
+    return wants_all(text, request) or (by_rule and _by_rule(text, request))
+
+
 def wants_all(text: Text, request: Request) -> bool:
     """Whether every record of the kind is meant ("each user"), in a clause that asks for the call."""
-    return any(_all_of_kind(text, clause) for clause in request.meant)
+    return any(_all_of_kind(text, clause, request) for clause in request.meant)
 
 
-def _all_of_kind(text: Text, found: list[str]) -> bool:
+def _all_of_kind(text: Text, found: list[str], request: Request) -> bool:
     kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
+    somebody = not request.deletes and _leads_to_somebody(text)
     for place, word in enumerate(found):
         if word in lexicon.EVERY or (word == "other" and found[place - 1 : place] == ["the"]):
-            nouns = frozenset(map(singular, found[place + 1 : place + 4]))
+            nouns = frozenset(map(singular, _phrase(found[place + 1 :])))
+            if somebody and not _as_recipients(found, place - (word == "other"), request):
+                continue  # all that is sent is nobody to send it to
+            if somebody:
+                nouns -= lexicon.ANY_THING | lexicon.LETTERS
             if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((noun,))) for noun in nouns):
                 return True
     return False
+
+
+def _phrase(found: list[str]) -> list[str]:
+    """The next words, up to one that says where to, from or with whom."""
+    return list(takewhile(lambda word: word not in lexicon.TOWARDS, found[:3]))
+
+
+def _leads_to_somebody(text: Text) -> bool:
+    """Whether it is an address, or the name of somebody to write to."""
+    head = (split(text.key) or [""])[-1]
+    return forms.kind(forms.canonical(text.raw)) in forms.PERSONAL or head in lexicon.SOMEBODY
+
+
+def _as_recipients(found: list[str], place: int, request: Request) -> bool:
+    """Whether "all …" says to whom: "to all users", "email all users", and not "send all reports to Bob"."""
+    before = found[place - 1] if place else ""
+    if before in lexicon.TOWARDS:
+        return True
+    verb = not before or before in request.verbs
+    return verb and (request.invites or "to" not in found[place : place + FAR])
 
 
 def passed_on(text: Text, link: str, request: Request) -> bool:

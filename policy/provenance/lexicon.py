@@ -241,6 +241,9 @@ GLUE = _set(
     "in on at to of or as by if so do"
 )
 ANY_THING = _set("item thing one entry")
+LETTERS = _set("email mail message")  # what is sent, though fields with its name hold addresses
+TOWARDS = _set("to from with for cc bcc")
+SOMEBODY = FAMILIES[0] - {"name"}  # fields that say who somebody is
 LINKS = _set("link website site page article webpage url blog video")
 PASSED_ON = _set(
     "post posted share shared send sent email emailed mail mailed write wrote message article link website "

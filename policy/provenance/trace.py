@@ -523,7 +523,7 @@ class Material:
         return (
             choice.is_named(text, request)
             or choice.is_answered(text, request)
-            or choice.chosen_of(text, request)
+            or choice.all_addressed(text, request)
         )
 
     def _chosen(self, text: Text, want: Want) -> bool:
@@ -539,6 +539,7 @@ class Material:
                 self.intent.verbs,
                 lambda clause: declared is None or intent_of_clause(clause).covers(declared),
                 declared is not None and "delete" in declared.deeds,
+                declared is not None and "invite" in declared.deeds,
                 tuple(self.pieces),
             )
         return self._request
