@@ -365,7 +365,7 @@ class TestDeadline:
 
     def test_the_next_call_is_served_on_a_fresh_connection(self):
         with ModelServer(Answer(says("late").body, drip=0.05), says("in time")) as server:
-            failure(server, timeout=0.3)
+            failure(server, timeout=2)  # it has come to the server by then, however busy the machine
             assert ask(server).content == "in time"
             assert len(server.connections) == 2
 
