@@ -97,9 +97,14 @@ MOVING = "DP001"  # of an organization that has just moved to another cell (runs
 LOCKED, DEADLOCK = "55P03", "40P01"  # PostgreSQL's lock_not_available and deadlock_detected
 
 
+def state_of(error: BaseException) -> str | None:
+    """PostgreSQL's code of what went wrong; None of an error that has none."""
+    return getattr(error.__cause__ or error, "sqlstate", None)
+
+
 def is_locked(error: BaseException) -> bool:
     """Whether a statement gave up waiting for what another transaction has locked (LOCK_SECONDS)."""
-    return getattr(error.__cause__ or error, "sqlstate", None) == LOCKED
+    return state_of(error) == LOCKED
 
 
 class Busy(OperationalError):
@@ -110,7 +115,7 @@ class Busy(OperationalError):
 
 def is_deadlock(error: BaseException) -> bool:
     """Whether PostgreSQL ended the transaction because it and another waited for each other."""
-    return getattr(error.__cause__ or error, "sqlstate", None) == DEADLOCK
+    return state_of(error) == DEADLOCK
 
 
 def patiently(work: Callable[[], T], seconds: float) -> T:

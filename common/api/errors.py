@@ -14,7 +14,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from common.db import LOCKED, MOVING
+from common.db import LOCKED, MOVING, state_of
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def bad_query(name: str, detail: str) -> Problem:
 
 def unavailable(exc: DatabaseError) -> Problem | None:
     """503 when it is the database that cannot at the moment; None when the statement was wrong."""
-    state = getattr(exc.__cause__ or exc, "sqlstate", None)
+    state = state_of(exc)
     if state not in TROUBLE and not isinstance(exc, OperationalError):
         return None
     code, detail = TROUBLE.get(str(state), (CODES[503], "The database cannot be reached."))

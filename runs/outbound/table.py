@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from common.db import own_async_connection
+from common.ids import shown_words_id
 from groups.cells import AWAY, NOT_TO_BEGIN
 from runs.models.operations import LEVEL
 from runs.models.outbound import OPEN_AT, CallKind
@@ -179,10 +180,10 @@ WITH kept AS (
         AS w (id, call, reply, text)
     JOIN runs_outboundcall c ON c.id = w.call
     WHERE c.holder = %(name)s AND c.answered_at IS NULL AND NOT {AWAY.format("c")}
-    RETURNING id
+    RETURNING reply
 ), due AS (
-    SELECT said FROM unnest(%(of)s::text[], %(said)s::text[]) WITH ORDINALITY AS d (kept_as, said, place)
-    JOIN kept ON kept.id = kept_as ORDER BY place
+    SELECT said FROM unnest(%(of)s::text[], %(said)s::text[]) WITH ORDINALITY AS d (reply, said, place)
+    JOIN kept USING (reply) ORDER BY place
 )
 SELECT pg_notify(%(channel)s, said) FROM due
 """  # noqa: S608
@@ -234,11 +235,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Words of a call, of one moment. `reply`: all that this carrier tells of it; `kept_as`: the row."""
+    """Words of a call, of one moment. `reply`: all that this carrier tells of it."""
 
     call: int
     reply: str
-    kept_as: str
     text: str
     notifications: list[str]
 
@@ -341,14 +341,14 @@ class Table:
         return {root for (root,) in await self._rows(FOLLOWED, [list(roots)])}
 
     async def tell(self, tellings: Sequence[Telling]) -> None:
-        """Words of models to who follows their runs, kept with it."""
-        said = [(each.kept_as, part) for each in tellings for part in each.notifications]
+        """Words of models to who follows their runs, kept with it; of a reply once at most."""
+        said = [(each.reply, part) for each in tellings for part in each.notifications]
         values = {
-            "ids": [each.kept_as for each in tellings],
+            "ids": [shown_words_id() for _ in tellings],
             "calls": [each.call for each in tellings],
             "replies": [each.reply for each in tellings],
             "texts": [each.text for each in tellings],
-            "of": [kept_as for kept_as, _ in said],
+            "of": [reply for reply, _ in said],
             "said": [part for _, part in said],
             "channel": following.CHANNEL,
             "name": self.name,

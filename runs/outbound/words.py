@@ -77,7 +77,6 @@ class Words:
                 Telling(
                     number,
                     self.replies[number],
-                    ids.shown_words_id(),
                     words,
                     [delta(call, part) for part in parts(words)],
                 )
