@@ -94,18 +94,34 @@ class Request:
         return frozenset(word for each in excepted for word in words.tokens(each))
 
     @cached_property
-    def rules(self) -> list[tuple[str, bool, list[str]]]:
-        """By what they choose: the attribute, whether the highest is meant, and the next words."""
+    def rules(self) -> list[tuple[str, bool, list[str], bool]]:
+        """By what they choose: the attribute, whether the highest is meant, the next words, and whether it
+        says to whom something goes.
+        """
         return [
-            (attribute, highest, _phrase(words.tokens(said[found.end() :])))
+            (attribute, highest, _phrase(words.tokens(said[found.end() :])), self._says_to_whom(said, found))
             for said in self.said
             for pattern, attribute, highest in RULES
             if (found := pattern.search(said))
         ]
 
     @cached_property
-    def most_often(self) -> bool:
-        return any(MOST_OFTEN.search(said) for said in self.said)
+    def most_often(self) -> list[bool]:
+        """For each time they choose by what is there most often: whether it says to whom something goes."""
+        found = ((said, MOST_OFTEN.search(said)) for said in self.said)
+        return [self._says_to_whom(said, each) for said, each in found if each]
+
+    def _says_to_whom(self, said: str, rule: re.Match[str]) -> bool:
+        """ "Email the newest contact", "find the newest contact and email them"; not "send it to Bob"."""
+        before, after = CLAUSES.split(said[: rule.start()])[-1], CLAUSES.split(said[rule.start() :])[0]
+        if self.means(before + after):
+            place = len(tokens := words.tokens(before))
+            return _as_recipients(tokens + words.tokens(after), place - (tokens[-1:] == ["the"]), self)
+        return any(
+            word in lexicon.THEM and _as_recipients(clause, place, self)
+            for clause in self.meant
+            for place, word in enumerate(clause)
+        )
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -172,7 +188,7 @@ def all_addressed(text: Text, request: Request) -> bool:
     """The same of who wrote: a rule chooses what they wrote, and them only where they are to be answered or
     wrote most often.
     """
-    by_rule = bool(lexicon.ANSWERS & request.words) or request.deletes or request.most_often
+    by_rule = bool(lexicon.ANSWERS & request.words) or request.deletes or bool(request.most_often)
     return wants_all(text, request) or (by_rule and _by_rule(text, request))
 
 
@@ -261,14 +277,18 @@ def _by_whom(text: Text) -> bool:
 
 
 def _by_rule(text: Text, request: Request) -> bool:
-    for attribute, highest, after in request.rules:
+    somebody = not request.deletes and _leads_to_somebody(text)
+    for attribute, highest, after, to_whom in request.rules:
         if attribute in OF_A_KIND and not _of_kind(text, after):
             continue
+        if somebody and not to_whom:
+            continue  # what is sent is nobody to send it to
         candidates = len(text.piece.records[text.key])
         records = (text, *_same_elsewhere(text, request.pieces))
         if any(_is_best(each, attribute, highest, candidates) for each in records):
             return True
-    return request.most_often and _most_often(text)
+    often = request.most_often if not somebody else [each for each in request.most_often if each]
+    return bool(often) and _most_often(text)
 
 
 def _of_kind(text: Text, after: list[str]) -> bool:

@@ -242,6 +242,7 @@ GLUE = _set(
 )
 ANY_THING = _set("item thing one entry")
 LETTERS = _set("email mail message")  # what is sent, though fields with its name hold addresses
+THEM = _set("them him her it this that")  # whom or what was spoken of before
 TOWARDS = _set("to from with for cc bcc")
 SOMEBODY = FAMILIES[0] - {"name"}  # fields that say who somebody is
 LINKS = _set("link website site page article webpage url blog video")
