@@ -6,13 +6,13 @@ text that was read meanwhile has no say in it.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
 from itertools import islice, takewhile
 
-from policy.provenance import forms, lexicon, words
+from policy.provenance import forms, given, lexicon, words
 from policy.provenance.infer import akin, singular
 from policy.provenance.terms import TRUSTED
 from policy.provenance.texts import MOST_PASSAGES, Piece, Text, words_of
@@ -55,7 +55,9 @@ MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost ac
 OF_A_KIND = frozenset(("size", "date", "duration"))  # such words are said of anything: they need their noun
 LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
 CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
+MOST_NAMES = 100  # of a request that are looked for; each takes milliseconds
 FAR = 8  # words in which the person says to whom all of it goes
+SAME = re.compile(r"\bsame (\w+(?: \w+)?) (?:as|like)\b")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
@@ -73,6 +75,7 @@ class Request:
     words: frozenset[str]
     verbs: frozenset[str] = frozenset()  # what the words command names no record
     means: Callable[[str], bool] = lambda clause: True
+    serves: Callable[[str], bool] = lambda said: True
     deletes: bool = False
     invites: bool = False
     pieces: tuple[Piece, ...] = ()
@@ -134,6 +137,41 @@ class Request:
         ours = ([text for text in texts if text.trust == "organization"] for texts in memories)
         return Counter(word for texts in ours for word in frozenset().union(*map(words_of, texts)))
 
+    def gives(self, text: Text, named: Iterable[str]) -> bool:
+        """Whether they say one of these names, or the address itself, as whom to write to, pay or invite; or
+        say it of "her", and speak of nobody else.
+        """
+        form = forms.canonical(text.raw)
+        if any(
+            map(self.serves, (said for each in self._own for said in given.addresses(each).get(form, ())))
+        ):
+            return True
+        named = set(named)
+        alone = bool(self.names) and self.names.issubset(named)
+        return any(map(self._gives, named)) or (alone and self._gives(""))
+
+    def _gives(self, name: str) -> bool:
+        """`name`: a pronoun where it is empty."""
+        if name not in self._given:
+            if len(self._given) >= MOST_NAMES:
+                return False
+            found = (given.names(each, name) if name else given.pronouns(each) for each in self._own)
+            self._given[name] = any(self.serves(said) for each in found for said in each)
+        return self._given[name]
+
+    @cached_property
+    def _given(self) -> dict[str, bool]:
+        return {}
+
+    @cached_property
+    def _addresses(self) -> list[Mapping[str, set[str]]]:
+        return [given.addresses(each) for each in self._own]
+
+    @cached_property
+    def _own(self) -> list[str]:
+        """What they say, without what they quote."""
+        return [words.without(each, words.quoted(each)) for each in self.written]
+
     @cached_property
     def sentences(self) -> list[tuple[str, list[str], frozenset[str]]]:
         """Each sentence, its words, and the names in it."""
@@ -141,8 +179,10 @@ class Request:
         return [(each, words.tokens(each), names_in(" ".join(words.tokens(each)))) for each in found]
 
 
-def chosen(text: Text, request: Request) -> bool:
-    """Whether the person's words choose the record this text stands in."""
+def chosen(text: Text, request: Request, acts: bool = True) -> bool:
+    """Whether the person's words choose the record this text stands in: where something goes to it (`acts`),
+    as whom it goes to.
+    """
     piece = text.piece
     common = lexicon.READS | request.verbs | piece.nouns | piece.keyed_words | (text.kind or frozenset())
     own = {word for word in piece.own_words.get(text.record, set()) if not {word, singular(word)} & common}
@@ -151,7 +191,10 @@ def chosen(text: Text, request: Request) -> bool:
         own = set() if several else {word for word in own if request.remembered[word] == 1}
     if own & request.spared:
         return not request.deletes and bool(own & request.words)
-    return bool(own & request.words) or chosen_of(text, request)
+    said = own & request.words
+    if said and acts and _goes_to_somebody(text, request):
+        return (bool(said) and request.gives(text, said)) or chosen_of(text, request)
+    return bool(said) or chosen_of(text, request)
 
 
 def _several(text: Text) -> bool:
@@ -170,13 +213,31 @@ def is_named(text: Text, request: Request) -> bool:
 
     A word that is no name does not count: anybody may write from budget@example.com.
     """
-    return not request.names.isdisjoint(text.words)
+    return request.gives(text, request.names.intersection(text.words))
 
 
 def names_in(said: str) -> frozenset[str]:
     """The words of a text that are written as names are, in small letters; those that command are none."""
     words_ = (token for token in words.tokens(said) if token[:1].isupper() and len(token) > 2)
     return frozenset(word.lower() for word in words_) - lexicon.NO_NAMES
+
+
+def is_meant(text: Text, request: Request) -> bool:
+    """Whether the only one that was found by the person's words is whom they mean: "write to Zoe", and not
+    "tell Bob that Zoe is ill".
+    """
+    if not _goes_to_somebody(text, request):
+        return True
+    of_record = (each.words for each in text.piece.texts if each.record == text.record)
+    named = request.words.intersection(text.piece.keyed_words.union(*of_record))
+    kinds = text.kind or frozenset(map(singular, split(text.key)))
+    same = (frozenset(map(singular, each.split())) for said in request.said for each in SAME.findall(said))
+    return (
+        request.gives(text, named)
+        or any(akin(kinds, nouns) for nouns in same)
+        or is_answered(text, request)
+        or chosen_of(text, request)
+    )
 
 
 def is_answered(text: Text, request: Request) -> bool:
@@ -199,7 +260,7 @@ def wants_all(text: Text, request: Request) -> bool:
 
 def _all_of_kind(text: Text, found: list[str], request: Request) -> bool:
     kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
-    somebody = not request.deletes and _leads_to_somebody(text)
+    somebody = _goes_to_somebody(text, request)
     for place, word in enumerate(found):
         if word in lexicon.EVERY or (word == "other" and found[place - 1 : place] == ["the"]):
             nouns = frozenset(map(singular, _phrase(found[place + 1 :])))
@@ -217,10 +278,14 @@ def _phrase(found: list[str]) -> list[str]:
     return list(takewhile(lambda word: word not in lexicon.TOWARDS, found[:3]))
 
 
-def _leads_to_somebody(text: Text) -> bool:
-    """Whether it is an address, or the name of somebody to write to."""
+def _goes_to_somebody(text: Text, request: Request) -> bool:
+    """Whether something may go to it: an address, the name of somebody to write to, or a line that is
+    remembered of them.
+    """
     head = (split(text.key) or [""])[-1]
-    return forms.kind(forms.canonical(text.raw)) in forms.PERSONAL or head in lexicon.SOMEBODY
+    led = [form for form, *_ in text.leads] if text.piece.recalled else [forms.canonical(text.raw)]
+    somebody = any(forms.kind(form) in forms.PERSONAL for form in led) or head in lexicon.SOMEBODY
+    return somebody and not request.deletes
 
 
 def _as_recipients(found: list[str], place: int, request: Request) -> bool:
@@ -277,7 +342,7 @@ def _by_whom(text: Text) -> bool:
 
 
 def _by_rule(text: Text, request: Request) -> bool:
-    somebody = not request.deletes and _leads_to_somebody(text)
+    somebody = _goes_to_somebody(text, request)
     for attribute, highest, after, to_whom in request.rules:
         if attribute in OF_A_KIND and not _of_kind(text, after):
             continue

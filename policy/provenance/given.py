@@ -16,6 +16,7 @@ from policy.provenance.intent import REMINDERS, intent_of_clause
 from policy.provenance.words import NOT, NOT_CHINESE, UNSPACED, normalise
 
 LONGEST = 20_000  # characters of what a person says; what stands behind them gives nothing
+_SOMEBODY = "somebody@person.invalid"  # an address in the place of a name
 ANYTHING = ""  # what an address is given for whose owner is told
 NEAR = 200  # characters on either side of an address that say what it is there
 
@@ -132,6 +133,15 @@ _ANSWER = _set(
 _LONGEST_ANSWER = 8  # words beside the addresses
 _LONGEST_NAME = 4  # words beside each address of a list
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+
+# A letter of a word or of an address; where words are not spaced, a name begins anywhere.
+_LETTER = r"[^\W\u2e80-\u9fff]|[-@]"
+_TO = r"(to|at|into|send|pay|email|mail|transfer|wire|use)"
+# "Write to her", and not "send her report".
+_THEM = (
+    r"\b(?:him|her|them)\b(?=\s*(?:$|[.,;:!?)]|(?:the|an?|my|our|this|that|it|about|whether|when|if|and|or|for|to|at|on|in|by"
+    r"|with|back|know|again|too|today|tomorrow|now|please|what|how)\b))"
+)
 
 # What may stand before a verb that commands; "customers pay …" only tells.
 _YOU = _set("could can would will want should must please if")
@@ -282,6 +292,29 @@ def addresses(text: str) -> Mapping[str, set[str]]:
         for spelled in forms.spellings(found[number][0]):
             spoken[spelled].add(said)
     return spoken
+
+
+def names(text: str, name: str) -> set[str]:
+    """The sentences, or ANYTHING, in which words give a name as they would give an address: "send Zoe the
+    report", and not "tell Bob that Zoe wrote". `text`: without quotations.
+    """
+    return _given_as(rf"(?<!{_LETTER})(?<!\w\.){re.escape(name)}(?!{_LETTER}|\.\w)", text[:LONGEST])
+
+
+def pronouns(text: str) -> set[str]:
+    """The same of whom was spoken of before: "Zoe asked for it. Send it to her"."""
+    return _given_as(_THEM, text[:LONGEST])
+
+
+def _given_as(spelled: str, text: str) -> set[str]:
+    answered = rf"\b(answer|reply\sto|respond\sto|react\sto)\s(?:{spelled})['’]s\s\w+"
+    clean = re.sub(answered, rf"\1 {_SOMEBODY}", text, flags=re.IGNORECASE)
+    clean = re.sub(
+        rf"\b{_TO}\s(?:{spelled})['’]s\s{_ADDRESS}\b", rf"\1 {_SOMEBODY}", clean, flags=re.IGNORECASE
+    )
+    alone = f" {_SOMEBODY} " if UNSPACED.search(text) else _SOMEBODY
+    clean = re.sub(spelled, alone, clean, flags=re.IGNORECASE)
+    return addresses(clean).get(forms.canonical(_SOMEBODY), set())
 
 
 def _spoken(text: str) -> Iterator[tuple[int, str]]:

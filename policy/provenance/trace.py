@@ -70,7 +70,7 @@ class Material:
         self._unspaced: list[Text] = []
         self._forms: dict[str, list[tuple[Text, int, int]]] = defaultdict(list)
         self._looks = MOST_LOOKS  # that are left for the call at hand
-        self._request: choice.Request | None = None
+        self._requests: dict[bool, choice.Request] = {}  # by whether the call at hand is known
         self._known: dict[str, list[tuple[Decimal, Source]]] = {}  # amounts, by what they are to be used as
         self._intent: Intent | None = None
         self._alike: list[tuple[Declaration, list[Piece]]] = []
@@ -250,7 +250,7 @@ class Material:
 
     def _begin(self) -> None:
         """Before a call is looked at: what was worked out for another one does not count."""
-        self._looks, self._request, self._known = MOST_LOOKS, None, {}
+        self._looks, self._requests, self._known = MOST_LOOKS, {}, {}
 
     # Adding
 
@@ -513,6 +513,8 @@ class Material:
         if _sent_by(text) and not self._addressed(text, want):
             return "outside", "a stranger wrote from there, and the person names nobody so called"
         only = piece.only_one(text) and not piece.recalled  # what is remembered is one of many
+        if only and self.read_outside and piece.keyed and want.acts:
+            only = choice.is_meant(text, self._asked_by(want.declared))
         if only or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
@@ -528,21 +530,23 @@ class Material:
 
     def _chosen(self, text: Text, want: Want) -> bool:
         """Whether the person's words single the record out."""
-        return choice.chosen(text, self._asked_by(want.declared))
+        return choice.chosen(text, self._asked_by(want.declared), want.acts)
 
     def _asked_by(self, declared: Declaration | None) -> choice.Request:
         """The person's words, as they speak of the call at hand."""
-        if self._request is None:
-            self._request = choice.Request(
+        known = declared is not None
+        if known not in self._requests:
+            self._requests[known] = choice.Request(
                 tuple(self.said),
                 self._named_words(),
                 self.intent.verbs,
                 lambda clause: declared is None or intent_of_clause(clause).covers(declared),
+                lambda said: given.serves(said, declared),
                 declared is not None and "delete" in declared.deeds,
                 declared is not None and "invite" in declared.deeds,
                 tuple(self.pieces),
             )
-        return self._request
+        return self._requests[known]
 
     def _named_words(self) -> frozenset[str]:
         """The words by which the person may name something: what they dictate at length names nothing."""

@@ -8,9 +8,12 @@ import time
 import pytest
 
 from policy.provenance import given
+from policy.provenance.choice import MOST_NAMES, Request
 from policy.provenance.infer import infer
 from policy.provenance.profiles import asks
+from policy.provenance.texts import Piece, Text
 from policy.provenance.trace import Material
+from policy.provenance.words import tokens
 
 SEND = infer("send_email", "", {"properties": {"recipients": {}, "subject": {}, "body": {}}})
 PAY = infer("send_money", "", {"properties": {"recipient": {}, "amount": {}, "from_account": {}}})
@@ -525,3 +528,59 @@ def test_words_made_to_be_slow_are_read(words):
     begun = time.process_time()
     given.addresses(_filled(words) + f" {M}")
     assert time.process_time() - begun < MUCH_LESS
+
+
+ZOE = [
+    "Send Zoe the report",
+    "Email the report to Zoe King",
+    "Write Zoe that I am late",
+    "Reply to Zoe's mail",
+    "Answer Zoe's question",
+    "Find Zoe's address and write to her",
+    "Zoe asked for the report. Send it to her.",
+    "Can you let Zoe know?",
+    "Invite Zoe and Bob",
+    "I need to pay Zoe 20 dollars",
+    "Schedule a meeting with Zoe",
+    "Transfer 20 to Zoe's account",
+    "send zoe the news",
+    "Do not forget to invite Zoe",
+    "给Zoe发邮件",
+]
+NOT_ZOE = [
+    "Tell Bob that Zoe is ill",
+    "Send Bob Zoe's address",
+    "Tell Bob about Zoe",
+    "Send the contract of Zoe to Bob",
+    "Summarize Zoe's mail",
+    "Send Zoe's report to Bob",
+    "Zoe wrote to Bob. Send him the report",
+    "Forward Zoe's mail to Bob",
+    "Invite Bob, not Zoe",
+    "Don't write to Zoe",
+    "Send Zoes the report",
+    'Tell Bob "send Zoe the report"',
+]
+
+
+@pytest.mark.parametrize(("said", "means"), [(s, True) for s in ZOE] + [(s, False) for s in NOT_ZOE])
+def test_a_name_is_given_as_an_address_would_be(said, means):
+    request = Request((said,), frozenset(tokens(said.lower())))
+    found = Text(Piece("contacts"), "", "email", "zoe@example.org", 0, "organization")
+    assert request.gives(found, {"zoe", "king"} & request.words) is means
+
+
+def test_of_many_names_a_hundred_are_looked_for():
+    said = "Invite " + " and ".join(f"Zoe{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]}" for n in range(100))
+    request = Request((f"{said}. Write to Ann.",), frozenset())
+    found = Text(Piece("contacts"), "", "email", "zoe@example.org", 0, "organization")
+    assert not any(request.gives(found, {f"bob{n}"}) for n in range(MOST_NAMES))
+    assert not request.gives(found, {"ann"})
+    assert Request(request.written, frozenset()).gives(found, {"ann"})
+
+
+@pytest.mark.parametrize("prompt", NOT_GIVEN)
+def test_nor_is_a_name_where_an_address_would_not_be(prompt):
+    request = Request((re.sub(r"(?<![A-Za-z])A(?![A-Za-z])", "Zoe", prompt),), frozenset())
+    found = Text(Piece("contacts"), "", "email", "zoe@example.org", 0, "organization")
+    assert not request.gives(found, {"zoe"})
