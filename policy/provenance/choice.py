@@ -6,7 +6,7 @@ text that was read meanwhile has no say in it.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
@@ -137,18 +137,15 @@ class Request:
         ours = ([text for text in texts if text.trust == "organization"] for texts in memories)
         return Counter(word for texts in ours for word in frozenset().union(*map(words_of, texts)))
 
-    def gives(self, text: Text, named: Iterable[str]) -> bool:
+    def gives(self, text: Text, named: Set[str]) -> bool:
         """Whether they say one of these names, or the address itself, as whom to write to, pay or invite; or
         say it of "her", and speak of nobody else.
         """
         form = forms.canonical(text.raw)
-        if any(
-            map(self.serves, (said for each in self._own for said in given.addresses(each).get(form, ())))
-        ):
+        if any(self.serves(said) for each in self._addresses for said in each.get(form, ())):
             return True
-        named = set(named)
         alone = bool(self.names) and self.names.issubset(named)
-        return any(map(self._gives, named)) or (alone and self._gives(""))
+        return any(map(self._gives, sorted(named))) or (alone and self._gives(""))
 
     def _gives(self, name: str) -> bool:
         """`name`: a pronoun where it is empty."""
@@ -193,7 +190,7 @@ def chosen(text: Text, request: Request, acts: bool = True) -> bool:
         return not request.deletes and bool(own & request.words)
     said = own & request.words
     if said and acts and _goes_to_somebody(text, request):
-        return (bool(said) and request.gives(text, said)) or chosen_of(text, request)
+        return request.gives(text, said) or chosen_of(text, request)
     return bool(said) or chosen_of(text, request)
 
 
@@ -213,7 +210,8 @@ def is_named(text: Text, request: Request) -> bool:
 
     A word that is no name does not count: anybody may write from budget@example.com.
     """
-    return request.gives(text, request.names.intersection(text.words))
+    named = request.names.intersection(text.words)
+    return bool(named) if request.deletes else request.gives(text, named)
 
 
 def names_in(said: str) -> frozenset[str]:

@@ -389,7 +389,7 @@ def test_a_member_that_is_sent_to_somebody_is_nobody_to_send_it_to(
 def test_whom_the_person_only_speaks_of_is_not_written_to(
     ask, world, profile, add_tool, search, asked, theirs
 ):
-    """A name that the person said chose its record for whatever was sent, also what a text asked to be sent."""
+    """A name that the person said chose its record for whatever was sent, also what a text asked for."""
 
     @add_tool(name="read_page", transactional=True, risk_level="low", mutating=False)
     def read_page(run):

@@ -11,6 +11,7 @@ from policy.provenance import given
 from policy.provenance.choice import MOST_NAMES, Request
 from policy.provenance.infer import infer
 from policy.provenance.profiles import asks
+from policy.provenance.terms import TRUSTED
 from policy.provenance.texts import Piece, Text
 from policy.provenance.trace import Material
 from policy.provenance.words import tokens
@@ -584,3 +585,11 @@ def test_nor_is_a_name_where_an_address_would_not_be(prompt):
     request = Request((re.sub(r"(?<![A-Za-z])A(?![A-Za-z])", "Zoe", prompt),), frozenset())
     found = Text(Piece("contacts"), "", "email", "zoe@example.org", 0, "organization")
     assert not request.gives(found, {"zoe"})
+
+
+def test_whose_mails_are_to_go_may_be_mentioned_in_any_way():
+    material = Material()
+    material.hear("message 1", "Zoe's mails are spam. Delete them")
+    found = {"emails": [{"id": "7", "sender": "zoe@example.org"}, {"id": "8", "sender": "bob@example.org"}]}
+    material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
+    assert material.facts(DELETE, {"sender": "zoe@example.org"}).source("sender") in TRUSTED
