@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from threading import Lock
 
 from django.conf import settings
+from django.http import HttpRequest
 
 PERSONS_OWN = 2
 
@@ -19,6 +20,11 @@ _taken: Counter[str] = Counter()
 def third() -> int:
     """Of a process's threads."""
     return max(1, settings.WEB_THREADS // 3)
+
+
+def person_of(request: HttpRequest) -> object | None:
+    """The id of the account that is signed in; a request that is only being authenticated has none."""
+    return getattr(getattr(request, "user", None), "pk", None)
 
 
 def of_person(person: object) -> dict[str, int]:

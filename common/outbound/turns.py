@@ -35,6 +35,6 @@ def _limits(host: str) -> dict[str, int]:
     request = current.request()
     if request is None:
         return {}
-    if (person := getattr(getattr(request, "user", None), "pk", None)) is not None:
+    if (person := turns.person_of(request)) is not None:
         return turns.of_person(person)
     return {f"host {host}": turns.third(), "nobody": max(1, settings.WEB_THREADS // 2)}

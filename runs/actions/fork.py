@@ -24,6 +24,7 @@ from runs.actions.message import said
 from runs.actions.signal import marks
 from runs.actions.start import (
     MAX_CONTEXT,
+    PRUNED,
     CannotStart,
     NewRun,
     begin,
@@ -113,7 +114,7 @@ def point(run: Run, seq: int, actor: Actor) -> tuple[list[Event], State]:
 
 def _unsettled(event: Event, state: State) -> str:
     if state.pruned:
-        return "What was said in this run was removed for its age: start a new run."
+        return PRUNED
     if event.type not in POINTS:
         return "A run can be gone on with after a message or after the result of a call."
     if state.open_calls:

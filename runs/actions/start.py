@@ -26,6 +26,7 @@ from runs.observe import tracing
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
 MB = 1_048_576
+PRUNED = "What was said in this run was removed for its age: start a new run."
 
 # What it takes to start, in one look: the person's agent, whether they may, whether the queue has room, and
 # how many bytes the organization has where these are too many.
@@ -150,7 +151,7 @@ def again(run: Run, actor: Actor, session_key: str) -> str:
     GOAL_EMPTY where the goal was removed for its age.
     """
     if run.pruned_at is not None:
-        raise CannotStart("GOAL_EMPTY", "What was said in this run was removed for its age: start a new run.")
+        raise CannotStart("GOAL_EMPTY", PRUNED)
     created = RunEvent.objects.filter(run=run, seq=1).values_list("payload", flat=True).first() or {}
     wanted = created.get("escalate_to") or {}
     return start(

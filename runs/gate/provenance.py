@@ -32,6 +32,7 @@ MUCH = 1_000_000  # characters, half a second or more: of more a web process tak
 SESSION = ("organization_id", "user_id", "project_id")
 # Where a run names no conversation, it is its own id by which later runs go on with it.
 CONVERSATION = Coalesce(NullIf("session_key", Value("")), "pk")
+OTHERS = ("outside", "chosen")  # marks of words that are not the person's
 MARKS = ("chosen", "copied")  # of words of the person's that are not theirs alone (runs/actions/signal.py)
 Declare = Callable[[str], Declaration]
 
@@ -77,7 +78,7 @@ class Gathered:
         self.characters += len(found if isinstance(found, str) else canonical(found))
         if self.characters < MUCH:
             return
-        limits = turns.of_person(getattr(getattr(request, "user", None), "pk", None))
+        limits = turns.of_person(turns.person_of(request))
         if not turns.take(limits):
             raise Busy("what this call is weighed by is much, and so is what others ask for just now")
         self.turn = limits
@@ -260,28 +261,32 @@ def all_known(run_ids: list[str]) -> bool:
     return not run_ids or created.count() == len(run_ids)
 
 
-def goal_is_outside(run_id: str) -> bool:
-    """Whether somebody other than the person wrote a run's goal."""
-    return run_id in goals_outside([run_id])
-
-
 def marks_of_goal(run_id: str) -> dict[str, bool]:
     """What the log is to say of a run's goal when it is asked once more: what was not the person's alone does
     not become theirs by it, wherever the new run stands. A group's goal is an agent's.
     """
-    if goal_is_outside(run_id) or Run.objects.filter(pk=run_id, kind=RunKind.GROUP).exists():
+    goal = _goals([run_id]).get(run_id)
+    if (
+        goal is None
+        or any(map(goal.get, OTHERS))
+        or Run.objects.filter(pk=run_id, kind=RunKind.GROUP).exists()
+    ):
         return {"outside": True}
-    return {"copied": True} if goals_outside([run_id], ("copied",)) else {}
+    return {"copied": True} if goal.get("copied") else {}
 
 
-def goals_outside(run_ids: Iterable[str], marks: Collection[str] = ("outside", "chosen")) -> set[str]:
+def goals_outside(run_ids: Iterable[str], marks: Collection[str] = OTHERS) -> set[str]:
     """Those of the runs whose goal somebody other than the person wrote: another, or the agent, which had
     offered it as an answer. Repeating a run does not change that.
     """
-    said = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED, payload__role="user")
-    goals = dict(said.order_by("run_id", "seq").distinct("run_id").values_list("run_id", "payload"))
-    own = {pk for pk, goal in goals.items() if not any(goal.get(mark) for mark in marks)}
+    own = {pk for pk, goal in _goals(run_ids).items() if not any(map(goal.get, marks))}
     return {*run_ids} - own
+
+
+def _goals(run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The message that each of the runs began with."""
+    said = RunEvent.objects.filter(run_id__in=run_ids, type=EventType.MESSAGE_CREATED, payload__role="user")
+    return dict(said.order_by("run_id", "seq").distinct("run_id").values_list("run_id", "payload"))
 
 
 def memories_shown(run_id: str, after: int) -> Iterator[tuple[int, str, str, Trust]]:

@@ -290,7 +290,7 @@ def test_asking_again_what_a_program_planted_keeps_it_a_programs_words(ask, worl
     run_id = program.post("runs/", {"project": world.project.pk, "goal": "Planted"}).json()["id"]
     client_of(world.user).post(reverse(door, args=[run_id]))
     made = Run.objects.latest("id").pk
-    assert made != run_id and provenance.goal_is_outside(made)
+    assert made != run_id and provenance.marks_of_goal(made) == {"outside": True}
 
 
 # Other people's things, by their ids, at people's own pages
