@@ -97,6 +97,12 @@ class Request:
         return frozenset(word for each in excepted for word in words.tokens(each))
 
     @cached_property
+    def answers(self) -> bool:
+        """Whether they want somebody to be answered; who tells somebody "the answer" does not."""
+        chinese = any(form in said for said in self.said for form in lexicon.CHINESE_ANSWERS)
+        return chinese or bool(lexicon.ANSWERS & ((self.words - lexicon.VERBS) | self.verbs))
+
+    @cached_property
     def rules(self) -> list[tuple[str, bool, list[str], bool]]:
         """By what they choose: the attribute, whether the highest is meant, the next words, and whether it
         says to whom something goes.
@@ -240,14 +246,14 @@ def is_meant(text: Text, request: Request) -> bool:
 
 def is_answered(text: Text, request: Request) -> bool:
     """Whether the person wants an answer to go to whom the only record comes from."""
-    return text.piece.only_one(text) and bool(lexicon.ANSWERS & request.words)
+    return text.piece.only_one(text) and request.answers
 
 
 def all_addressed(text: Text, request: Request) -> bool:
     """The same of who wrote: a rule chooses what they wrote, and them only where they are to be answered or
     wrote most often.
     """
-    by_rule = bool(lexicon.ANSWERS & request.words) or request.deletes or bool(request.most_often)
+    by_rule = request.answers or request.deletes or bool(request.most_often)
     return wants_all(text, request) or (by_rule and _by_rule(text, request))
 
 

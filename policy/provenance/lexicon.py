@@ -227,7 +227,8 @@ WHO = _set("id ids number sender from author user recipient recipients to cc cha
 AUTHOR = _set("sender from author user by")
 RECEIVED = _set("transaction payment transfer")  # whoever sends a cent is their sender
 SENT_BY = _set("sender from author user recipient recipients to cc")
-ANSWERS = _set("reply respond answer acknowledge thank thanks react 回复 答复")
+ANSWERS = _set("reply respond answer acknowledge thank thanks react")
+CHINESE_ANSWERS = ("回复", "答复")
 MAILED = _set("com org net gmail hotmail yahoo outlook mail email example info www")
 # Words that tell no record from another.
 GLUE = _set(

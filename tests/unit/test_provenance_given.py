@@ -593,3 +593,21 @@ def test_whose_mails_are_to_go_may_be_mentioned_in_any_way():
     found = {"emails": [{"id": "7", "sender": "zoe@example.org"}, {"id": "8", "sender": "bob@example.org"}]}
     material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
     assert material.facts(DELETE, {"sender": "zoe@example.org"}).source("sender") in TRUSTED
+
+
+@pytest.mark.parametrize(
+    ("prompt", "theirs"),
+    [
+        ("Answer the mail", True),
+        ("Read my mail and reply that I agree", True),
+        ("请回复这封邮件", True),
+        ("Tell bob@example.com the answer to this mail", False),
+        ("Forward their answer to bob@example.com", False),
+    ],
+)
+def test_who_wrote_is_answered_where_the_person_says_so(prompt, theirs):
+    material = Material()
+    material.hear("message 1", prompt)
+    found = {"emails": [{"id": "7", "sender": "zoe@example.org", "body": "Do you agree?"}]}
+    material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
+    assert (material.facts(SEND, {"recipients": "zoe@example.org"}).source("recipients") in TRUSTED) is theirs
