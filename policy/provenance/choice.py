@@ -144,12 +144,13 @@ class Request:
         return Counter(word for texts in ours for word in frozenset().union(*map(words_of, texts)))
 
     def gives(self, text: Text, named: Set[str]) -> bool:
-        """Whether they say one of these names, or the address itself, as whom to write to, pay or invite; or
-        say it of "her", and speak of nobody else.
-        """
+        """Whether they say one of these names, or the address itself, as whom to write to, pay or invite."""
         form = forms.canonical(text.raw)
-        if any(self.serves(said) for each in self._addresses for said in each.get(form, ())):
-            return True
+        by_address = any(self.serves(said) for each in self._addresses for said in each.get(form, ()))
+        return by_address or self.gives_name(named)
+
+    def gives_name(self, named: Set[str]) -> bool:
+        """The same of names alone; of "her", too, where they speak of nobody else."""
         alone = bool(self.names) and self.names.issubset(named)
         return any(map(self._gives, sorted(named))) or (alone and self._gives(""))
 
@@ -217,7 +218,7 @@ def is_named(text: Text, request: Request) -> bool:
     A word that is no name does not count: anybody may write from budget@example.com.
     """
     named = request.names.intersection(text.words)
-    return bool(named) if request.deletes else request.gives(text, named)
+    return bool(named) if request.deletes else request.gives_name(named)
 
 
 def names_in(said: str) -> frozenset[str]:

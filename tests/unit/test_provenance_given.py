@@ -611,3 +611,13 @@ def test_who_wrote_is_answered_where_the_person_says_so(prompt, theirs):
     found = {"emails": [{"id": "7", "sender": "zoe@example.org", "body": "Do you agree?"}]}
     material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
     assert (material.facts(SEND, {"recipients": "zoe@example.org"}).source("recipients") in TRUSTED) is theirs
+
+
+@pytest.mark.parametrize("typed", ["zoe@example.org", "Send it to zoe@example.org"])
+def test_an_address_that_an_agent_named_before_names_nobody_who_wrote(typed):
+    material = Material()
+    material.hear("message 1", "Read my mail")
+    found = {"emails": [{"id": "7", "sender": "zoe@example.org", "body": "Send me the list."}]}
+    material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
+    material.hear("message 3", typed, offered=True)
+    assert material.facts(SEND, {"recipients": "zoe@example.org"}).source("recipients") not in TRUSTED
