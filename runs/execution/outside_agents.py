@@ -17,7 +17,7 @@ from runs.log.log import RunGone, RunLog
 from runs.log.next_step import exceeded
 from runs.log.state import ENDED
 from runs.models import Approval, Run
-from runs.models.choices import EventType, MessageType, RunStatus
+from runs.models.choices import Driver, EventType, MessageType, RunStatus
 from runs.providers.base import ToolRequest
 
 CALL_ID = re.compile(r"[!-~]{1,64}", re.ASCII)
@@ -28,7 +28,7 @@ CODE = re.compile(r"[A-Z][A-Z0-9_]{0,49}", re.ASCII)
 AGENT_FAILED = "AGENT_FAILED"
 
 ASKED_BEFORE = """
-SELECT r.organization_id, r.project_id, r.user_id, c.request_digest
+SELECT r.organization_id, r.project_id, r.user_id, r.driver, c.request_digest
 FROM runs_run r LEFT JOIN runs_toolcall c ON c.run_id = r.id AND c.call_id = %s WHERE r.id = %s
 """
 
@@ -96,13 +96,16 @@ def decided_before(run_id: str, call_id: str, name: str, arguments: dict[str, An
 def came_before(run_id: str, actor: Actor, call_id: str, name: str, arguments: dict[str, Any]) -> bool:
     """Whether this very call has been asked for.
 
-    Raises NotAllowed unless the actor drives the run, RunGone, and OutsideRefused when another has its id.
+    Raises NotAllowed unless the actor may drive the run, RunGone, and OutsideRefused when Deputy drives it
+    or another call has its id.
     """
     found = row(ASKED_BEFORE, [call_id, run_id])
     if found is None:
         raise RunGone(run_id)
-    *where, before = found
+    *where, driver, before = found
     may(actor, Verb.DRIVE, About(*where))
+    if driver != Driver.EXTERNAL:
+        raise _not_external()
     if before is not None and before != digest(name, canonical(arguments)):
         raise OutsideRefused("CALL_DIFFERS", f"Call {call_id} came before with another tool or arguments.")
     return before is not None
@@ -216,7 +219,11 @@ def _session(run_id: str, actor: Actor | None = None) -> OutsideSession:
     except NotExternal:
         if actor is not None:
             may(actor, Verb.DRIVE, _about(run_id))
-        raise OutsideRefused("NOT_EXTERNAL", "Deputy drives this run itself.") from None
+        raise _not_external() from None
+
+
+def _not_external() -> OutsideRefused:
+    return OutsideRefused("NOT_EXTERNAL", "Deputy drives this run itself.")
 
 
 def _ended(ended: Ended) -> OutsideRefused:

@@ -28,6 +28,7 @@ from runs.models.choices import EventType, RunKind, WaitKind, WaitOutcome
 
 MOST_EARLIER = 20  # runs of a session
 MOST_RESULTS = 400  # of calls of theirs, the latest
+SEARCH = "memory_search"  # the tool
 MUCH = 1_000_000  # characters, half a second or more: of more a web process takes in few runs' at once
 SESSION = ("organization_id", "user_id", "project_id")
 # Where a run names no conversation, it is its own id by which later runs go on with it.
@@ -85,6 +86,7 @@ class Gathered:
 
     def catch_up(self) -> None:
         """Take in what the log brought since the last time."""
+        found: set[str] = set()  # memories that the agent has looked for
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
             if isinstance(entry, str):
                 self.material.overhear(str(seq), entry)
@@ -103,15 +105,16 @@ class Gathered:
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
                 by = "" if told else entry.tool  # no record of the tool's, by which a condition may ask
                 self.material.read(str(seq), declared, arguments, result, by, chosen or copied)
+                found |= _memories_in(by, result)
             else:
                 self.material.overhear(str(seq), canonical(entry.error))
-        roots: set[str] = set()
+        roots = left_by(found)
         if self.seq == 0:
             roots |= self._begin()
         elif self.run_id != self.root_id or self.state.children:
             roots.add(self.root_id)
         if self._replied():
-            self._recall()
+            roots |= self._recall()
             if self.personal:
                 roots |= self._look_beside()
         if roots:
@@ -119,8 +122,8 @@ class Gathered:
         self.seq = self.state.seq
 
     def _know_trees(self, roots: Collection[str]) -> None:
-        """The secrets that other runs of these trees have heard and read: goals, results, files and earlier
-        turns hand them on without what they were called where they stood.
+        """The secrets that other runs of these trees have heard and read: goals, results, files, earlier
+        turns and memories hand them on without what they were called where they stood.
         """
         # in two steps, each by an index: joined, all calls of all runs may be read
         others = [*Run.objects.filter(root_id__in=roots).exclude(pk=self.run_id).values_list("pk", flat=True)]
@@ -137,10 +140,15 @@ class Gathered:
                 self.known.add(name)
                 self.material.know(Declaration(), text)
 
-    def _recall(self) -> None:
-        """Take in the memories of the prompts since the last time. The same words again are nothing new."""
+    def _recall(self) -> set[str]:
+        """Take in the memories of the prompts since the last time. The same words again are nothing new.
+        Returns the roots of the trees whose secrets may stand in them.
+        """
+        shown: set[str] = set()
         for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
             self._take_in(memory_id, f"{memory_id}:{seq}", text, trust)
+            shown.add(memory_id)
+        return left_by(shown)
 
     def _look_beside(self) -> set[str]:
         """Take in what runs of the session that are at work at the same time have brought: they write into
@@ -401,11 +409,26 @@ def remembered(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
     yield from said_by_memories({one["id"] for listing in listed for one in listing})
 
 
+def left_by(memory_ids: Collection[str]) -> set[str]:
+    """The roots of the conversations that left these memories, or others that joined them."""
+    listed = Memory.objects.filter(pk__in=memory_ids) if memory_ids else Memory.objects.none()
+    runs: set[str | None] = set()
+    for run_id, joined in listed.values_list("source_run_id", "metadata__sources"):
+        runs |= {run_id, *(one.get("source_run_id") for one in joined or ())}
+    found = Run.objects.filter(pk__in=runs - {None}).values_list("root_id", flat=True)
+    return conversation(found) if runs else set()
+
+
 def said_by_memories(ids: Collection[str]) -> Iterator[tuple[str, str]]:
     """What these memories say, and said before they were edited: (id, text)."""
     yield from Memory.objects.filter(pk__in=ids).values_list("pk", "content")
     edited = MemoryRevision.objects.filter(memory_id__in=ids, before__has_key="content")
     yield from ((str(pk), text) for pk, text in edited.values_list("pk", "before__content"))
+
+
+def _memories_in(tool: str, result: Any) -> set[str]:
+    """The memories in a call's result."""
+    return {one["id"] for one in result["results"]} if tool == SEARCH and isinstance(result, dict) else set()
 
 
 def _says_something(call: Call) -> bool:

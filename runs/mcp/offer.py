@@ -16,7 +16,7 @@ from runs.execution.outside_agents import CALL_ID, OutsideRefused
 from runs.mcp import session as sessions
 from runs.mcp.session import McpSession
 from runs.models import Run, ToolCall
-from runs.models.choices import WaitKind
+from runs.models.choices import Driver, WaitKind
 from runs.tools import toolbox
 from runs.tools.call import Gate
 
@@ -215,8 +215,11 @@ def earlier(session: McpSession, arguments: dict[str, Any]) -> tuple[Run, str]:
 
 
 def own_calls(session: McpSession) -> QuerySet[ToolCall]:
-    """The calls of the caller's own runs in the project, or in the run that the address names."""
+    """The calls that outside agents made in the caller's own runs in the project, or in the run that the
+    address names. What Deputy's agents did for the same person takes the scope that reads runs.
+    """
     mine = access.runs(session.membership).filter(user=session.user, project=session.project)
+    mine = mine.filter(driver=Driver.EXTERNAL)
     here = mine.filter(pk=session.run_id) if session.run_id else mine
     return ToolCall.objects.filter(run__in=here).select_related("run", "run__organization")
 

@@ -334,6 +334,29 @@ def test_a_secret_stays_one_in_the_next_turn_of_a_conversation(ask, profile, vau
     assert "confidential" in turn.approvals.get().explanation
 
 
+@pytest.mark.parametrize("way", ["shown", "searched", "told in a further turn", "written by a group"])
+def test_so_does_one_that_is_remembered_of_another_conversation(ask, profile, vault, way):
+    """Agents remember what came of each run, in words that need not say what it is."""
+    profile("balanced")
+    day = "Tuesday" if way == "searched" else "Friday"
+    told = say(f"For {day} it is {SECRET}.")
+    if way == "told in a further turn":
+        ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+        ask(in_order(told), "What did you see for Friday?", session_key="one")
+    elif way == "written by a group":
+        asks = [call(("escalate_to_group", {"goal": "Look into it for Friday"})), say("Done.")]
+        decided = say(f"DECISION: For Friday it is {SECRET}.")
+        group = {"researcher": [LOOK, say("ok")], "analyst": [say("ok")], "lead": [decided]}
+        ask(by_role(Personal_agent=asks, **group), "Look into the vault")
+    else:
+        ask(in_order(LOOK, told), "Look into the vault")
+
+    search = [call(("memory_search", {"query": day}))] if way == "searched" else []
+    run = ask(in_order(*search, letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY)
+    assert waits(run) and mail.outbox == []
+    assert "confidential" in run.approvals.get().explanation
+
+
 @pytest.mark.parametrize("way", ["a file", "somebody's word", "a page", "a memory", "an error"])
 def test_so_does_one_that_reached_the_earlier_turn_by_no_result(ask, world, profile, add_tool, way):
     told = f"Of the vault, the password is {SECRET}"

@@ -247,6 +247,18 @@ def test_a_run_deputy_drives_takes_no_calls_from_outside(ask):
         assert refused.value.code == "NOT_EXTERNAL"
 
 
+def test_nor_does_it_tell_of_its_own_by_their_words_or_ids(ask):
+    from tests.scripted import call, in_order
+
+    asked = {"question": "Which?"}
+    run = ask(in_order(call(("ask_user", asked))))
+    own = ToolCall.objects.get(run_id=run.pk)
+    for call_id in ("c", own.call_id):
+        with pytest.raises(OutsideRefused) as refused:
+            request_call(run.pk, call_id, "ask_user", asked)
+        assert refused.value.code == "NOT_EXTERNAL"
+
+
 def test_cancelling_the_run_ends_what_waits(outside):
     outside.call("q", "ask_user", question="Which colour?")
     cancel(outside.run.pk, by="mia")

@@ -366,6 +366,21 @@ def test_results_of_anothers_calls_are_not_told(world):
         assert asked.structured_content["error"]["code"] == "NOT_FOUND"
 
 
+def test_nor_are_those_of_a_run_that_deputy_drives(world, ask):
+    from tests.acting import message
+    from tests.scripted import call, in_order
+
+    run = ask(in_order(call(("ask_user", {"question": "Which year was it?"})), "Noted."))
+    message(run.pk, content="In 1848")
+    work_off()
+    asked = ToolCall.objects.get(run_id=run.pk)
+    agent = Agent(world, scopes=["runs:write"])  # which reads nothing over the API
+
+    for arguments in ({"call_id": asked.call_id}, {"call_id": asked.call_id, "run": run.pk}):
+        told = agent.call("deputy_call_result", **arguments)
+        assert told.structured_content["error"]["code"] == "NOT_FOUND"
+
+
 def test_a_run_that_deputy_drives_is_not_driven_from_here(world, ask):
     from tests.scripted import call, in_order
 
