@@ -77,7 +77,7 @@ class Material:
         self._names: frozenset[str] | None = None
         self._read: list[records.Read] = []
         self._secrets: dict[str, str] = {}  # compact value → what it is called
-        self._unproved = False  # something that was begun waits for a code
+        self._unproved: Piece | None = None  # what a call answered that waits for a code
 
     @property
     def read_outside(self) -> bool:
@@ -170,9 +170,9 @@ class Material:
         piece.narrowed = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
         piece.outside = any(_counts(text, declared) for text in piece.texts)
         if "confirm" in declared.deeds:
-            self._unproved = False
+            self._unproved = None
         elif declared.effect:
-            self._unproved = any(ASKS_FOR_PROOF.search(text.norm) for text in piece.texts)
+            self._unproved = piece if any(ASKS_FOR_PROOF.search(text.norm) for text in piece.texts) else None
 
     def _like(self, declared: Declaration) -> list[Piece]:
         found = next((pieces for other, pieces in self._alike if other == declared), None)
@@ -195,7 +195,7 @@ class Material:
                 break
         if declared.effect and self.read_outside and "confirm" not in declared.deeds:
             found = [self._as_title(value, declared) for value in _named_by_title(found, declared)]
-        asked = self._asked(declared)
+        asked = self._asked(declared, arguments)
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
@@ -236,9 +236,21 @@ class Material:
                 if text.trust == "user" and not text.path:
                     yield from text.own.words
 
-    def _asked(self, declared: Declaration) -> bool:
+    def _asked(self, declared: Declaration, arguments: Mapping[str, Any]) -> bool:
         """Whether the person's words ask for it, or it completes what runs already."""
-        return self._unproved if "confirm" in declared.deeds else self.intent.covers(declared)
+        if "confirm" in declared.deeds:
+            return self._unproved is not None and self._about(self._unproved, declared, arguments)
+        return self.intent.covers(declared)
+
+    def _about(self, begun: Piece, declared: Declaration, arguments: Mapping[str, Any]) -> bool:
+        """Whether what a call names beside its code stands in the call that began it, or in its answer: no
+        code of the person's is for anything else that waits for one.
+        """
+        return all(
+            value in begun.keyed or any(text.piece is begun for text, *_ in self._whole(value, _last(path)))
+            for path, argument, value in islice(values_of(arguments), MOST_VALUES)
+            if declared.steers(argument) and value.strip()
+        )
 
     def passage(self, source: Source) -> str:
         """The text that a source is a span of."""

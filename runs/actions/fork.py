@@ -227,7 +227,7 @@ def _copied(event: Event, own: bool, put_in: bool) -> tuple[EventType, dict[str,
     """The event as the new log has it: without the old run's working memory. `put_in`: by it the agent read
     there what others had put in.
 
-    What the person said once they do not say again because a program has their words repeated (`own` False).
+    What the person has said or answered they do not say again where a program has it repeated (`own` False).
     """
     if event.type == EventType.CONTEXT_CHANGED:
         by_others = {"outside": True} if event.payload.get("by") else {}
@@ -237,7 +237,7 @@ def _copied(event: Event, own: bool, put_in: bool) -> tuple[EventType, dict[str,
         payload["others_pages"] = True
     if payload.get("memories"):  # what they said then is found by when it was
         payload.setdefault("recalled_at", event.created_at.isoformat())
-    if not own and event.type == EventType.MESSAGE_CREATED and payload.get("role") == "user":
+    if not own and (event.type == EventType.TOOL_COMPLETED or payload.get("role") == "user"):
         payload["outside"] = True
     return EventType(event.type), payload, event.agent
 

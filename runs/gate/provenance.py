@@ -98,7 +98,7 @@ class Gathered:
                     self.material.overhear(str(seq), entry.content)
             elif entry.error is None:
                 declared, arguments = self.declare(entry.tool), effective(entry)
-                result, told = self._result(entry), _told(entry)
+                result, told = self._result(entry), _told(entry) or _repeated(entry, declared)
                 self._much(result)
                 chosen, copied = (isinstance(result, dict) and result.get(name) is True for name in MARKS)
                 if told or (chosen and self._steered()):
@@ -439,6 +439,11 @@ def _says_something(call: Call) -> bool:
 def _told(call: Call) -> bool:
     """Whether its result is what somebody said of it after it was interrupted, and not the tool's own."""
     return call.wait_kind == WaitKind.REVIEW and call.payload.get("outcome") == "succeeded"
+
+
+def _repeated(call: Call, declared: Declaration) -> bool:
+    """Whether its result is what the person has answered, which a program has repeated with the run."""
+    return call.outside and declared.output_trust == USER
 
 
 def effective(call: Call) -> dict[str, Any]:

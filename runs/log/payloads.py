@@ -221,6 +221,7 @@ FORMS = {
             "sha256": text("Of a large result."),
             "bytes": whole("The size of a large result."),
             "preview": text("The beginning of a large result."),
+            "outside": truth("Whether a program has repeated it: no answer in it is the person's own."),
         },
     ),
     EventType.TOOL_FAILED: Form("A call failed, or was withdrawn.", LIMITS),

@@ -55,6 +55,7 @@ class Call:
     reserved: int = 0  # tokens set aside for the child
     result: Any = None
     stored: bool = False  # the result is on the ToolCall row; the event carries a preview
+    outside: bool = False  # a program has repeated it: an answer in it is not the person's own
     error: dict[str, Any] | None = None
     ended: int = 0  # seq of the event that ended it
     reviewed: int = 0  # seq of the event by which a person said what became of it
@@ -329,6 +330,7 @@ def _completed(state: State, event: Event) -> None:
     call = _end(state, event)
     call.result = event.payload.get("result", event.payload.get("preview"))
     call.stored = "sha256" in event.payload
+    call.outside = event.payload.get("outside", False)
 
 
 def _failed(state: State, event: Event) -> None:

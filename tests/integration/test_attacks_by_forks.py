@@ -9,7 +9,7 @@ from groups.models import Membership
 from runs.actions import decide
 from runs.execution import executor
 from runs.models import Approval, Run
-from tests.acting import approve, at_the_pages, by_token, fork
+from tests.acting import approve, at_the_pages, by_token, fork, signal
 from tests.admin_world import client_of
 from tests.factories import permit
 from tests.integration.test_authority_holes import facts_of
@@ -110,6 +110,32 @@ def test_a_turn_that_is_run_again_has_read_what_its_session_had(ask, world, prof
         found = facts_of(run)
         assert found.read_outside
         assert {one.trust for one in found.values if "mallory" in one.value} == {"outside"}
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda said: said, lambda said: {"order": said}, lambda said: {"answer": said}]
+)
+def test_what_the_person_has_answered_they_do_not_say_again_when_a_program_repeats_it(
+    ask, world, profile, shape
+):
+    profile("balanced")
+    question = call(("ask_user", {"question": "What now?"}))
+    more = letter("ann@example.com", body="More.")
+    play = in_order(question, letter("ann@example.com"), say("done"), more, say("done"), more, say("done"))
+    run = ask(play, "Any news?")
+    signal(run.pk, run.waits.get().correlation_key, shape("Email ann@example.com the news"))
+    executor.run(run.pk)
+
+    at = run.events.filter(type="tool.completed").earliest("seq").seq
+    left = len(mail.outbox)
+    repeated = fork(run.pk, at, by_token(world.user, run.organization_id))
+    executor.run(repeated)
+    assert len(mail.outbox) == left
+    assert not facts_of(Run.objects.get(pk=repeated)).asked_for
+
+    own = fork(run.pk, at, at_the_pages(world.user, run.organization_id))
+    executor.run(own)
+    assert facts_of(Run.objects.get(pk=own)).asked_for
 
 
 def test_an_approval_holds_for_the_run_it_was_given_in(ask, world, profile):

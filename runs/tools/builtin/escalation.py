@@ -67,6 +67,14 @@ def escalate_to_group(
     mutating=False,
     supports_parallel=True,
     transactional=True,
+    # What groups are called and can do is written by members of a project, and by their programs.
+    declared=Declaration(
+        steering=frozenset({"project_id"}),
+        effect=False,
+        deeds=frozenset({"read"}),
+        nouns=frozenset({"group"}),
+        origin="declared",
+    ),
 )
 def list_available_groups(
     run: ToolContext,
