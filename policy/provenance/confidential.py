@@ -5,10 +5,12 @@ form: card numbers with their check digit, keys and tokens of known services.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
+from typing import Any
 
 from policy.provenance import words
+from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration
 from policy.provenance.verbs import split
 
@@ -86,9 +88,17 @@ REACHES = frozenset(("send", "share", "invite"))  # deeds by which others get to
 PEOPLE = re.compile(r"to|b?cc|recipients?|participants?|attendees?|emails?")
 
 
-def in_field(key: str, text: str, declared: Declaration) -> Iterator[tuple[str, str]]:
-    """(what it is called, value) of the confidential values in a field of a result."""
-    if key in declared.confidential:
+def in_result(result: Any, declared: Set[str]) -> Iterator[tuple[str, str]]:
+    """(what it is called, value) of the confidential values in a result. `declared`: names of fields."""
+    if isinstance(result, str):  # whole, too: what names a secret may stand on the line before
+        yield from in_text(result)
+    for found in fields(result):
+        yield from in_field(found.key, found.text, declared)
+
+
+def in_field(key: str, text: str, declared: Set[str]) -> Iterator[tuple[str, str]]:
+    """The same of one of its fields."""
+    if key in declared:
         yield "confidential field", text
     if " " not in text.strip():
         yield from ((label, text) for label in _labels_of(key))

@@ -125,10 +125,7 @@ class Material:
 
     def know(self, declared: Declaration, result: Any) -> None:
         """What other runs of the tree or earlier turns have read: its secrets come without their names."""
-        if isinstance(result, str):  # whole, too: what names a secret may stand on the line before
-            self._keep_secrets(confidential.in_text(result))
-        for found in fields(result):
-            self._keep_secrets(confidential.in_field(found.key, found.text, declared))
+        self.keep_secrets(confidential.in_result(result, declared.confidential))
 
     def read(
         self,
@@ -165,7 +162,7 @@ class Material:
             text = Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind)
             text.service = declared.service
             self._add(text)
-            self._keep_secrets(confidential.in_field(found.key, found.text, declared))
+            self.keep_secrets(confidential.in_field(found.key, found.text, declared.confidential))
         entries = len({text.record for text in piece.texts})
         piece.narrowed = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
         piece.outside = any(_counts(text, declared) for text in piece.texts)
@@ -223,7 +220,8 @@ class Material:
         made = self._composed(value.value, want)
         return replace(made, path=value.path) if made.trust in TRUSTED else value
 
-    def _keep_secrets(self, found: Iterable[tuple[str, str]]) -> None:
+    def keep_secrets(self, found: Iterable[tuple[str, str]]) -> None:
+        """`found`: (what it is called, value)."""
         for label, value in found:
             plain = confidential.compact(value)
             if len(plain) >= confidential.SHORTEST:

@@ -21,6 +21,7 @@ from memory.write import BY_PROGRAM
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts, Trust
 from policy.provenance.trace import Material
+from runs.gate import secrets
 from runs.log import log
 from runs.log.state import PAGE, USER, Call, Said, State, fold, words_put_in
 from runs.models import Run, RunEvent, ToolCall, in_conversation
@@ -127,12 +128,9 @@ class Gathered:
         """
         # in two steps, each by an index: joined, all calls of all runs may be read
         others = [*Run.objects.filter(root_id__in=roots).exclude(pk=self.run_id).values_list("pk", flat=True)]
-        calls = ToolCall.objects.filter(run_id__in=others, result__isnull=False)
-        found = calls.exclude(pk__in=self.known)
-        for pk, tool, result in found.values_list("pk", "tool", "result"):
-            self._much(result)
+        for pk, found in secrets.of_calls(others, self.known, self.declare, self._much):
             self.known.add(pk)
-            self.material.know(self.declare(tool), result)
+            self.material.keep_secrets(found)
         words = ((f"{run_id}:{seq}", text) for run_id, seq, text in told_by_others(others))
         for name, text in (*words, *remembered(others)):
             if name not in self.known:

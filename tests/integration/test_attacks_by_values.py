@@ -8,6 +8,7 @@ from django.core import mail
 
 from memory.scope import Scope
 from memory.write import memory_write
+from policy.provenance import confidential
 from policy.provenance.infer import Declaration
 from runs.actions.fork import fork
 from runs.context import agent_view
@@ -355,6 +356,18 @@ def test_so_does_one_that_is_remembered_of_another_conversation(ask, profile, va
     run = ask(in_order(*search, letter(ZED, body=f"It is {SECRET}."), say("done")), ABOUT_FRIDAY)
     assert waits(run) and mail.outbox == []
     assert "confidential" in run.approvals.get().explanation
+
+
+def test_results_of_other_runs_are_looked_through_once(ask, profile, vault, monkeypatch):
+    profile("balanced")
+    ask(in_order(LOOK, say("Done.")), "Look into the vault", session_key="one")
+    looked = []
+    whole = confidential.in_result
+    monkeypatch.setattr(confidential, "in_result", lambda *one: looked.append(one) or whole(*one))
+    for _ in range(2):
+        turn = ask(in_order(letter(ZED, body=f"It is {SECRET}."), say("done")), session_key="one")
+        assert waits(turn)
+    assert looked.count(({"password": SECRET}, frozenset())) == 1
 
 
 @pytest.mark.parametrize("way", ["a file", "somebody's word", "a page", "a memory", "an error"])
