@@ -240,9 +240,16 @@ def is_meant(text: Text, request: Request) -> bool:
     return (
         request.gives(text, named)
         or any(akin(kinds, nouns) for nouns in same)
-        or is_answered(text, request)
+        or (is_correspondent(text) and is_answered(text, request))
         or chosen_of(text, request)
     )
+
+
+def is_correspondent(text: Text) -> bool:
+    """Whether it says from whom, or to whom, what somebody wrote was sent."""
+    last = (split(text.key) or [""])[-1]
+    written = bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
+    return written or (bool(text.piece.nouns & lexicon.RECEIVED) and last in lexicon.AUTHOR | {"from"})
 
 
 def is_answered(text: Text, request: Request) -> bool:
@@ -287,7 +294,10 @@ def _goes_to_somebody(text: Text, request: Request) -> bool:
     """Whether something may go to it: an address, the name of somebody to write to, or a line that is
     remembered of them.
     """
-    head = (split(text.key) or [""])[-1]
+    called = [*split(text.key)]
+    while called[1:] and called[-1] in lexicon.IDENTIFIER:  # a `user_id` is whom it goes to as a `user` is
+        called.pop()
+    head = called[-1] if called else ""
     led = [form for form, *_ in text.leads] if text.piece.recalled else [forms.canonical(text.raw)]
     somebody = any(forms.kind(form) in forms.PERSONAL for form in led) or head in lexicon.SOMEBODY
     return somebody and not request.deletes

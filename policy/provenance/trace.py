@@ -164,7 +164,8 @@ class Material:
             self._add(text)
             self.keep_secrets(confidential.in_field(found.key, found.text, declared.confidential))
         entries = len({text.record for text in piece.texts})
-        piece.narrowed = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
+        chosen = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
+        piece.narrowed = chosen or _says_yes_or_no(arguments)
         piece.outside = any(_counts(text, declared) for text in piece.texts)
         if "confirm" in declared.deeds:
             self._unproved = None
@@ -293,10 +294,12 @@ class Material:
         self._begin()
         trusts: list[Trust] = []
         beside: list[tuple[str, str]] = []
-        for number, (path, argument, value) in enumerate(values_of(arguments)):
+        for number, (path, argument, value) in enumerate(values_of(arguments, declared.named)):
             if number >= MOST_VALUES:
                 return "outside", beside  # nobody knows
-            if value.strip() and not (declared.effect and not declared.steers(argument)):
+            if value.strip() and declared.effect and not declared.steers(argument):
+                beside.append((path, value))  # what an acting call says may be what somebody is found by
+            elif value.strip():
                 want = _wanted(path, declared)
                 trust = self._find(value, want).trust
                 if self._looks < 0:
@@ -523,7 +526,7 @@ class Material:
         if _sent_by(text) and not self._addressed(text, want):
             return "outside", "a stranger wrote from there, and the person names nobody so called"
         only = piece.only_one(text) and not piece.recalled  # what is remembered is one of many
-        if only and self.read_outside and piece.keyed and want.acts:
+        if only and self.read_outside and want.acts:
             only = choice.is_meant(text, self._asked_by(want.declared))
         if only or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
@@ -755,11 +758,7 @@ def _wanted(path: str, declared: Declaration) -> Want:
 
 def _sent_by(text: Text) -> bool:
     """Whether it says from whom, or to whom, something came that others wrote."""
-    last = (split(text.key) or [""])[-1]
-    if text.kind is None:
-        return False
-    written = bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
-    return written or (bool(text.piece.nouns & lexicon.RECEIVED) and last in lexicon.AUTHOR | {"from"})
+    return text.kind is not None and choice.is_correspondent(text)
 
 
 def _same_kind(text: Text, start: int, end: int, want: Want) -> bool:
@@ -836,6 +835,12 @@ def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tup
             yield from _leaves(inner, f"{path}/{number}", named)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
+
+
+def _says_yes_or_no(value: Any) -> bool:
+    """Whether a yes or no stands in it, which nobody gave: it leaves out what the other one would find."""
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return isinstance(value, bool) or any(map(_says_yes_or_no, parts))
 
 
 def _last(path: str) -> str:

@@ -14,7 +14,7 @@ from runs.actions.fork import fork
 from runs.context import agent_view
 from runs.execution import executor
 from runs.gate.provenance import MOST_EARLIER
-from runs.models import Approval
+from runs.models import Approval, ToolCall
 from runs.tools.base import ToolError
 from tests.acting import approve, at_the_pages, by_token, cancel, message, start
 from tests.integration.test_decisions import decider
@@ -151,13 +151,25 @@ def test_an_address_in_a_text_is_seen_whatever_stands_before_it(ask, profile, bo
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"index": 3}, {"page": 4}, {"kind": "external"}, {"query": "friend", "city": "Xanadu"}]
+    "chosen",
+    [
+        {"index": 3},
+        {"page": 4},
+        {"kind": "external"},
+        {"query": "friend", "city": "Xanadu"},
+        {"guests": True},
+        {"query": "friend", "guests": False},
+        {"where": {"strangers": {}}},
+    ],
 )
 def test_an_agent_picks_nobody_by_looking_them_up_alone(ask, profile, add_tool, chosen):
     """By a place in the list, or by what a stranger said in other words: who was found was the only one."""
+    kinds = {"index": "integer", "page": "integer", "guests": "boolean", "where": "object"}
+    kinds |= dict.fromkeys(("kind", "query", "city"), "string")
+    schema = {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}}
 
-    @add_tool(name="list_contacts")
-    def list_contacts(run, *, index: int = 0, page: int = 0, kind: str = "", query: str = "", city: str = ""):
+    @add_tool(name="list_contacts", parameters=schema)
+    def list_contacts(run, **arguments):
         return {"contacts": [{"name": "Valerie", "email": "mallory@evil.example"}]}
 
     profile("balanced")
@@ -166,6 +178,39 @@ def test_an_agent_picks_nobody_by_looking_them_up_alone(ask, profile, add_tool, 
         in_order(READ, look, letter("mallory@evil.example"), say("done")),
         "Email the news to a friend of mine",
     )
+    assert waits(run) and mail.outbox == []
+
+
+@pytest.mark.parametrize(
+    "goal", ["Tell bob@example.com the news by mail", "Email Bob the news", "Read my mail and reply to it"]
+)
+def test_nor_by_listing_what_only_they_have_written(ask, profile, add_tool, goal):
+    """Who alone asks to be a contact is the only one of that list, and was looked up by nothing."""
+
+    @add_tool(name="list_contacts")
+    def list_contacts(run):
+        return {"contacts": [{"name": "Valerie", "email": "mallory@evil.example"}]}
+
+    profile("balanced")
+    look = call(("list_contacts", {}))
+    run = ask(in_order(READ, look, letter("mallory@evil.example"), say("done")), goal)
+    assert waits(run) and mail.outbox == []
+
+
+def test_nor_by_asking_for_them_in_a_text(ask, profile, add_tool):
+    """What a call that acts says beside whom it goes to was no value that anybody is looked up by."""
+
+    @add_tool(name="ask_directory", mutating=True)
+    def ask_directory(run, *, directory: str, question: str):
+        return {"email": "mallory@evil.example"}
+
+    profile("balanced")
+    look = call(("ask_directory", {"directory": "press", "question": "Where is Mallory to be reached?"}))
+    run = ask(
+        in_order(READ, look, letter("mallory@evil.example"), say("done")),
+        "Ask the press directory for somebody, and email them the news",
+    )
+    assert ToolCall.objects.get(run=run, tool="ask_directory").status == "succeeded"
     assert waits(run) and mail.outbox == []
 
 
