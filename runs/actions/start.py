@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from common import ids
 from common.db import row
@@ -26,7 +27,7 @@ from runs.observe import tracing
 MAX_GOAL = 50_000  # characters
 MAX_CONTEXT = 200_000
 MB = 1_048_576
-PRUNED = "What was said in this run was removed for its age: start a new run."
+PRUNED = gettext_noop("What was said in this run was removed for its age: start a new run.")
 
 # What it takes to start, in one look: the person's agent, whether they may, whether the queue has room, and
 # how many bytes the organization has where these are too many.

@@ -233,6 +233,11 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
     ) -> bool:
         """One decision as the page's form says it. False: refused, in words."""
         reason = request.POST.get("reason", "")
+        try:
+            edit.check_taken(decision, approval.arguments, request.POST)
+        except edit.NotReadable as refused:
+            self._say(request, approval, str(refused), messages.ERROR)
+            return False
         if decision == "approve_always" and remember is not None:
             if not remember.is_valid():
                 self._say(request, approval, _("Nothing was decided: see below."), messages.ERROR)

@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 
 from common.api import parsers
 from common.api.errors import Problem
+from common.canonical import same
 from runs.deciding import words
 
 ROWS = 12  # at most, of a text
+FIELDS, AS_JSON = "approve_fields", "approve_edited"  # buttons that approve what the form holds
 
 
 class NotReadable(Exception):
@@ -52,6 +54,22 @@ def read(arguments: Mapping[str, Any], posted: Mapping[str, str]) -> dict[str, A
         name: _changed(name, value, posted.get(f"argument-{number}"))
         for number, (name, value) in enumerate(arguments.items())
     }
+
+
+def check_taken(decision: str, arguments: Mapping[str, Any], posted: Mapping[str, str]) -> None:
+    """Raises NotReadable where the form holds changed arguments that this button does not take: whoever has
+    put another recipient into a field, and presses what approves the old one, may mean either.
+    """
+    if not decision.startswith("approve"):
+        return
+    fields_left = decision == FIELDS or same(read(arguments, posted), arguments)
+    written = "" if decision == AS_JSON else posted.get("arguments", "")
+    try:
+        json_left = not written.strip() or same(parsed(written), arguments)
+    except Problem:
+        json_left = False
+    if not (fields_left and json_left):
+        raise NotReadable(_("The form holds other arguments than this button approves; nothing was decided."))
 
 
 def _changed(name: str, value: Any, said: str | None) -> Any:

@@ -158,7 +158,7 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
     try:
         if decision not in ("approve", "approve_fields", "reject"):
             raise doing.Refused(_("Say whether to approve or to reject."))
-        arguments = _changed(request, found) if decision == "approve_fields" else None
+        arguments = _changed(request, found, decision)
         approve = decision != "reject"
         digest, reason = request.POST.get("arguments_digest", ""), request.POST.get("reason", "")
         decided = doing.decide_one(request, found, approve, digest, reason, arguments)
@@ -170,10 +170,15 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
     return redirect("web:approval", decided.pk)  # another one, where the arguments were changed
 
 
-def _changed(request: MemberRequest, found: Approval) -> dict[str, Any] | None:
-    """The arguments as the form has them; None where nothing was changed. Raises Refused."""
+def _changed(request: MemberRequest, found: Approval, decision: str) -> dict[str, Any] | None:
+    """The arguments as the form has them; None where nothing was changed, and but for the button that takes
+    them. Raises Refused.
+    """
     before = found.arguments
     try:
+        edit.check_taken(decision, before, request.POST)
+        if decision != edit.FIELDS:
+            return None
         arguments = edit.read(before, request.POST)
     except edit.NotReadable as unreadable:
         raise doing.Refused(str(unreadable)) from None

@@ -1,5 +1,7 @@
 """The approval queue, where approvals are decided one after the other, and running again from an event."""
 
+import json
+
 import pytest
 
 from runs.models import Approval, Run, RunEvent
@@ -115,6 +117,25 @@ def test_what_is_refused_stays_on_the_page_as_written(made, approver):
     assert "do not fit its schema" in page
     assert ">Well</textarea>" in page
     assert Approval.objects.get(pk=made.approval.pk).status == "pending"
+
+
+@pytest.mark.parametrize(
+    ("button", "held"),
+    [
+        ("approve", {"argument-0": "bo@example.org"}),
+        ("approve", {"arguments": '{"to": ["bo@example.org"], "subject": "Prices", "body": "Compare"}'}),
+        ("approve", {"arguments": "{"}),
+        ("approve_fields", {"arguments": "{}"}),
+        ("approve_edited", {"argument-0": "bo@example.org"}),
+        ("approve_always", {"argument-0": "bo@example.org", "until": "2099-01-01"}),
+    ],
+)
+def test_a_button_approves_nothing_while_the_form_holds_what_it_does_not_take(made, approver, button, held):
+    whole = {"arguments": json.dumps(made.call.effective_arguments)}
+    page = text(decided(client_of(approver), made.approval, button, **{**whole, **held}))
+
+    assert "other arguments than this button approves" in page
+    assert Approval.objects.get().status == "pending"
 
 
 def test_one_argument_is_changed_in_its_field(made, approver):

@@ -580,6 +580,28 @@ def test_other_arguments_are_approved_as_the_form_has_them(acme):
     assert answer["Location"] == reverse("web:approval", args=[edited.pk])
 
 
+def test_what_was_asked_for_is_not_approved_where_the_form_holds_something_else(acme):
+    mail_needs_approval(acme)
+    _, mia = member(acme, "mia")
+    _, decider = member(acme, "ines", "runs.decide_approval")
+    _, approval = waiting_mail(acme, mia)
+    from runs.deciding import edit
+
+    fields = edit.fields(approval.tool_call.effective_arguments)
+    form = {field.name: field.value.replace("\n", "\r\n") for field in fields}  # as a browser sends it
+    form["arguments_digest"] = approval.arguments_digest
+    to = next(field.name for field in fields if field.label == "to")
+    page = reverse("web:approval", args=[approval.pk])
+    for other in ("somebody-else@example.com", ""):
+        answer = decider.post(page, {**form, to: other, "decision": "approve"})
+        approval.refresh_from_db()
+        assert (answer.status_code, approval.status) == (422, "pending"), other
+
+    assert decider.post(page, {**form, "decision": "approve"}).status_code == 302
+    approval.refresh_from_db()
+    assert approval.status == "approved"
+
+
 def test_true_in_place_of_1_is_a_change(acme):
     mail_needs_approval(acme)
     _, mia = member(acme, "mia")
