@@ -3,7 +3,7 @@
 Pure: no ORM, no clock, no I/O of its own (conditions: policy/apart.py). Tool names in lists match exactly.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -353,6 +353,7 @@ def stricter(first: Decision, second: Decision | None) -> Decision:
 
 def demanding_both(wins: Decision, yields: Decision) -> Decision:
     """The demands of two that ask: more deciders, the shorter wait, the harder end."""
+    lists = (*named(wins, yields), *named(yields, wins))
     timeouts = [timeout for timeout in (wins.timeout, yields.timeout) if timeout is not None]
     return replace(
         wins,
@@ -360,7 +361,7 @@ def demanding_both(wins: Decision, yields: Decision) -> Decision:
         timeout=min(timeouts, default=None),
         on_expiry="cancel_run" if "cancel_run" in (wins.on_expiry, yields.on_expiry) else "fail_call",
         deciders_needed=max(wins.deciders_needed, yields.deciders_needed),
-        deciders=tuple(dict.fromkeys((*named(wins, yields), *named(yields, wins), *people(wins, yields)))),
+        deciders=tuple(dict.fromkeys((*lists, *people(lists, wins, yields)))),
         limited=wins.limited and yields.limited,
     )
 
@@ -376,12 +377,15 @@ def named(one: Decision, beside: Decision) -> tuple[tuple[str, ...], ...]:
     return tuple(names for names in others if names)
 
 
-def people(*asking: Decision) -> tuple[tuple[str, ...], ...]:
-    """Where one of those that ask wants several and names nobody, a service account that another one names is
-    none of them.
+def people(lists: Sequence[Sequence[str]], *asking: Decision) -> tuple[tuple[str, ...], ...]:
+    """A further list, of any person. Where one of those that ask wants several and names nobody, a service
+    account that another one names is none of them. Where a rule names nobody, the run's user whom another
+    one names decides only with the permission: that name lets people decide who else may not.
     """
     several = any(one.deciders_needed > 1 and not one.deciders for one in asking)
-    return ((PEOPLE,),) if several and any(one.deciders for one in asking) else ()
+    by_rule = any(one.rule_id and not one.deciders for one in asking)
+    user = any(RUN_USER in names for names in lists)
+    return ((PEOPLE,),) if (several or (by_rule and user)) and any(one.deciders for one in asking) else ()
 
 
 def in_scope(wanted: Iterable[str | None], actual: Iterable[str | None]) -> bool:

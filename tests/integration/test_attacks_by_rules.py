@@ -57,6 +57,32 @@ def test_where_the_organization_asks_as_well_nobody_approves_their_own_mail_by_a
     assert resumed(run).status == "completed" and len(mail.outbox) == 1
 
 
+@pytest.mark.parametrize("effect", ["require_approval", "require_human"])
+def test_where_a_rule_of_the_same_scope_asks_and_names_nobody_people_decide_with_the_permission_only(
+    ask, world, effect
+):
+    """Whoever adds a recipient whom one's own approval is enough for needs no less than for the others."""
+    rules = {"organization": world.organization, "tool": "send_email"}
+    CapabilityRule.objects.create(**rules, effect=effect)
+    CapabilityRule.objects.create(
+        **rules,
+        effect="require_approval",
+        deciders=["run.user"],
+        condition='"a@example.com" in args.to',
+    )
+    run = ask(in_order(MAIL, say("done")))
+    approval = Approval.objects.get(run=run)
+    for somebody in (world.user, decider(world)):
+        with pytest.raises(DecisionRefused):
+            approve(approval.pk, somebody)
+    assert mail.outbox == []
+
+    Project.objects.filter(pk=world.project.pk).update(allow_self_approval=True)
+    Membership.objects.filter(user=world.user).update(role="decider")
+    approve(approval.pk, world.user)
+    assert resumed(run).status == "completed" and len(mail.outbox) == 1
+
+
 @pytest.mark.parametrize("kept", ["careful", "balanced"])
 def test_nor_where_the_projects_profile_asks(ask, world, own, kept):
     Project.objects.filter(pk=world.project.pk).update(approval_profile=kept)
