@@ -58,6 +58,10 @@ CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
 MOST_NAMES = 100  # of a request that are looked for; each takes milliseconds
 FAR = 8  # words in which the person says to whom all of it goes
 SAME = re.compile(r"\bsame (\w+(?: \w+)?) (?:as|like)\b")
+SUM = re.compile(
+    r"[$€£¥]\s?\d|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|pounds?|francs?|元|块)"
+    r"|\b(?:pay|send|transfer|refund|wire|donate|deposit|give|lend|repay|reimburse)\s(?:\S+\s)?\d"
+)
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
@@ -101,6 +105,11 @@ class Request:
         """Whether they want somebody to be answered; who tells somebody "the answer" does not."""
         chinese = any(form in said for said in self.said for form in lexicon.CHINESE_ANSWERS)
         return chinese or bool(lexicon.ANSWERS & ((self.words - lexicon.VERBS) | self.verbs))
+
+    @cached_property
+    def says_how_much(self) -> bool:
+        """Whether they say a sum of money: "pay 500 to …", "20 euros"."""
+        return any(SUM.search(words.normalise(each)) for each in self._own)
 
     @cached_property
     def rules(self) -> list[tuple[str, bool, list[str], bool]]:

@@ -433,7 +433,8 @@ class Material:
                     for number, (start, end) in text.numbers.items():
                         yield number, replace(text.source(start, end), trust="user")
                 elif text.trust in TRUSTED and (whole := words.number(words.bare(text.norm))) is not None:
-                    source = self._judged(text, 0, len(text.norm), "", text.raw, True, want)
+                    part = replace(want, steers=False)
+                    source = self._judged(text, 0, len(text.norm), "", text.raw, True, part)
                     if source.trust in TRUSTED and (not text.key or _is_amount(text.key)):
                         yield whole, source
 
@@ -527,7 +528,8 @@ class Material:
             return "outside", "a stranger wrote from there, and the person names nobody so called"
         only = piece.only_one(text) and not piece.recalled  # what is remembered is one of many
         if only and self.read_outside and want.acts:
-            only = choice.is_meant(text, self._asked_by(want.declared))
+            request = self._asked_by(want.declared)
+            only = choice.is_meant(text, request) and not (_is_amount(want.key) and request.says_how_much)
         if only or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
