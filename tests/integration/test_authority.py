@@ -461,12 +461,14 @@ def mcp_start(who, made):
 
 
 def mcp_withdraw(who, made):
+    Run.objects.filter(pk=made.run.pk).update(driver="external")
     if session := mcp_session(who, made):
         with suppress(MCPError):
             mcp_tasks._withdraw(session, made.call.pk)
 
 
 def mcp_answer(who, made):
+    Run.objects.filter(pk=made.asking.pk).update(driver="external")
     if session := mcp_session(who, made):
         key = Wait.objects.get(run=made.asking, resolved_at=None).correlation_key
         form = {key: {"action": "accept", "content": {"answer": "2026, they say"}}}
