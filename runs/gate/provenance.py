@@ -87,7 +87,7 @@ class Gathered:
 
     def catch_up(self) -> None:
         """Take in what the log brought since the last time."""
-        found: set[str] = set()  # memories that the agent has looked for
+        memories: set[str] = set()  # that the agent has looked for or been shown
         for seq, entry in sorted(self._new(), key=lambda pair: pair[0]):
             if isinstance(entry, str):
                 self.material.overhear(str(seq), entry)
@@ -106,18 +106,19 @@ class Gathered:
                     declared = replace(declared, output_trust="outside", fields={}, keeps=False)
                 by = "" if told else entry.tool  # no record of the tool's, by which a condition may ask
                 self.material.read(str(seq), declared, arguments, result, by, chosen or copied)
-                found |= _memories_in(by, result)
+                memories |= _memories_in(by, result)
             else:
                 self.material.overhear(str(seq), canonical(entry.error))
-        roots = left_by(found)
-        if self.seq == 0:
+        roots: set[str] = set()
+        if first := self.seq == 0:
             roots |= self._begin()
         elif self.run_id != self.root_id or self.state.children:
             roots.add(self.root_id)
         if self._replied():
-            roots |= self._recall()
+            memories |= self._recall()
             if self.personal:
                 roots |= self._look_beside()
+        roots |= conversation({*left_by(memories), *([self.root_id] if first else [])})
         if roots:
             self._know_trees(roots)
         self.seq = self.state.seq
@@ -140,13 +141,13 @@ class Gathered:
 
     def _recall(self) -> set[str]:
         """Take in the memories of the prompts since the last time. The same words again are nothing new.
-        Returns the roots of the trees whose secrets may stand in them.
+        Returns their ids.
         """
         shown: set[str] = set()
         for seq, memory_id, text, trust in memories_shown(self.run_id, self.seq):
             self._take_in(memory_id, f"{memory_id}:{seq}", text, trust)
             shown.add(memory_id)
-        return left_by(shown)
+        return shown
 
     def _look_beside(self) -> set[str]:
         """Take in what runs of the session that are at work at the same time have brought: they write into
@@ -187,7 +188,7 @@ class Gathered:
 
     def _begin(self) -> set[str]:
         """Take in what stands in the first prompt beside the goal: its context, the parent's pages, earlier
-        turns. Returns the roots of the trees whose secrets may come into it.
+        turns. Returns the ids of these.
         """
         if self.state.context:
             self.material.overhear("1", self.state.context)
@@ -201,7 +202,7 @@ class Gathered:
         turns += [turn for of in made[1:] for turn in runs_beside(of, copied)]
         for name, text, trust in words_of(turns):
             self._take_in(name, name, text, trust)
-        return {turn.pk for turn in turns} | conversation([self.root_id])
+        return {turn.pk for turn in turns}
 
     def _new(self) -> Iterator[tuple[int, Said | Call | str]]:
         yield from ((seq, words) for seq, words in self.state.put_in if seq > self.seq)
@@ -408,13 +409,12 @@ def remembered(run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def left_by(memory_ids: Collection[str]) -> set[str]:
-    """The roots of the conversations that left these memories, or others that joined them."""
-    listed = Memory.objects.filter(pk__in=memory_ids) if memory_ids else Memory.objects.none()
+    """The roots of the trees that left these memories, or others that joined them."""
     runs: set[str | None] = set()
-    for run_id, joined in listed.values_list("source_run_id", "metadata__sources"):
+    listed = Memory.objects.filter(pk__in=memory_ids).values_list("source_run_id", "metadata__sources")
+    for run_id, joined in listed:
         runs |= {run_id, *(one.get("source_run_id") for one in joined or ())}
-    found = Run.objects.filter(pk__in=runs - {None}).values_list("root_id", flat=True)
-    return conversation(found) if runs else set()
+    return {*Run.objects.filter(pk__in=runs - {None}).values_list("root_id", flat=True)}
 
 
 def said_by_memories(ids: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -323,4 +323,4 @@ def test_an_approvals_page_costs_the_same_however_many_wait():
 
     more("runs_approval", made, 1000, 190)
 
-    assert queries(client, address) == few <= 40
+    assert queries(client, address) == few <= 42
