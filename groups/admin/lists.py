@@ -55,16 +55,36 @@ class LinesField(forms.CharField):
         return lines(data or "") != list(initial or [])
 
 
-class OpenListWidget(forms.MultiWidget):
-    """A checkbox "no restriction" and the list that holds when it is not ticked."""
+class Sent(list[Any]):
+    """What a form was sent for a list that may be open: the checkbox and the entries."""
+
+
+class OpenWidget(forms.MultiWidget):
+    """A checkbox "no restriction", and what holds when it is not ticked."""
 
     template_name = "admin/widgets/open_list.html"
 
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"open": UnfoldBooleanWidget(), "list": LinesWidget()}, attrs)
+    def __init__(self, entries: forms.Widget, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__({"open": UnfoldBooleanWidget(), "list": entries}, attrs)
 
     def decompress(self, value: Any) -> list[Any]:
         return [value is None, value or []]
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Sent:
+        return Sent(super().value_from_datadict(data, files, name))
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Django takes any list for one of the widgets' values, and a stored list is none."""
+        parts = value if isinstance(value, Sent) else self.decompress(value)
+        found: dict[str, Any] = super().get_context(name, parts, attrs)
+        return found
+
+
+class OpenListWidget(OpenWidget):
+    """The entries one a line."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__(LinesWidget(), attrs)
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return f"{name}_list" not in data and f"{name}_open" not in data
@@ -91,19 +111,6 @@ class OpenListField(forms.MultiValueField):
         return now != (None if initial is None else list(initial))
 
 
-class OpenChoiceWidget(forms.MultiWidget):
-    """A checkbox "no restriction" and the choices that hold when it is not ticked."""
-
-    template_name = "admin/widgets/open_list.html"
-
-    def __init__(self, attrs: dict[str, Any] | None = None, choices: Any = ()) -> None:
-        several = UnfoldAdminSelectMultipleWidget(choices=choices)
-        super().__init__({"open": UnfoldBooleanWidget(), "list": several}, attrs)
-
-    def decompress(self, value: Any) -> list[Any]:
-        return [value is None, value or []]
-
-
 class OpenChoiceField(forms.MultiValueField):
     """Like OpenListField, for ids that are chosen by name."""
 
@@ -112,7 +119,7 @@ class OpenChoiceField(forms.MultiValueField):
             forms.BooleanField(required=False),
             forms.MultipleChoiceField(choices=choices, required=False),
         )
-        widget = OpenChoiceWidget(choices=choices)
+        widget = OpenWidget(UnfoldAdminSelectMultipleWidget(choices=choices))
         super().__init__(inner, widget=widget, required=False, require_all_fields=False, **kwargs)
 
     def clean(self, value: Any) -> Any:

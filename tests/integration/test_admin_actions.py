@@ -12,7 +12,7 @@ from policy.models import Capability, CapabilityRule, Grant, ToolBinding
 from runs.models import Approval, ApprovalDecision, Run, ToolCall, Wait
 from tests.acting import holder, reject
 from tests.admin_world import APPROVER, client_of, drive, person, superuser, text, url
-from tests.factories import MemberFactory, permit
+from tests.factories import MemberFactory, ProjectFactory, permit
 from tests.scripted import by_role, call, say
 
 pytestmark = pytest.mark.django_db
@@ -595,26 +595,59 @@ def test_no_restriction_and_an_empty_list_are_different_things(made, sent, kept)
     assert role.delegable_tools is None
 
 
-def test_a_role_saved_as_it_is_stays_as_it_is(made):
-    Role.objects.filter(pk=made.role.pk).update(allowed_tools=[], delegable_tools=["a"], denied_tools=["b"])
-    client = client_of(superuser(made))
-    form = client.get(url("groups_role_change", made.role.pk)).context["adminform"].form
+def as_shown(page):
+    """What a browser sends of the page's form as it stands there."""
     sent = {}
-    for bound in form:
-        value = bound.value()
-        widget = bound.field.widget
-        if hasattr(widget, "decompress"):
-            opened, entries = widget.decompress(value)
-            sent |= {f"{bound.name}_list": "\n".join(entries)} | (
-                {f"{bound.name}_open": "on"} if opened else {}
-            )
-        else:
-            sent[bound.name] = "\n".join(value) if isinstance(value, list) else value
+    for bound in page.context["adminform"].form:
+        widget = getattr(bound.field.widget, "widget", bound.field.widget)
+        shown = widget.get_context(bound.html_name, bound.value(), {})["widget"]
+        for part in shown.get("subwidgets", [shown]):
+            if part.get("type") != "checkbox":
+                sent[part["name"]] = part["value"] if part["value"] is not None else ""
+            elif part["attrs"].get("checked"):
+                sent[part["name"]] = "on"
+    return sent
 
-    client.post(url("groups_role_change", made.role.pk), sent)
 
-    role = Role.objects.get(pk=made.role.pk)
-    assert (role.allowed_tools, role.delegable_tools, role.denied_tools) == ([], ["a"], ["b"])
+LISTS = ([], ["send_email"], ["send_email", "memory_search"], None)
+
+
+@pytest.mark.parametrize("names", LISTS)
+def test_a_role_saved_as_it_is_stays_as_it_is(made, names):
+    kept = {"allowed_tools": names, "delegable_tools": names, "denied_tools": ["ask_user"]}
+    Role.objects.filter(pk=made.role.pk).update(**kept)
+    client = client_of(superuser(made))
+
+    client.post(
+        url("groups_role_change", made.role.pk), as_shown(client.get(url("groups_role_change", made.role.pk)))
+    )
+
+    assert Role.objects.values(*kept).get(pk=made.role.pk) == kept
+
+
+@pytest.mark.parametrize("names", LISTS)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_membership_saved_as_it_is_stays_as_it_is(made, names, several):
+    projects = [made.project.pk, ProjectFactory(organization=made.organization).pk][: 2 if several else 1]
+    kept = {"projects": projects, "allowed_tools": names, "denied_tools": []}
+    Membership.objects.filter(pk=made.member.pk).update(**kept)
+    client = client_of(superuser(made))
+
+    page = client.get(url("groups_membership_change", made.member.pk))
+    client.post(url("groups_membership_change", made.member.pk), as_shown(page))
+
+    found = Membership.objects.values(*kept).get(pk=made.member.pk)
+    assert {**found, "projects": sorted(found["projects"] or [])} == {**kept, "projects": sorted(projects)}
+
+
+def test_a_list_that_is_refused_is_shown_as_it_was_sent(made):
+    sent = role_fields(made, name="", allowed_tools_list="send_email\r\nmemory_search")
+
+    page = client_of(superuser(made)).post(url("groups_role_change", made.role.pk), sent)
+
+    shown = as_shown(page)
+    assert "allowed_tools_open" not in shown
+    assert shown["allowed_tools_list"].split() == ["send_email", "memory_search"]
 
 
 def test_a_membership_is_limited_to_projects_chosen_by_name(made):
