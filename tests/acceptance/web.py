@@ -120,6 +120,8 @@ class _Forms(HTMLParser):
             self.form[self.area] += data
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea" and self.form is not None and self.area:  # as browsers do
+            self.form[self.area] = self.form[self.area].removeprefix("\n")
         if tag == "form":
             self.form = None
         self.area = None
