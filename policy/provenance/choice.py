@@ -70,7 +70,8 @@ class Request:
     """The person's words, and what the call at hand does by them. What they say is worked out once: each of
     thousands of records may be compared with it.
 
-    `means`: whether a clause of theirs asks for the call. `deletes`: whether the call takes something away;
+    `means`: whether a clause of theirs asks for the call; `serves`: whether an address that it gives is for
+    the call. `deletes`: whether the call takes something away;
     `invites`: whether it adds somebody to something.
     `pieces`: all results so far, which may tell more of the same records.
     """
