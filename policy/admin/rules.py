@@ -71,8 +71,20 @@ class CapabilityRuleAdmin(TenantAdmin):
         form: type[ModelForm] = super().get_form(request, obj, **kwargs)
         return form
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """`limited` is shown where it holds: who only corrects a name frees no rule."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or not obj.limited:
+            return fieldsets
+        *others, (title, state) = fieldsets
+        return [*others, (title, {**state, "fields": (*state["fields"], "limited")})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return fields if members.whole(request.user) else (*fields, "limited")
+
     def save_model(self, request: HttpRequest, obj: CapabilityRule, form: Any, change: bool) -> None:
-        obj.limited = not members.whole(request.user)
+        obj.limited = obj.limited or not members.whole(request.user)
         super().save_model(request, obj, form, change)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

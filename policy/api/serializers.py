@@ -38,6 +38,7 @@ class RuleSerializer(serializers.ModelSerializer):
             "in_order",
             "shadow",
             "active",
+            "limited",
             "created_at",
         ]
         read_only_fields = fields
@@ -73,6 +74,11 @@ class RuleInput(StrictSerializer):
     not_known_yet = StrictBoolean(required=False, help_text="Accept a tool that Deputy does not know yet.")
     shadow = StrictBoolean(required=False, help_text="Recorded, not applied.")
     active = StrictBoolean(required=False)
+    limited = StrictBoolean(
+        required=False,
+        help_text="It asks for no less than rules of all projects: always so where a member of some projects "
+        "arranged it last.",
+    )
 
 
 class CapabilitySerializer(serializers.ModelSerializer):

@@ -85,7 +85,7 @@ class RuleView(Changeable, Removable):
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Rows for names; none of them of another organization, or of a project out of sight."""
         mine = {"organization": self.request.organization}
-        found = {**asked, "limited": self.request.membership.projects is not None}
+        found = {**asked, "limited": True} if self.request.membership.projects is not None else {**asked}
         if asked.get("project") is not None:
             found["project"] = project_named(self.request, asked["project"])
         if "group" in asked:

@@ -88,8 +88,8 @@ class CapabilityRule(Created):
     limited = models.BooleanField(
         default=False,
         db_default=False,
-        editable=False,
-        help_text="Arranged by a member of some projects: it asks for no less than rules of all of them.",
+        help_text="Arranged by a member of some projects: it asks for no less than rules of all of them. "
+        "Members of the whole organization may take this away.",
     )
     not_known_yet = known.NotKnownYet()
 

@@ -24,6 +24,7 @@ from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, at_the_pages, cancel, fork, message, signal
 from tests.admin_world import client_of, url
 from tests.factories import MembershipFactory, permit
+from tests.forms import forms
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_authority_holes import ada, bo, facts_of  # noqa: F401
@@ -57,6 +58,10 @@ def theirs(world, limited):
     return allow
 
 
+def rule_form(browser, page):
+    return dict(forms(browser.get(page).content.decode()))["capabilityrule_form"]
+
+
 @pytest.mark.parametrize("before", ["none", "shadow", "off"])
 @pytest.mark.parametrize("door", ["api", "admin"])
 def test_a_rule_of_the_organization_holds_beside_a_projects_that_was_there_before(
@@ -88,9 +93,53 @@ def test_what_nobody_else_speaks_of_a_project_still_allows_and_what_all_agree_on
     boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
     api = Api(permit(boss, "policy.change_capabilityrule"), world.organization)
     path = f"/api/policy/rules/{rule.pk}/"
-    said = api.client.patch(path, "{}", content_type="application/json", headers=api.headers)
-    assert said.status_code == 200
+    said = api.client.patch(path, {"limited": False}, content_type="application/json", headers=api.headers)
+    assert (said.status_code, said.json()["limited"]) == (200, False)
     assert ask(in_order(MAIL, say("done"))).status == "completed"
+
+
+@pytest.mark.parametrize("door", ["api", "admin"])
+def test_who_corrects_the_name_of_a_projects_rule_does_not_let_it_loosen(ask, world, theirs, door):
+    """Both doors took the limit away with whatever a member of the whole organization saved."""
+    rule = theirs("api")
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="require_human")
+    boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
+    permit(boss, "policy.change_capabilityrule", "policy.view_capabilityrule")
+    page = url("policy_capabilityrule_change", rule.pk)
+    if door == "api":
+        api, path = Api(boss, world.organization), f"/api/policy/rules/{rule.pk}/"
+        body = {"name": "Better"}
+        said = api.client.patch(path, body, content_type="application/json", headers=api.headers)
+        assert said.status_code == 200
+    else:
+        client_of(boss).post(page, rule_form(client_of(boss), page) | {"name": "Better"})
+    rule.refresh_from_db()
+    assert (rule.name, rule.limited) == ("Better", True)
+    assert ask(in_order(MAIL, say("done"))).status == "waiting"
+
+    freed = {name: sent for name, sent in rule_form(client_of(boss), page).items() if name != "limited"}
+    client_of(boss).post(page, freed)
+    rule.refresh_from_db()
+    assert not rule.limited
+
+
+@pytest.mark.parametrize("door", ["api", "admin"])
+def test_nor_do_members_of_some_projects_take_it_away_themselves(world, limited, door):
+    fields = {"organization": world.organization, "tool": "send_email", "project": world.project}
+    rule = CapabilityRule.objects.create(**fields, effect="deny")
+    user = limited("policy.change_capabilityrule", "policy.view_capabilityrule")
+    for _ in range(2):
+        if door == "api":
+            api, path = Api(user, world.organization), f"/api/policy/rules/{rule.pk}/"
+            body = {"name": "Mine", "limited": False}
+            said = api.client.patch(path, body, content_type="application/json", headers=api.headers)
+            assert said.status_code == 200
+        else:
+            page = url("policy_capabilityrule_change", rule.pk)
+            shown = rule_form(client_of(user), page)
+            client_of(user).post(page, {**shown, "name": "Mine", "limited": ""})
+        rule.refresh_from_db()
+        assert (rule.name, rule.limited) == ("Mine", True)
 
 
 def test_what_a_project_was_held_to_is_lifted_by_two(world, theirs, ada, bo):
