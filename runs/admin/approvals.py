@@ -243,7 +243,7 @@ class ApprovalAdmin(SearchesWhatIsShown, DecidedPages, History, TenantAdmin):
                 self._say(request, approval, _("Nothing was decided: see below."), messages.ERROR)
                 return False
             return self._decide(request, approval, "approve", reason, remember=remember.remember())
-        if decision not in ("approve_edited", "approve_fields"):
+        if decision not in (edit.AS_JSON, edit.FIELDS):
             return self._decide(request, approval, decision, reason)
         try:
             arguments = _changed(request, approval, decision)
@@ -392,7 +392,7 @@ def _to(approval_id: str | None) -> HttpResponse:
 
 def _changed(request: HttpRequest, approval: Approval, decision: str) -> dict[str, Any]:
     """The arguments as the decider wants them. Raises edit.NotReadable."""
-    if decision == "approve_fields":
+    if decision == edit.FIELDS:
         return edit.read(approval.arguments, request.POST)
     try:
         arguments = edit.parsed(request.POST.get("arguments", ""))

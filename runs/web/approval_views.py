@@ -156,7 +156,7 @@ def _decide(request: MemberRequest, found: Approval) -> HttpResponse:
     """Decide what was shown; what is refused stays on the page, as it was written."""
     decision = request.POST.get("decision", "")
     try:
-        if decision not in ("approve", "approve_fields", "reject"):
+        if decision not in ("approve", edit.FIELDS, "reject"):
             raise doing.Refused(_("Say whether to approve or to reject."))
         arguments = _changed(request, found, decision)
         approve = decision != "reject"

@@ -5,9 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -15,6 +13,7 @@ from common.processes import die_with_parent
 from launch.home import PROJECT
 from launch.run import WEB_COMMAND
 from tests.acceptance.house import House, until
+from tests.forms import forms as read
 
 
 class Web:
@@ -94,34 +93,5 @@ def sign_in(browser: httpx.Client, name: str, password: str) -> httpx.Response:
 
 def forms(page: httpx.Response) -> dict[str, dict[str, str]]:
     """What the page's POST forms would send as they stand, under the name of each of their fields."""
-    reader = _Forms()
-    reader.feed(page.text)
-    return {name: form for form in reader.found for name in form}
-
-
-class _Forms(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[dict[str, str]] = []
-        self.form: dict[str, str] | None = None
-        self.area: str | None = None
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        given = dict(attrs)
-        if tag == "form" and given.get("method", "").lower() == "post":
-            self.form = {}
-            self.found.append(self.form)
-        elif self.form is not None and tag in ("input", "textarea") and given.get("name"):
-            self.form[given["name"]] = given.get("value") or ""
-            self.area = given["name"] if tag == "textarea" else None
-
-    def handle_data(self, data: str) -> None:
-        if self.form is not None and self.area:
-            self.form[self.area] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "textarea" and self.form is not None and self.area:  # as browsers do
-            self.form[self.area] = self.form[self.area].removeprefix("\n")
-        if tag == "form":
-            self.form = None
-        self.area = None
+    found = [{name: values[0] for name, values in form.items()} for _, form in read(page.text)]
+    return {name: form for form in found for name in form}
