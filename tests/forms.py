@@ -13,6 +13,11 @@ def forms(page: str) -> list[tuple[str, Fields]]:
     return reader.found
 
 
+def change_form(page: Any) -> Fields:
+    """What a browser sends of an admin page's form for one row, with the rows inside it."""
+    return next(fields for _, fields in forms(page.content.decode()) if "opened" in fields)
+
+
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

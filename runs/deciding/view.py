@@ -127,11 +127,7 @@ def page(
     tool = tool_of(approval)
     posted = request.POST if request.method == "POST" else {}
     # The form holds every argument once more: for very long ones it comes when somebody wants to change them.
-    form = (
-        not found.heavy
-        or EDIT in request.GET
-        or posted.get("decision") in ("approve_fields", "approve_edited")
-    )
+    form = not found.heavy or EDIT in request.GET or posted.get("decision") in (edit.FIELDS, edit.AS_JSON)
     return {
         "approval": approval,
         "run": approval.run,

@@ -43,7 +43,7 @@ from runs.models import (
     WorkerGroup,
 )
 from tests.admin_world import client_of, objects_of, registered, superuser, url
-from tests.forms import forms
+from tests.forms import change_form
 
 pytestmark = pytest.mark.django_db
 
@@ -159,19 +159,19 @@ def stored(field):
 
 @pytest.mark.parametrize("stem", registered())
 def test_a_form_that_is_saved_as_it_is_shown_changes_nothing(stem, made, root):
-    thing, name = objects_of(made)[stem], f"{stem.split('_')[1]}_form"
+    thing = objects_of(made)[stem]
     page, row = url(f"{stem}_change", thing.pk), type(thing)._base_manager.filter(pk=thing.pk)
     row.update(**VALID.get(stem, {}))
     opened = root.get(page)
     if b'name="_save"' not in opened.content:
         return
-    assert root.post(page, dict(forms(opened.content.decode()))[name]).status_code == 302
+    assert root.post(page, change_form(opened)).status_code == 302
     kept, changed = row.values().get(), {}
     for field in type(thing)._meta.concrete_fields:
         for value in stored(field):
             with suppress(IntegrityError), transaction.atomic():
                 row.update(**{**kept, field.attname: value})
-                root.post(page, dict(forms(root.get(page).content.decode()))[name])
+                root.post(page, change_form(root.get(page)))
                 after = {**row.values().get(), "changed_at": kept.get("changed_at")}
                 before = {"changed_at": None, **kept, field.attname: value}
                 different = {one for one in before if before[one] != after[one]}

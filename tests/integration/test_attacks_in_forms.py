@@ -17,6 +17,7 @@ from tests.acting import at_the_pages
 from tests.admin_world import client_of, url
 from tests.at_once import Beside, until_blocked
 from tests.factories import MemberFactory, MembershipFactory, RoleFactory, permit
+from tests.forms import change_form
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,8 +138,8 @@ def test_nor_gives_it_a_seat_the_role_that_it_has_lost(world):
     user = staff(world, *(f"groups.{name}" for name in rights))
     seat = MemberFactory(group=world.group)
     page, browser = url("groups_group_change", world.group.pk), client_of(user)
-    opened = filled_in(browser.get(page).context)
-    assert opened["opened"] == filled_in(browser.get(page).context)["opened"]
+    opened = change_form(browser.get(page))
+    assert opened["opened"] == change_form(browser.get(page))["opened"]
     narrower = RoleFactory(organization=world.organization, denied_tools=["send_email"])
     GroupMember.objects.filter(pk=seat.pk).update(role=narrower)
 
@@ -146,7 +147,7 @@ def test_nor_gives_it_a_seat_the_role_that_it_has_lost(world):
     seat.refresh_from_db()
     assert seat.role == narrower
 
-    browser.post(page, {**filled_in(browser.get(page).context), "name": "Other"})
+    browser.post(page, {**change_form(browser.get(page)), "name": "Other"})
     world.group.refresh_from_db()
     assert world.group.name == "Other"
 
@@ -157,23 +158,11 @@ def test_nor_puts_back_what_a_curator_has_corrected(world):
     scope = Scope(world.organization.pk, project_id=world.project.pk)
     known = memory_write("The report for Bob goes to old@example.org", scope, type="archival")
     page, browser = url("memory_depositedknowledge_change", known.pk), client_of(user)
-    opened = filled_in(browser.get(page).context)
+    opened = change_form(browser.get(page))
     curate.edit(known.pk, at_the_pages(user, world.organization.pk), content="It goes to new@example.org")
 
     browser.post(page, {**opened, "importance": "0.9"})
     assert Memory.objects.values_list("content", "importance").get() == ("It goes to new@example.org", 0.5)
 
-    browser.post(page, {**filled_in(browser.get(page).context), "importance": "0.9"})
+    browser.post(page, {**change_form(browser.get(page)), "importance": "0.9"})
     assert Memory.objects.values_list("content", "importance").get() == ("It goes to new@example.org", 0.9)
-
-
-def filled_in(context):
-    """What a browser sends back of the page, with the rows inside it."""
-    formsets = [inline.formset for inline in context["inline_admin_formsets"]]
-    forms = [context["adminform"].form]
-    forms += [form for formset in formsets for form in (formset.management_form, *formset.initial_forms)]
-    found = {form.add_prefix(name): form[name].value() for form in forms for name in form.fields}
-    return {
-        "opened": context["opened"],
-        **{name: value for name, value in found.items() if value is not None},
-    }

@@ -24,7 +24,7 @@ from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, at_the_pages, cancel, fork, message, signal
 from tests.admin_world import client_of, url
 from tests.factories import MembershipFactory, permit
-from tests.forms import forms
+from tests.forms import change_form
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
 from tests.integration.test_authority_holes import ada, bo, facts_of  # noqa: F401
@@ -56,10 +56,6 @@ def theirs(world, limited):
         return CapabilityRule.objects.get(project=world.project)
 
     return allow
-
-
-def rule_form(browser, page):
-    return dict(forms(browser.get(page).content.decode()))["capabilityrule_form"]
 
 
 @pytest.mark.parametrize("before", ["none", "shadow", "off"])
@@ -112,12 +108,12 @@ def test_who_corrects_the_name_of_a_projects_rule_does_not_let_it_loosen(ask, wo
         said = api.client.patch(path, body, content_type="application/json", headers=api.headers)
         assert said.status_code == 200
     else:
-        client_of(boss).post(page, rule_form(client_of(boss), page) | {"name": "Better"})
+        client_of(boss).post(page, change_form(client_of(boss).get(page)) | {"name": "Better"})
     rule.refresh_from_db()
     assert (rule.name, rule.limited) == ("Better", True)
     assert ask(in_order(MAIL, say("done"))).status == "waiting"
 
-    freed = {name: sent for name, sent in rule_form(client_of(boss), page).items() if name != "limited"}
+    freed = {name: sent for name, sent in change_form(client_of(boss).get(page)).items() if name != "limited"}
     client_of(boss).post(page, freed)
     rule.refresh_from_db()
     assert not rule.limited
@@ -136,7 +132,7 @@ def test_nor_do_members_of_some_projects_take_it_away_themselves(world, limited,
             assert said.status_code == 200
         else:
             page = url("policy_capabilityrule_change", rule.pk)
-            shown = rule_form(client_of(user), page)
+            shown = change_form(client_of(user).get(page))
             client_of(user).post(page, {**shown, "name": "Mine", "limited": ""})
         rule.refresh_from_db()
         assert (rule.name, rule.limited) == ("Mine", True)
