@@ -90,7 +90,8 @@ class ContextActions:  # the addresses below a run's that are about its view; a 
         description=(
             f"`operation` is one of {', '.join(f'`{name}`' for name in agent_view.OPERATIONS)}; its "
             "arguments are those of the agent's own tool. Nobody changes the system segment. What a service "
-            "account asks for passes policy as the agent's call would."
+            "account asks for passes policy as the agent's call would. To look takes the scope `runs:read` "
+            "as well."
         ),
         examples=[
             OpenApiExample(

@@ -243,8 +243,7 @@ def operate(
     """
     with transaction.atomic():
         run = RunLog.lock(run_id)
-        if operation not in READING:
-            may(actor, Verb.STEER, run)
+        may(actor, Verb.LOOK if operation in READING else Verb.STEER, run)
         own = run.user_id == actor.user_id
         claimed = ClaimedRun.load(run_id, run.attempt)
         member = member_named(claimed.state, agent)

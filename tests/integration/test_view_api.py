@@ -138,3 +138,10 @@ def test_what_a_service_account_asks_for_passes_policy(world, waiting):
 
     assert problem(do(api, waiting, "removePage", index="task-1")) == (403, "PERMISSION_DENIED")
     assert do(api, waiting, "hideDetails", index="task-1").status_code == 200
+
+
+def test_a_token_that_may_not_read_sees_no_page_of_a_view(world, waiting):
+    writes = Api(world.user, world.organization, scopes=["runs:write"])
+
+    assert problem(do(writes, waiting, "getPage", index="task-2")) == (403, "SCOPE_MISSING")
+    assert do(writes, waiting, "hideDetails", index="task-1").status_code == 200
