@@ -55,13 +55,22 @@ MOST_OFTEN = re.compile(r"\bmost\b(?! (?:expensive|recent))[^.;]{0,30}|\bmost ac
 OF_A_KIND = frozenset(("size", "date", "duration"))  # such words are said of anything: they need their noun
 LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d+)?)(?![\d.]*\d)")
 CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
+ENDS = re.compile(r"[.;!?\n]\s|[。；]")
+LIKE = re.compile(r"\blike\b")
 MOST_NAMES = 100  # of a request that are looked for; each takes milliseconds
-FAR = 8  # words in which the person says to whom all of it goes
+FAR = 8  # words in which the person says what something is to be like
 SAME = re.compile(r"\bsame (\w+(?: \w+)?) (?:as|like)\b")
 SUM = re.compile(
     r"[$€£¥]\s?\d|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|pounds?|francs?|元|块)"
     r"|\b(?:pay|send|transfer|refund|wire|donate|deposit|give|lend|repay|reimburse)\s(?:\S+\s)?\d"
 )
+# A clause that speaks of what was read before; and one that says itself whom or how much to pay.
+COMES_BACK = re.compile(
+    r"\b(?:it|this|that|them|these|those|accordingly|there"
+    r"|the (?:bill|invoice|amount|total|rent|sum|fee|fine|balance))\b|它|其中",
+    re.IGNORECASE,
+)
+ON_ITS_OWN = re.compile(rf"(?i:{SUM.pattern})|\b(?:to|for)\s(?:{given.NAME}|(?:my|our|the|his|her)\s\w)")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
@@ -90,10 +99,11 @@ class Request:
         return tuple(words.normalise(each) for each in self.written)
 
     @cached_property
-    def meant(self) -> list[list[str]]:
-        """The words of the clauses that ask for the call."""
-        clauses = (clause for said in self.said for clause in CLAUSES.split(EXCEPT.sub(" ", said)))
-        return [words.tokens(clause) for clause in clauses if self.means(clause)]
+    def meant(self) -> list[tuple[list[str], list[str]]]:
+        """The words of the clauses that ask for the call, each with the rest of its sentence."""
+        sentences = (each for said in self.said for each in ENDS.split(EXCEPT.sub(" ", said)))
+        clauses = (_clauses(each) for each in sentences)
+        return [(found, rest) for each in clauses for clause, found, rest in each if self.means(clause)]
 
     @cached_property
     def spared(self) -> frozenset[str]:
@@ -106,6 +116,17 @@ class Request:
         """Whether they want somebody to be answered; who tells somebody "the answer" does not."""
         chinese = any(form in said for said in self.said for form in lexicon.CHINESE_ANSWERS)
         return chinese or bool(lexicon.ANSWERS & ((self.words - lexicon.VERBS) | self.verbs))
+
+    @cached_property
+    def answered(self) -> list[frozenset[str]]:
+        """Whom they say to answer: the words of each name, and of whoever has none ("my boss")."""
+        sentences = (each for whole in self._own for each in words.sentences(whole))
+        clauses = (each for sentence in sentences for each in CLAUSES.split(sentence))
+        answers = (
+            each for each in clauses if lexicon.ANSWERS.intersection(words.tokens(words.normalise(each)))
+        )
+        found = (given.whom(each) for each in answers)
+        return [frozenset(words.tokens(words.normalise(name))) for each in found for name in each]
 
     @cached_property
     def says_how_much(self) -> bool:
@@ -132,13 +153,15 @@ class Request:
 
     def _says_to_whom(self, said: str, rule: re.Match[str]) -> bool:
         """ "Email the newest contact", "find the newest contact and email them"; not "send it to Bob"."""
-        before, after = CLAUSES.split(said[: rule.start()])[-1], CLAUSES.split(said[rule.start() :])[0]
+        before, goes_on = CLAUSES.split(said[: rule.start()])[-1], ENDS.split(said[rule.start() :])[0]
+        after, *others = CLAUSES.split(goes_on)
         if self.means(before + after):
             place = len(tokens := words.tokens(before))
-            return _as_recipients(tokens + words.tokens(after), place - (tokens[-1:] == ["the"]), self)
+            found, rest = tokens + words.tokens(after), words.tokens(" ".join(others))
+            return _as_recipients(found, place - (tokens[-1:] == ["the"]), rest, self)
         return any(
-            word in lexicon.THEM and _as_recipients(clause, place, self)
-            for clause in self.meant
+            word in lexicon.THEM and _as_recipients(clause, place, rest, self)
+            for clause, rest in self.meant
             for place, word in enumerate(clause)
         )
 
@@ -193,8 +216,8 @@ class Request:
         return [(each, words.tokens(each), names_in(" ".join(words.tokens(each)))) for each in found]
 
 
-def chosen(text: Text, request: Request, acts: bool = True) -> bool:
-    """Whether the person's words choose the record this text stands in: where something goes to it (`acts`),
+def chosen(text: Text, request: Request, somebody: bool = True) -> bool:
+    """Whether the person's words choose the record this text stands in: where something goes to `somebody`,
     as whom it goes to.
     """
     piece = text.piece
@@ -206,9 +229,32 @@ def chosen(text: Text, request: Request, acts: bool = True) -> bool:
     if own & request.spared:
         return not request.deletes and bool(own & request.words)
     said = own & request.words
-    if said and acts and _goes_to_somebody(text, request):
-        return request.gives(text, said) or chosen_of(text, request)
-    return bool(said) or chosen_of(text, request)
+    if said and somebody:
+        return request.gives(text, said & _called(text)) or chosen_of(text, request, somebody)
+    return bool(said) or chosen_of(text, request, somebody)
+
+
+def _clauses(sentence: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Each clause, its words, and those behind it."""
+    found = [(clause, words.tokens(clause)) for clause in CLAUSES.split(sentence)]
+    for number, (clause, said) in enumerate(found):
+        yield clause, said, [word for _, later in found[number + 1 :] for word in later]
+
+
+def _called(text: Text) -> frozenset[str]:
+    """The words by which somebody is called in the record it stands in. What is written freely there calls
+    nobody: strangers put names into it. Of a payment to somebody the subject is its sender's.
+    """
+    piece = text.piece
+    paid = bool(piece.nouns & lexicon.RECEIVED) and (split(text.key) or [""])[-1] in lexicon.PAID
+    return piece.once(("called", text.record, paid), lambda: _names_of(piece, text.record, paid))
+
+
+def _names_of(piece: Piece, record: int, paid: bool) -> frozenset[str]:
+    free = lexicon.LONG if paid else lexicon.FREE
+    texts = (each for each in piece.texts if each.record == record)
+    called = (each for each in texts if (split(each.key) or [""])[-1] not in free)
+    return frozenset().union(*map(words_of, called))
 
 
 def _several(text: Text) -> bool:
@@ -217,9 +263,9 @@ def _several(text: Text) -> bool:
     return len(set(kinds)) < len(kinds)
 
 
-def chosen_of(text: Text, request: Request) -> bool:
+def chosen_of(text: Text, request: Request, somebody: bool) -> bool:
     """Whether all of the kind are meant, or a rule of the person's finds this one."""
-    return wants_all(text, request) or _by_rule(text, request)
+    return wants_all(text, request, somebody) or _by_rule(text, request, somebody)
 
 
 def is_named(text: Text, request: Request) -> bool:
@@ -237,22 +283,33 @@ def names_in(said: str) -> frozenset[str]:
     return frozenset(word.lower() for word in words_) - lexicon.NO_NAMES
 
 
-def is_meant(text: Text, request: Request) -> bool:
+def is_meant(text: Text, request: Request, somebody: bool) -> bool:
     """Whether the only one that was found by the person's words is whom they mean: "write to Zoe", and not
     "tell Bob that Zoe is ill".
     """
-    if not _goes_to_somebody(text, request):
+    if not somebody:
         return True
-    of_record = (each.words for each in text.piece.texts if each.record == text.record)
-    named = request.words.intersection(text.piece.keyed_words.union(*of_record))
+    named = request.words & (text.piece.keyed_words | _called(text))
     kinds = text.kind or frozenset(map(singular, split(text.key)))
     same = (frozenset(map(singular, each.split())) for said in request.said for each in SAME.findall(said))
     return (
         request.gives(text, named)
         or any(akin(kinds, nouns) for nouns in same)
+        or _is_like(text, request)
         or (is_correspondent(text) and is_answered(text, request))
-        or chosen_of(text, request)
+        or chosen_of(text, request, somebody)
     )
+
+
+def _is_like(text: Text, request: Request) -> bool:
+    """Whether what the person wants is to be like the record, and so for the same people."""
+    if not lexicon.GUESTS.intersection(map(singular, split(text.key))):
+        return False
+    title = text.piece.own_words.get(text.record, set()) - lexicon.GLUE
+    behind = (
+        words.tokens(said[found.end() :])[:FAR] for said in request.said for found in LIKE.finditer(said)
+    )
+    return any(title.intersection(found) for found in behind)
 
 
 def is_correspondent(text: Text) -> bool:
@@ -263,33 +320,38 @@ def is_correspondent(text: Text) -> bool:
 
 
 def is_answered(text: Text, request: Request) -> bool:
-    """Whether the person wants an answer to go to whom the only record comes from."""
-    return text.piece.only_one(text) and request.answers
+    """Whether the person wants an answer to go to whom the only record comes from; who says whom to answer
+    means nobody else.
+    """
+    if not request.answers or not text.piece.only_one(text):
+        return False
+    return all(not called.isdisjoint(_called(text)) for called in request.answered)
 
 
-def all_addressed(text: Text, request: Request) -> bool:
+def all_addressed(text: Text, request: Request, somebody: bool) -> bool:
     """The same of who wrote: a rule chooses what they wrote, and them only where they are to be answered or
     wrote most often.
     """
     by_rule = request.answers or request.deletes or bool(request.most_often)
-    return wants_all(text, request) or (by_rule and _by_rule(text, request))
+    return wants_all(text, request, somebody) or (by_rule and _by_rule(text, request, somebody))
 
 
-def wants_all(text: Text, request: Request) -> bool:
+def wants_all(text: Text, request: Request, somebody: bool) -> bool:
     """Whether every record of the kind is meant ("each user"), in a clause that asks for the call."""
-    return any(_all_of_kind(text, clause, request) for clause in request.meant)
+    return any(_all_of_kind(text, clause, rest, request, somebody) for clause, rest in request.meant)
 
 
-def _all_of_kind(text: Text, found: list[str], request: Request) -> bool:
+def _all_of_kind(text: Text, found: list[str], rest: list[str], request: Request, somebody: bool) -> bool:
     kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
-    somebody = _goes_to_somebody(text, request)
     for place, word in enumerate(found):
         if word in lexicon.EVERY or (word == "other" and found[place - 1 : place] == ["the"]):
             nouns = frozenset(map(singular, _phrase(found[place + 1 :])))
-            if somebody and not _as_recipients(found, place - (word == "other"), request):
+            if somebody and not _as_recipients(found, place - (word == "other"), rest, request):
                 continue  # all that is sent is nobody to send it to
             if somebody:
                 nouns -= lexicon.ANY_THING | lexicon.LETTERS
+            if is_correspondent(text):
+                nouns &= lexicon.CORRESPONDENTS
             if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((noun,))) for noun in nouns):
                 return True
     return False
@@ -300,26 +362,55 @@ def _phrase(found: list[str]) -> list[str]:
     return list(takewhile(lambda word: word not in lexicon.TOWARDS, found[:3]))
 
 
-def _goes_to_somebody(text: Text, request: Request) -> bool:
-    """Whether something may go to it: an address, the name of somebody to write to, or a line that is
-    remembered of them.
+def goes_to_somebody(text: Text, request: Request, argument: str) -> bool:
+    """Whether something may go to it by this argument of the call: an address, the name of somebody to write
+    to, whatever it is called where it was read, or a line that is remembered of them.
     """
-    called = [*split(text.key)]
-    while called[1:] and called[-1] in lexicon.IDENTIFIER:  # a `user_id` is whom it goes to as a `user` is
-        called.pop()
-    head = called[-1] if called else ""
     led = [form for form, *_ in text.leads] if text.piece.recalled else [forms.canonical(text.raw)]
-    somebody = any(forms.kind(form) in forms.PERSONAL for form in led) or head in lexicon.SOMEBODY
-    return somebody and not request.deletes
+    personal = any(forms.kind(form) in forms.PERSONAL for form in led)
+    return (personal or _says_who(text.key) or _says_who(argument)) and not request.deletes
 
 
-def _as_recipients(found: list[str], place: int, request: Request) -> bool:
-    """Whether "all …" says to whom: "to all users", "email all users", and not "send all reports to Bob"."""
+def _says_who(key: str) -> bool:
+    """Whether a field or an argument says who somebody is: a `user_id` does as a `user` does."""
+    called = [*split(key)]
+    while called[1:] and called[-1] in lexicon.IDENTIFIER:
+        called.pop()
+    return bool(called) and singular(called[-1]) in lexicon.SOMEBODY
+
+
+def _as_recipients(found: list[str], place: int, rest: list[str], request: Request) -> bool:
+    """Whether "all …" says to whom: "to all users", "email all users", and not "send all reports to Bob".
+    `rest`: of the sentence, behind the clause.
+    """
     before = found[place - 1] if place else ""
     if before in lexicon.TOWARDS:
-        return True
+        return before not in ("with", "for", "from") or not request.verbs & given.SENDS
+    goes_on = takewhile(lambda word: word not in lexicon.VERBS, rest)
     verb = not before or before in request.verbs
-    return verb and (request.invites or "to" not in found[place : place + FAR])
+    return verb and (request.invites or "to" not in [*found[place:], *goes_on])
+
+
+def told_by(said: str, places: Iterable[str]) -> Iterator[str]:
+    """The clauses that say what to do by one of these places: those that name it, those behind them that come
+    back to it ("read bill.txt and pay it"), and what it only explains ("pay Ann. Her account is in ann.txt").
+    """
+    sentences = words.sentences(said)
+    for number, sentence in enumerate(sentences):
+        parts = CLAUSES.split(sentence)
+        naming = [place for place, part in enumerate(parts) if _names_place(part, places)]
+        if not naming:
+            continue
+        yield from (parts[place] for place in naming)
+        later = [*parts[naming[0] + 1 :], *sentences[number + 1 : number + 2]]
+        yield from (part for part in later if COMES_BACK.search(part) and not ON_ITS_OWN.search(part))
+        if number and lexicon.ORDERS.isdisjoint(words.tokens(words.normalise(sentence))):
+            yield sentences[number - 1]
+
+
+def _names_place(said: str, places: Iterable[str]) -> bool:
+    norm = words.normalise(said)
+    return any(place in norm for place in places)
 
 
 def passed_on(text: Text, link: str, request: Request) -> bool:
@@ -366,8 +457,7 @@ def _by_whom(text: Text) -> bool:
     return (split(text.key) or [""])[-1] in lexicon.AUTHOR
 
 
-def _by_rule(text: Text, request: Request) -> bool:
-    somebody = _goes_to_somebody(text, request)
+def _by_rule(text: Text, request: Request, somebody: bool) -> bool:
     for attribute, highest, after, to_whom in request.rules:
         if attribute in OF_A_KIND and not _of_kind(text, after):
             continue

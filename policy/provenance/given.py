@@ -30,24 +30,26 @@ MARK = "\ue000"
 # What may stand around one.
 _OPEN = r"[\s'\"`“„‘«<(\[{]*(?:mailto:)?"
 _CLOSE = r"[\s'\"`”“’»>)\]}]*"
-_NAME = (
+NAME = (
     r"(?-i:(?!(?:What|Who|Whom|Which|Where|When|How|Why|This|That|It|There|The|If|An?|I|From|By|Sender|Mail|Email)\b)"
     r"(?:(?:Mr|Mrs|Ms|Dr|Prof)\.?\s)?[^\W\d_a-zß-ÿ][\w’'-]*(?:\s[^\W\d_a-zß-ÿ][\w’'-]*){0,3})"
 )
-_WHOSE = rf"(?:my|our|your|his|her|their|its|{_NAME}['’]s?)"
+_WHOSE = rf"(?:my|our|your|his|her|their|its|{NAME}['’]s?)"
 _KIND = r"(?:new|current|work|private|personal|business|bank|company|home|mobile|right|correct|own)"
 _ADDRESS = (
     r"(?:(?:e-?mail|mail|postal|web|bank|account|phone|mobile|telephone|cell|telegram|wechat|whatsapp|paypal|venmo)\s){0,2}"
     r"(?:e-?mail|mail|address|addresses|account|iban|phone|number|mobile|telephone|wallet|website|site|homepage"
     r"|blog|page|url|link|telegram|wechat|whatsapp|paypal|venmo|signal|mailbox)"
 )
+_PEOPLE = (
+    r"(?:colleagues?|friends?|boss|manager|landlord|accountant|partner|wife|husband|mother|father|brother|sister"
+    r"|team|people|persons?|users?|members?|guests?|participants?|attendees?|recipients?|contacts?|customers?|clients?)"
+)
 # Whose address it is, between what says "to" and the address itself.
 _PHRASE = (
-    rf"(?:(?:him|her|them|me|us|{_NAME})\sand\s)?(?:(?:{_WHOSE}|the|this|these|following|both|also|please|all|new|other|a|an|him|them|{_KIND})\s)*"
-    rf"(?:{_NAME},?\s?)?"
-    r"(?:(?:colleagues?|friends?|boss|manager|landlord|accountant|partner|wife|husband|mother|father|brother|sister"
-    r"|team|people|persons?|users?|members?|guests?|participants?|attendees?|recipients?|contacts?|customers?|clients?"
-    rf"|addresses|ones?|others)[\s:,]*)?(?:{_NAME},?\s?)?(?:(?:at|under)\s)?(?:{_ADDRESS}\s?){{0,2}}(?:at\s|no\.?\s|nr\.?\s|:)?"
+    rf"(?:(?:him|her|them|me|us|{NAME})\sand\s)?(?:(?:{_WHOSE}|the|this|these|following|both|also|please|all|new|other|a|an|him|them|{_KIND})\s)*"
+    rf"(?:{NAME},?\s?)?"
+    rf"(?:(?:{_PEOPLE}|addresses|ones?|others)[\s:,]*)?(?:{NAME},?\s?)?(?:(?:at|under)\s)?(?:{_ADDRESS}\s?){{0,2}}(?:at\s|no\.?\s|nr\.?\s|:)?"
 )
 _DIRECT = re.compile(rf"\s*:?\s*{_PHRASE}{_OPEN}")
 _BEFORE = re.compile(
@@ -56,7 +58,7 @@ _BEFORE = re.compile(
 )
 # "Forward A to Ann": it is what is sent, and not to whom.
 _TO_ANOTHER = re.compile(
-    rf"{_CLOSE}\sto\s(?:{_NAME}|{MARK}|(?:him|her|them|me|us)\b|(?:my|our|the|his|her)\s\w)"
+    rf"{_CLOSE}\sto\s(?:{NAME}|{MARK}|(?:him|her|them|me|us)\b|(?:my|our|the|his|her)\s\w)"
 )
 # "Add A to the meeting", and not "add A to the notes"; "let A know", and not "let A wait".
 _ADDED = re.compile(
@@ -103,16 +105,16 @@ _LABEL = (
     r"\s?[:：]"
 )
 _NAMED = re.compile(
-    rf"(?:(?:^|[\s(,;:])(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}(?:\s(?:of|for)\s{_NAME})?\s?(?:is|are|[:=])?"
-    rf"|(?:^|[.;,(])\s*[-*•]?\s*(?:{_NAME},?\s)?{_ADDRESS}\s?(?:is|[:=])?|(?:^|[.;])\s*[-*•]?\s*{_LABEL}"
-    rf"|(?:^|[\s(,;]){_NAME}['’]s?\sis|\b(?:reach|contact|find)\s(?:her|him|them|me|us|{_NAME})\s(?:at|under|on|by|via)"
-    rf"|\b{_NAME}\s(?:is|can be reached|may be reached)\s(?:at|under|on|via)){_OPEN}$",
+    rf"(?:(?:^|[\s(,;:])(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}(?:\s(?:of|for)\s{NAME})?\s?(?:is|are|[:=])?"
+    rf"|(?:^|[.;,(])\s*[-*•]?\s*(?:{NAME},?\s)?{_ADDRESS}\s?(?:is|[:=])?|(?:^|[.;])\s*[-*•]?\s*{_LABEL}"
+    rf"|(?:^|[\s(,;]){NAME}['’]s?\sis|\b(?:reach|contact|find)\s(?:her|him|them|me|us|{NAME})\s(?:at|under|on|by|via)"
+    rf"|\b{NAME}\s(?:is|can be reached|may be reached)\s(?:at|under|on|via)){_OPEN}$",
     re.IGNORECASE,
 )
 _IS_THEIRS = re.compile(
     rf"{_CLOSE}\sis\s(?:(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}|(?:the\s)?(?:right|correct|new)\sone)\b"
 )
-_CALLED = re.compile(rf"(?:^|[.;,]|\band\s)\s*{_NAME}\s?[(<]$")
+_CALLED = re.compile(rf"(?:^|[.;,]|\band\s)\s*{NAME}\s?[(<]$")
 _WANTS = re.compile(
     rf"{_CLOSE}\s(?:wants|needs|would like|waits|is waiting|has to|should (?:get|have)|gets)\b", re.IGNORECASE
 )
@@ -123,6 +125,28 @@ _BAD = re.compile(
     r"|sa(?:y|id)|claim|told|tells|wrote|writes|accord|pretend|reads?\b)",
     re.IGNORECASE,
 )
+# A word that is written as a name is: with a capital, and not in capitals.
+_WRITTEN_AS_NAME = r"(?=[^\W\d_a-zß-ÿ])(?![^\W\d_a-zß-ÿ]{2,}(?![^\W\d_]))"
+# What may stand behind a name that is given; "send Monday figures" gives none.
+_ENDS_NAME = re.compile(
+    rf"{_GOES_ON.pattern}|{_CLOSE}\s*(?:[$€£¥\d)\]]|['’]|{NAME}|(?:back|again|by|per|using|from|since|because|so|who|which|what"
+    r"|how|whether|where|no|any|some|three|two|one|has|asked|and|then|both|directly)\b)",
+    re.IGNORECASE,
+)
+# "Zoe the report", "the landlord 500"; and what says that it goes to somebody else.
+_GETS_IT = re.compile(
+    rf"{_CLOSE}\s(?:(?:the|an?|my|our|his|her|their|what|all|every)\b|[$€£¥\d])", re.IGNORECASE
+)
+_GOES_TO = re.compile(
+    rf"[^.;!?\n]*\b(?:to|with)\s(?:{NAME}|{MARK}|(?:him|her|them|me|us|everybody|everyone)\b|(?:my|our|the|his|her|their|all)\s)",
+    re.IGNORECASE,
+)
+_WHOM = re.compile(
+    rf"\b(?:to|from|of|by|answer|thank)\s(?:(?:the|my|our|his|her|their|this|that|{_KIND})\s)*({NAME}|{_PEOPLE}\b)"
+    rf"|\b({NAME}|{_PEOPLE})['’]s?\s"
+)
+# Who is named before a word: "my boss asap", "Bob asap"; not "the Zeta lawyers".
+_SOMEBODY_ELSE = re.compile(rf"\b(?:{_PEOPLE}|him|her|them|me|us)\b|^(?!\s*(?:the|my|our)\s)\s*{NAME}")
 # A message that is little else than an address answers a question.
 _ANSWER = _set(
     "use the second first third last other one please it is it's its to yes ok okay thanks thank you her "
@@ -166,11 +190,17 @@ _ARTICLES = _set("the a an my our your his her their all every this these")
 # Of these verbs what stands beside them is no recipient, or they take something away.
 _TAKES_AWAY = lexicon.ASKS["delete"] | _set("report mute filter find stop avoid return")
 _OF_A_THING = (lexicon.MEANS["change"] | _set("put start make keep file close merge")) - {"add"}
-_SENDS = _set(
+SENDS = _set(
     "send mail email write forward reply tell message text notify inform post pay transfer wire respond"
 )
 _MAKES = _set("create schedule set setup make write prepare draft add put arrange organize plan")
 _OF = re.compile(r"\b(?:of|about)\b", re.IGNORECASE)  # "a summary of the chat with A"
+# Of these verbs a name beside them is somebody's; of the next, of what is sent, too; of these never.
+_OF_PEOPLE = _set("invite notify tell inform remind contact ask cc bcc message thank reply respond text")
+_WRITES_TO = _set("email mail write answer reach")
+_PAYS = _set("pay reimburse refund")
+_OF_SOMETHING = (_MAKES | _set("book reserve order buy purchase rent plan launch run")) - _set("write add")
+_OF_GUESTS = _set("invite add include")  # whom they are about stands beside them, and what to behind "to"
 _GETS = _set("buy order purchase book rent reserve install import clone copy")
 _VERBS = (lexicon.VERBS | {"cc", "bcc", "include", "contact", "use", "reach"}) - {"open"}
 _NO = re.compile(
@@ -255,7 +285,7 @@ _NOT_A_LIST = re.compile(
 _ENDS_LABEL = re.compile(rf"^\s*{_LABEL}\s*$", re.IGNORECASE)
 # "Send Ann the mails to …": who gets it is said already.
 _SPOKEN_FOR = re.compile(
-    rf"\s(?:me|us|her|him|them|(?:my|our|the|his|her)\s\w+|{_NAME})\s(?:the|a|an|my|our|his|her|their|all|what|every|about)\s"
+    rf"\s(?:me|us|her|him|them|(?:my|our|the|his|her)\s\w+|{NAME})\s(?:the|a|an|my|our|his|her|their|all|what|every|about)\s"
 )
 
 
@@ -276,7 +306,7 @@ def serves(said: str, declared: Declaration | None) -> bool:
     return not (asked.verbs or asked.deeds) or asked.orders(declared)
 
 
-def addresses(text: str) -> Mapping[str, set[str]]:
+def addresses(text: str, kind: "type[_Sentence] | None" = None) -> Mapping[str, set[str]]:
     """The addresses that words give, in every form of each, with the sentences that do or ANYTHING. `text`:
     without quotations.
     """
@@ -288,7 +318,7 @@ def addresses(text: str) -> Mapping[str, set[str]]:
     ends = [*(start for _, start, _ in found), len(clean)]
     marked = MARK.join(clean[start:end] for start, end in zip(starts, ends, strict=True))
     spoken: dict[str, set[str]] = defaultdict(set)
-    for number, said in _spoken(marked):
+    for number, said in _spoken(marked, kind or _Sentence):
         for spelled in forms.spellings(found[number][0]):
             spoken[spelled].add(said)
     return spoken
@@ -296,17 +326,29 @@ def addresses(text: str) -> Mapping[str, set[str]]:
 
 def names(text: str, name: str) -> set[str]:
     """The sentences, or ANYTHING, in which words give a name as they would give an address: "send Zoe the
-    report", and not "tell Bob that Zoe wrote". `text`: without quotations.
+    report", and not "tell Bob that Zoe wrote", nor "send the Monday report to Bob". `text`: without
+    quotations. A word with a small letter is taken for a name in fewer places than one with a capital.
     """
-    return _given_as(rf"(?<!{_LETTER})(?<!\w\.){re.escape(name)}(?!{_LETTER}|\.\w)", text[:LONGEST])
+    if name in lexicon.NOBODY:
+        return set()
+    alone = rf"{re.escape(name)}(?!{_LETTER}|\.\w)"
+    begins = rf"(?<!{_LETTER})(?<!\w\.)"
+    capital = _given_as(rf"{begins}(?-i:{_WRITTEN_AS_NAME}){alone}", text[:LONGEST], _Name)
+    kind = _Name if re.fullmatch(_PEOPLE, name) else _Word
+    return capital | _given_as(rf"{begins}(?-i:(?=[a-zß-ÿ])){alone}", text[:LONGEST], kind)
+
+
+def whom(clause: str) -> list[str]:
+    """The names, and the words for people, that say in a clause whose or to whom: "to Bob", "Ann's mail"."""
+    return [next(filter(None, found.groups())) for found in _WHOM.finditer(clause)]
 
 
 def pronouns(text: str) -> set[str]:
     """The same of whom was spoken of before: "Zoe asked for it. Send it to her"."""
-    return _given_as(_THEM, text[:LONGEST])
+    return _given_as(_THEM, text[:LONGEST], _Sentence)
 
 
-def _given_as(spelled: str, text: str) -> set[str]:
+def _given_as(spelled: str, text: str, kind: "type[_Sentence]") -> set[str]:
     answered = rf"\b(answer|reply\sto|respond\sto|react\sto)\s(?:{spelled})['’]s\s\w+"
     clean = re.sub(answered, rf"\1 {_SOMEBODY}", text, flags=re.IGNORECASE)
     clean = re.sub(
@@ -314,12 +356,12 @@ def _given_as(spelled: str, text: str) -> set[str]:
     )
     alone = f" {_SOMEBODY} " if UNSPACED.search(text) else _SOMEBODY
     clean = re.sub(spelled, alone, clean, flags=re.IGNORECASE)
-    return addresses(clean).get(forms.canonical(_SOMEBODY), set())
+    return addresses(clean, kind).get(forms.canonical(_SOMEBODY), set())
 
 
-def _spoken(text: str) -> Iterator[tuple[int, str]]:
+def _spoken(text: str, kind: "type[_Sentence]") -> Iterator[tuple[int, str]]:
     """The numbers of the marks that stand where an address is given, each with the sentence."""
-    if _is_answer(text):
+    if _is_answer(text, kind.answer):
         yield from ((number, ANYTHING) for number in range(text.count(MARK)))
         return
     first = 0
@@ -330,7 +372,7 @@ def _spoken(text: str) -> Iterator[tuple[int, str]]:
             first += line.count(MARK)
         elif line.strip():
             for part in _SENTENCE.split(line):
-                sentence = _Chinese(part) if UNSPACED.search(part) else _Sentence(part)
+                sentence = _Chinese(part) if UNSPACED.search(part) else kind(part)
                 yield from ((first + number, what) for number, what in sentence.given())
                 goes_on = sentence.goes_on()
                 first += part.count(MARK)
@@ -338,8 +380,8 @@ def _spoken(text: str) -> Iterator[tuple[int, str]]:
                 return  # the rest is somebody's text
 
 
-def _is_answer(text: str) -> bool:
-    """Whether a message is little else than addresses."""
+def _is_answer(text: str, beside: frozenset[str]) -> bool:
+    """Whether a message is little else than addresses. `beside`: the words that may stand there."""
     found = re.findall(r"[\w'’-]+", text[: NEAR * 10].replace(MARK, " "))
     if (
         "?" in text
@@ -349,7 +391,7 @@ def _is_answer(text: str) -> bool:
         or len(text) > NEAR * 10
     ):
         return False
-    return all(word.lower() in _ANSWER or _is_name(text, word) for word in found)
+    return all(word.lower() in beside or _is_name(text, word) for word in found)
 
 
 def _is_list(line: str) -> bool:
@@ -378,6 +420,8 @@ class _Said:
 
 class _Sentence:
     """One sentence, its addresses as marks."""
+
+    answer = _ANSWER
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -446,7 +490,7 @@ class _Sentence:
         if _SUBJECT.match(after):
             return ANYTHING if self._is_theirs(start, after) else None
         verb = self.said.verb
-        if verb in _SENDS and _TO_ANOTHER.match(after):
+        if verb in SENDS and _TO_ANOTHER.match(after):
             return None
         if not self._is_closed(start):
             if self.last >= 0 and _goes_with(self.text[self.last : start], after):
@@ -472,7 +516,7 @@ class _Sentence:
                 verb in lexicon.ANSWERS and _ANSWERED.fullmatch(found["rest"]) is not None
             )
         if found["by"] in ("with", "for"):
-            return verb not in _SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
+            return verb not in SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
         return found["by"] != "to" or not _SPOKEN_FOR.match(between)
 
     def _is_named(self, start: int, before: str, after: str) -> bool:
@@ -488,6 +532,65 @@ class _Sentence:
             return False
         first = not before.strip(" '\"<([")
         return bool((first and _IS_THEIRS.match(after)) or (_CALLED.search(before) and _WANTS.match(after)))
+
+
+class _Name(_Sentence):
+    """One sentence, a name in it as marks. It is given in fewer places than an address: something that is
+    sent, a day or a place may be called so.
+    """
+
+    def _gives(self, start: int, end: int) -> str | None:
+        return super()._gives(start, end) if _ENDS_NAME.match(self.text[end : end + NEAR]) else None
+
+    def _is_sent_to(self, start: int) -> bool:
+        if not super()._is_sent_to(start):
+            return False
+        verb, between = self.said.verb, self.text[self.said.end : start]
+        after = self.text[start + len(MARK) :][:NEAR]
+        found = _BEFORE.fullmatch(between, max(0, len(between) - NEAR))
+        if found is None or (len(between) <= NEAR and _DIRECT.fullmatch(between)):
+            return verb not in _OF_SOMETHING and self._is_object(verb, between, after)
+        by, phrase = found["by"], between[found.end("by") :]
+        if by in ("to", "cc", "bcc"):
+            return verb not in _OF_GUESTS and self._is_recipient(phrase)
+        if by == "for" and verb in _OF_GUESTS:
+            return False
+        return by == "from" or (by in ("with", "for") and self._is_beside(phrase))
+
+    def _is_object(self, verb: str, between: str, after: str) -> bool:
+        """Whether it is whom the verb is about: "send Zoe the report", not "send Falcon by mail to Bob"."""
+        return bool(_GETS_IT.match(after)) or verb in _OF_PEOPLE or not _GOES_TO.match(after)
+
+    def _is_recipient(self, phrase: str) -> bool:
+        """Whether it is whom "to" leads to, behind these words."""
+        return True
+
+    def _is_beside(self, phrase: str) -> bool:
+        """The same of "with" and "for"."""
+        return True
+
+
+class _Word(_Name):
+    """The same of a word with a small letter, which may be anything: "email zoe", not "email the summary"."""
+
+    answer = _ANSWER - _ARTICLES - _set("second first third last other one new work private personal")
+
+    def _is_object(self, verb: str, between: str, after: str) -> bool:
+        if _SOMEBODY_ELSE.search(between):
+            return False
+        if verb in _OF_PEOPLE or (_GETS_IT.match(after) and not _GOES_TO.match(after)):
+            return True
+        bare = verb in _PAYS and not between.strip()
+        return (bare or verb in _WRITES_TO) and not _GOES_TO.match(after)
+
+    def _is_recipient(self, phrase: str) -> bool:
+        return not _SOMEBODY_ELSE.search(phrase)
+
+    def _is_beside(self, phrase: str) -> bool:
+        return not phrase.strip() and self.text.islower()
+
+    def _is_named(self, start: int, before: str, after: str) -> bool:
+        return False
 
 
 def _goes_with(beside: str, after: str) -> bool:

@@ -74,6 +74,9 @@ _ALSO = _sets(
 )
 ASKS = {deed: verbs | _ALSO[deed] for deed, verbs in MEANS.items()}
 VERBS = frozenset().union(*ASKS.values())
+ORDERS = (VERBS | READS) - _set(
+    "is has think current account note list bill"
+)  # of a sentence that asks for something
 
 # A basket is filled, emptied and left to buy something; a person says "buy".
 BASKET = _set("cart basket trolley bag checkout")
@@ -226,7 +229,10 @@ WRITTEN = _set(
 WHO = _set("id ids number sender from author user recipient recipients to cc channel")
 AUTHOR = _set("sender from author user by")
 RECEIVED = _set("transaction payment transfer")  # whoever sends a cent is their sender
+GUESTS = _set("participant attendee guest invitee member")
+PAID = _set("recipient payee beneficiary")
 SENT_BY = _set("sender from author user recipient recipients to cc")
+CORRESPONDENTS = SENT_BY | _set("correspondent writer addressee")
 ANSWERS = _set("reply respond answer acknowledge thank thanks react")
 CHINESE_ANSWERS = ("回复", "答复")
 MAILED = _set("com org net gmail hotmail yahoo outlook mail email example info www")
@@ -260,9 +266,16 @@ ATTRIBUTES = _sets(
     duration="duration minutes hours",
     distance="distance",
 )
+# Written with a capital wherever they stand, and nobody's name.
+NOBODY = GLUE | _set(
+    "monday tuesday wednesday thursday friday saturday sunday january february march july september october "
+    "november december asap fyi eod eom english german french spanish italian chinese japanese portuguese "
+    "dutch russian polish arabic turkish korean hindi european american british pdf csv html excel word "
+    "powerpoint outlook google microsoft slack teams zoom christmas easter internet"
+)
 # Written with a capital at the beginning of a sentence, and no names. A verb may be one ("Mark").
 NO_NAMES = (
-    GLUE
+    NOBODY
     | MAILED
     | READS
     | (VERBS - {"mark", "grant", "rob", "bill", "chase"})

@@ -329,15 +329,11 @@ class Material:
         )
 
     def _told(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """What the person said around the name of a place that is read."""
+        """What the person said to do by a place that is read; what they forbid says nothing."""
         places = _places(arguments)
-        found = []
-        for said in self.said:
-            sentences = words.sentences(words.normalise(said))
-            for number, sentence in enumerate(sentences):
-                if any(place in sentence for place in places):
-                    found.append(" . ".join(sentences[max(0, number - 1) : number + 2]))
-        return tuple(found)
+        forbidden = [[found.span() for found in words.FORBIDDEN.finditer(said)] for said in self.said]
+        allowed = map(words.without, self.said, forbidden)
+        return tuple(clause for said in allowed for clause in choice.told_by(said, places))
 
     def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """The kinds of value that the person, in one sentence with the place, said to find there."""
@@ -391,6 +387,8 @@ class Material:
         if not declared.deeds & {"pay", "change"}:
             return False
         amount = _is_amount(want.key)
+        if amount and self._asked_by(declared).says_how_much:
+            return False
         if not amount and not words.ACCOUNT.fullmatch(value.strip().upper()):
             return False
         return any(
@@ -529,7 +527,8 @@ class Material:
         only = piece.only_one(text) and not piece.recalled  # what is remembered is one of many
         if only and self.read_outside and want.acts:
             request = self._asked_by(want.declared)
-            only = choice.is_meant(text, request) and not (_is_amount(want.key) and request.says_how_much)
+            only = choice.is_meant(text, request, self._somebody(text, want))
+            only = only and not (_is_amount(want.key) and request.says_how_much)
         if only or not self.read_outside or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
@@ -540,12 +539,16 @@ class Material:
         return (
             choice.is_named(text, request)
             or choice.is_answered(text, request)
-            or choice.all_addressed(text, request)
+            or choice.all_addressed(text, request, self._somebody(text, want))
         )
 
     def _chosen(self, text: Text, want: Want) -> bool:
         """Whether the person's words single the record out."""
-        return choice.chosen(text, self._asked_by(want.declared), want.acts)
+        return choice.chosen(text, self._asked_by(want.declared), want.acts and self._somebody(text, want))
+
+    def _somebody(self, text: Text, want: Want) -> bool:
+        """Whether something may go to it, where the call puts it."""
+        return choice.goes_to_somebody(text, self._asked_by(want.declared), want.key)
 
     def _asked_by(self, declared: Declaration | None) -> choice.Request:
         """The person's words, as they speak of the call at hand."""

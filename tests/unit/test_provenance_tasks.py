@@ -50,6 +50,11 @@ TOOLS = {
         "list_users": "",
         "send_direct_message": "user_id text",
         "submit_form": "url values",
+        "list_form_entries": "",
+        "get_calendar_events": "",
+        "list_contacts": "",
+        "send_note": "to body",
+        "pay_bill": "account amount",
     }.items()
 }
 PAID = [
