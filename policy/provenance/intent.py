@@ -33,6 +33,21 @@ NEVER = re.compile(
     rf"(?:{NOT}{_BETWEEN}|{_NOBODY})\s(?:\w+ing\b|\w+){_OR}"
     rf"|{NOT_CHINESE}(?:(?!但|而是|就|则)[^，。；！？,.;!?\n]){{0,60}}"
 )
+# What is asked, or told of somebody, and not ordered: "should I pay it?", "who has to pay", "tell me what to
+# pay", "a bill that I should pay", "I pay it myself"; not "I want to pay it", "could you pay it?".
+_MODAL = (
+    r"(?:should|shall|must|may|might|can|could|would|will|(?:have|has|had|need|needs|ought|am|are|is)\sto)"
+)
+_WE = r"(?:i|we|he|she|it|they|one|somebody|someone|anybody|anyone|people)"
+_SOFTLY = r"(?:\s(?:really|already|just|also|still|ever|even|always|usually|often|not|then))*"
+ASIDE = re.compile(
+    rf"\b(?:should|shall|must|may|can|could|do|does|did)\s{_WE}{_SOFTLY}(?:\s(?:have|need|ought)\sto)?{_SOFTLY}\s\w+"
+    rf"|\b(?:who|whom|what|which|when|where|why|how|whether)(?:\s(?:much|many|far|long|one|\w+s))?(?:\s{_WE})?"
+    rf"{_SOFTLY}\s(?:to|{_MODAL})(?!\syou\b){_SOFTLY}\s\w+"
+    rf"|\b(?:that|if|whether)\s{_WE}{_SOFTLY}\s{_MODAL}{_SOFTLY}\s\w+"
+    rf"|\b{_WE}{_SOFTLY}(?:\s(?:will|would|may|might|can))?{_SOFTLY}\s(?!(?:want|wish|need|like|love|prefer|ask|must|should|have"
+    r"|ought|would|will|could|can|may|might|am|are|is|was|were|had|has|did|do|does)\b)[a-z]+\b"
+)
 REMINDERS = re.compile(rf"{NOT}\s+(?:forget|hesitate|fail)\s+to\b")
 
 
@@ -98,12 +113,12 @@ def intent_of_clause(text: str) -> Intent:
 
 
 def commands(text: str) -> str:
-    """The text without what it quotes, forbids or names as a place: what is left may command."""
+    """The text without what it quotes, forbids, only asks or names as a place: what is left may command."""
     unquoted = QUOTED.sub(" _ ", text)
     for form in LEADS:  # an address has points, and no verbs
         unquoted = form.sub(" _ ", unquoted)
     said = BLANKS.sub(_one, normalise(unquoted).replace("e-mail", "email"))
-    return NEVER.sub(" ", REMINDERS.sub(" ", said))
+    return ASIDE.sub(" ", NEVER.sub(" ", REMINDERS.sub(" ", said)))
 
 
 def _one(blanks: "re.Match[str]") -> str:

@@ -60,7 +60,7 @@ MEANS = _sets(
 # What is done → the further verbs in their base form by which a person asks for it.
 _ALSO = _sets(
     send="write tell share let report raise",
-    create="write book post publish start file raise report keep organize organise download note "
+    create="write book post comment publish start file raise report keep organize organise download note "
     "track backup duplicate",
     change="fix shorten write include increase decrease raise lower insert turn merge finish put push delay "
     "reset approve correct sort organize organise",

@@ -104,7 +104,7 @@ class Piece:
     recalled: bool = False  # of before: it stands in the prompt again, and asks for nothing
     has_lines: bool = False  # is remembered, and each of its lines is a piece as well, which may be chosen
     offered: bool = False  # the person's words, with addresses that an agent had named before
-    pointed: frozenset[str] = frozenset()  # kinds of value the person said to take from here
+    pointed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what to take from here, and whose
     nouns: frozenset[str] = frozenset()  # what its tool is about
     told: tuple[str, ...] = ()  # what the person said around the name of the place that was read
     keyed: tuple[str, ...] = ()  # the values it was looked up by

@@ -54,6 +54,7 @@ class Want:
         return self.steers and not harmless and not SOURCES.intersection(split(self.key))
 
 
+NO = re.compile(f"{words.NOT}|{words.NOT_CHINESE}")
 HARMLESS = frozenset(("read", "delete", "confirm"))  # what goes to nobody
 SOURCES = frozenset(("from", "source", "debit"))  # arguments that say where something is taken
 LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
@@ -143,7 +144,7 @@ class Material:
         keys, beside = self._keys(declared, arguments)
         piece = self._piece(name, keys)
         piece.offered = offered
-        piece.pointed = self._pointed(arguments) if keys == "user" else frozenset()
+        piece.pointed = self._pointed(arguments) if keys == "user" else {}
         piece.told = self._told(arguments) if keys == "user" else ()
         piece.like, piece.nouns = self._like(declared), declared.nouns
         piece.keyed = tuple(value for _, _, value in values_of(arguments) if value.strip())
@@ -335,17 +336,19 @@ class Material:
         allowed = map(words.without, self.said, forbidden)
         return tuple(clause for said in allowed for clause in choice.told_by(said, places))
 
-    def _pointed(self, arguments: Mapping[str, Any]) -> frozenset[str]:
-        """The kinds of value that the person, in one sentence with the place, said to find there."""
+    def _pointed(self, arguments: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+        """The kinds of value that the person, in one sentence with the place, said to find there, each with
+        the names of whose it is ("Zoe's email"); none where they say "her email", or no such thing.
+        """
         places = _places(arguments)
-        return frozenset(
-            kind
-            for said in self.said
-            for sentence in words.sentences(words.normalise(said))
-            if any(place in sentence for place in places)
-            for kind, names in words.KIND_NAMES.items()
-            if names.search(sentence)
-        )
+        sentences = (each for said in self.said for each in words.sentences(words.normalise(said)))
+        found: dict[str, set[str]] = defaultdict(set)
+        for sentence in sentences:
+            if any(place in sentence for place in places) and not NO.search(sentence):
+                for kind, names in words.KIND_NAMES.items():
+                    if names.search(sentence):
+                        found[kind].update(words.OWNER.findall(sentence))
+        return {kind: frozenset(names) for kind, names in found.items()}
 
     # Looking up
 
@@ -468,13 +471,23 @@ class Material:
         judged = [self._judged(text, start, end, how, value, plain, want) for text, start, end, how in found]
         judged.sort(key=lambda source: RANK[source.trust])
         best = judged[0]
-        pointed = best.trust == "outside" and any(self._pointed_at(piece, value) for piece in _pieces(found))
+        pointed = best.trust == "outside" and any(
+            self._pointed_at(piece, value, want) for piece in _pieces(found)
+        )
         return Traced("", value, best.trust, True, tuple(judged[:MOST_SOURCES]), best.why, pointed)
 
-    def _pointed_at(self, piece: Piece, value: str) -> bool:
-        """Whether the person said: take the one e-mail address (account, link) that stands in this place."""
-        return piece.keys == "user" and any(
-            kind in piece.pointed and form.fullmatch(value.strip()) and piece.only(form, value)
+    def _pointed_at(self, piece: Piece, value: str, want: Want) -> bool:
+        """Whether the person said: take the one e-mail address (account, link) that stands in this place, for
+        the call to go to whose they say it is.
+        """
+        if piece.keys != "user":
+            return False
+        request = self._asked_by(want.declared)
+        return any(
+            kind in piece.pointed
+            and form.fullmatch(value.strip())
+            and piece.only(form, value)
+            and (not want.acts or not piece.pointed[kind] or request.gives_name(piece.pointed[kind]))
             for kind, form in words.KINDS.items()
         )
 

@@ -35,6 +35,7 @@ LINK = re.compile(
 ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
 LEADS = (LINK, ADDRESS, ACCOUNT)
 KINDS = {"address": ADDRESS, "account": ACCOUNT, "link": LINK}
+OWNER = re.compile(r"([^\W\d_]+)['’]s\s")  # "Zoe's email"
 # "You can find her e-mail on …": a person says where a value of this kind is to be taken from.
 _FIND = r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b.{0,60}?"
 _WHOSE = r"(?:\b(?:his|her|their|its|my|our|your)|['’]s)\s+"

@@ -55,6 +55,8 @@ TOOLS = {
         "list_contacts": "",
         "send_note": "to body",
         "pay_bill": "account amount",
+        "get_order": "",
+        "cancel_order": "order_id",
     }.items()
 }
 PAID = [
