@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 
 from policy.provenance import forms, given, lexicon, words
 from policy.provenance.infer import akin, singular
@@ -74,6 +74,13 @@ ON_ITS_OWN = re.compile(rf"(?i:{SUM.pattern})|\b(?:to|for)\s(?:{given.NAME}|(?:m
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 
 
+BARRED = re.compile(
+    rf"(?:{words.NOT}|{words.NOT_CHINESE}|\b(?:except|excluding|other than|besides|apart from|but|without"
+    r"|save|bar|minus|skip|skipping|omit|omitting|leave out|leaving out|instead of|rather than|exception)\b)"
+    r"[^.;!?\n]*"
+)
+
+
 @dataclass(frozen=True)
 class Request:
     """The person's words, and what the call at hand does by them. What they say is worked out once: each of
@@ -112,6 +119,23 @@ class Request:
         return frozenset(word for each in excepted for word in words.tokens(each))
 
     @cached_property
+    def barred(self) -> frozenset[str]:
+        """The words beside a no, or an exception, of any form."""
+        found = (each for said in self.said for each in BARRED.findall(said))
+        return frozenset(word for each in found for word in words.tokens(each)) - lexicon.GLUE
+
+    def bars(self, text: Text) -> bool:
+        """Whether they say no to the value itself: "and never A17"."""
+        said = words_of(text) - lexicon.GLUE
+        return bool(said) and said <= self.barred
+
+    @cached_property
+    def bars_by_rule(self) -> bool:
+        """Whether a rule says whom they except: "all but the newest"."""
+        found = (each for said in self.said for each in BARRED.findall(said))
+        return any(pattern.search(each) for each in found for pattern, *_ in RULES)
+
+    @cached_property
     def answers(self) -> bool:
         """Whether they want somebody to be answered; who tells somebody "the answer" does not."""
         chinese = any(form in said for said in self.said for form in lexicon.CHINESE_ANSWERS)
@@ -140,7 +164,7 @@ class Request:
         """
         return [
             (attribute, highest, _phrase(words.tokens(said[found.end() :])), self._says_to_whom(said, found))
-            for said in self.said
+            for said in (BARRED.sub(_blank, each) for each in self.said)
             for pattern, attribute, highest in RULES
             if (found := pattern.search(said))
         ]
@@ -216,6 +240,10 @@ class Request:
         return [(each, words.tokens(each), names_in(" ".join(words.tokens(each)))) for each in found]
 
 
+def _blank(found: "re.Match[str]") -> str:
+    return " " * len(found[0])
+
+
 def chosen(text: Text, request: Request, somebody: bool = True) -> bool:
     """Whether the person's words choose the record this text stands in: where something goes to `somebody`,
     as whom it goes to.
@@ -227,7 +255,7 @@ def chosen(text: Text, request: Request, somebody: bool = True) -> bool:
         several = piece.has_lines or _several(text)
         own = set() if several else {word for word in own if request.remembered[word] == 1}
     if own & request.spared:
-        return not request.deletes and bool(own & request.words)
+        return not somebody and not request.deletes and bool(own & request.words)
     said = own & request.words
     if said and somebody:
         return request.gives(text, said & _called(text)) or chosen_of(text, request, somebody)
@@ -337,7 +365,11 @@ def all_addressed(text: Text, request: Request, somebody: bool) -> bool:
 
 
 def wants_all(text: Text, request: Request, somebody: bool) -> bool:
-    """Whether every record of the kind is meant ("each user"), in a clause that asks for the call."""
+    """Whether every record of the kind is meant ("each user"), in a clause that asks for the call; of people
+    none is that a no or an exception speaks of ("all contacts, but not Mallory").
+    """
+    if somebody and (_called(text) & request.barred or request.bars_by_rule):
+        return False
     return any(_all_of_kind(text, clause, rest, request, somebody) for clause, rest in request.meant)
 
 
@@ -352,9 +384,18 @@ def _all_of_kind(text: Text, found: list[str], rest: list[str], request: Request
                 nouns -= lexicon.ANY_THING | lexicon.LETTERS
             if is_correspondent(text):
                 nouns &= lexicon.CORRESPONDENTS
+            if somebody and not _is_one_of(text, found[place + 1 :]):
+                continue
             if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((noun,))) for noun in nouns):
                 return True
     return False
+
+
+def _is_one_of(text: Text, found: list[str]) -> bool:
+    """Whether it may be one of those whom the words behind "all" restrict: "contacts at firm.example"."""
+    behind = list(dropwhile(lambda word: word not in lexicon.RESTRICTS, found[:FAR]))
+    which = frozenset(behind) - lexicon.GLUE - lexicon.MAILED
+    return not which or bool(which & (_called(text) | text.piece.keyed_words | text.piece.nouns))
 
 
 def _phrase(found: list[str]) -> list[str]:
@@ -458,6 +499,8 @@ def _by_whom(text: Text) -> bool:
 
 
 def _by_rule(text: Text, request: Request, somebody: bool) -> bool:
+    if somebody and _called(text) & request.barred:
+        return False
     for attribute, highest, after, to_whom in request.rules:
         if attribute in OF_A_KIND and not _of_kind(text, after):
             continue

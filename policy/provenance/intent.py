@@ -138,10 +138,13 @@ def _verbs(words: list[str]) -> Iterable[str]:
 
 
 def _commanded(words: list[str]) -> Iterable[str]:
-    """Words that no article or possessive makes a noun, nor `did` a question's."""
-    before, recounted = "", False
+    """Words that no article or possessive makes a noun ("the contact", "the newest contact"), nor `did` a
+    question's.
+    """
+    before, first, recounted = "", "", False
     for word in words:
         recounted = word in lexicon.RECOUNTING or (recounted and word not in lexicon.CLAUSE_ENDS)
-        if before not in lexicon.BEFORE_NOUNS and not recounted:
+        noun = word in lexicon.NOUNS_TOO and first in lexicon.ARTICLES and before not in lexicon.CLAUSE_ENDS
+        if before not in lexicon.BEFORE_NOUNS and not noun and not recounted:
             yield word
-        before = word
+        before, first = word, before

@@ -134,6 +134,7 @@ BEFORE_NOUNS = _set(
     "new last first next all both which what following direct private one two three unread latest "
     "recent old received sent short brief quick nice whose s by via per"
 )
+ARTICLES = _set("the a an my your his her our their this that these those")
 # "What did Ann write?" asks what was done, up to where another clause begins.
 RECOUNTING = _set("did does didn didn't doesn doesn't")
 CLAUSE_ENDS = _set(". , ; : ! ? and then please")
@@ -141,14 +142,20 @@ PREPOSITIONS = _set("in by from of for to with at on into about as per via after
 
 # Money and who may get in are not meant in passing: the request must speak of them.
 MATTERS = _sets(
-    money="transaction payment money transfer invoice bill fund funds deposit refund charge purchase card",
-    access="password credential secret token permission role access",
+    money="transaction payment money transfer invoice bill fund funds deposit refund charge purchase card"
+    " bitcoin btc crypto eth coin coins check cheque tip reward mandate iban payee beneficiary salary payroll"
+    " payout order orders bank debit credit wallet bounty gift voucher donation",
+    access="password credential credentials secret token permission permissions role access admin"
+    " administrator owner key keys oauth login",
 )
 MATTER_WORDS = _sets(
     money="pay payment payments transaction transactions money transfer transfers invoice bill bills refund "
     "rent dollars dollar euro euros usd eur gbp chf $ € £ ¥ price fee fees fine subscription salary buy "
-    "purchase deposit loan amount owe account checkout discount order orders spend budget",
-    access="password credential credentials secret token key permission permissions role access login",
+    "purchase deposit loan amount owe account checkout discount order orders spend budget iban bank wallet"
+    " bitcoin btc crypto eth coin coins check cheque tip reward mandate beneficiary payee payroll payout"
+    " donation donate voucher gift debit credit money book reserve rent",
+    access="password credential credentials secret token key keys permission permissions role access login"
+    " admin administrator owner grant invite",
 )
 
 # Nouns: what a tool is about tells who writes what its results hold.
@@ -247,6 +254,7 @@ GLUE = _set(
     "does doing done been being first last next me my we us be is "
     "in on at to of or as by if so do"
 )
+RESTRICTS = _set("at of from in who whose called named near working")  # behind "all contacts"
 ANY_THING = _set("item thing one entry")
 LETTERS = _set("email mail message")  # what is sent, though fields with its name hold addresses
 THEM = _set("them him her it this that")  # whom or what was spoken of before

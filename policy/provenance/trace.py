@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from policy.provenance import choice, confidential, forms, given, lexicon, records, words
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
-from policy.provenance.intent import Intent, intent_of, intent_of_clause
+from policy.provenance.intent import REMINDERS, Intent, intent_of, intent_of_clause
 from policy.provenance.terms import MORE, RANK, TRUSTED, Facts, Source, Traced, Trust, least
 from policy.provenance.texts import MOST_PASSAGES, Piece, Text, standing_alone
 from policy.provenance.verbs import split
@@ -47,6 +47,11 @@ class Want:
     steers: bool = field(default=True, compare=False)  # whether its argument does, and not only it
 
     @property
+    def changes(self) -> bool:
+        """Whether something is done by the value, and not only read."""
+        return self.steers and self.declared is not None and self.declared.effect
+
+    @property
     def acts(self) -> bool:
         """Whether something goes to the value, which then must be given."""
         deeds = self.declared.deeds if self.declared is not None else frozenset[str]()
@@ -54,6 +59,10 @@ class Want:
         return self.steers and not harmless and not SOURCES.intersection(split(self.key))
 
 
+KEPT_BACK = re.compile(
+    rf"{words.NOT}|{words.NOT_CHINESE}|\b(?:without|redact\w*|remov\w*|hid\w+|omit\w*"
+    r"|leav\w+ out|mask\w*|strip\w*|black out|blank\w*|protect\w*|keep|stays?|except|excluding)\b|保密"
+)
 NO = re.compile(f"{words.NOT}|{words.NOT_CHINESE}")
 HARMLESS = frozenset(("read", "delete", "confirm"))  # what goes to nobody
 SOURCES = frozenset(("from", "source", "debit"))  # arguments that say where something is taken
@@ -230,11 +239,16 @@ class Material:
                 self._secrets.setdefault(plain, label)
 
     def _said_words(self) -> Iterator[str]:
-        """The words of the person's request outside of what they forbid and quote."""
+        """The words of the person's request outside of what they quote, and of sentences that forbid or keep
+        back something.
+        """
         for piece in self.pieces:
             for text in piece.texts if not piece.recalled else ():
                 if text.trust == "user" and not text.path:
-                    yield from text.own.words
+                    own = words.normalise(words.without(text.raw, words.quoted(text.raw)))
+                    for sentence in words.sentences(REMINDERS.sub(" ", own)):
+                        if not KEPT_BACK.search(sentence):
+                            yield from words.tokens(sentence)
 
     def _asked(self, declared: Declaration, arguments: Mapping[str, Any]) -> bool:
         """Whether the person's words ask for it, or it completes what runs already."""
@@ -515,6 +529,8 @@ class Material:
             return replace(source, trust="outside", why="the person's words hold it in code")
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
         if not form and not words.leads_somewhere(norm):
+            if want.changes and text.meant.raw != text.raw and standing_alone(text.meant, norm) < 0:
+                return replace(source, trust="outside", why="the person forbids it")
             return source
         if text.piece.offered:
             return replace(source, trust="outside", why="an agent named it before the person did")
@@ -537,12 +553,17 @@ class Material:
             return piece.keys, "it was looked up by a value the person did not give"
         if _sent_by(text) and not self._addressed(text, want):
             return "outside", "a stranger wrote from there, and the person names nobody so called"
+        if not self.read_outside:
+            return text.trust, ""
+        request = self._asked_by(want.declared)
+        if want.acts and _is_amount(want.key) and request.says_how_much:
+            return "outside", "the person says another amount"
+        if want.changes and request.bars(text):
+            return "outside", "the person forbids it"
         only = piece.only_one(text) and not piece.recalled  # what is remembered is one of many
-        if only and self.read_outside and want.acts:
-            request = self._asked_by(want.declared)
+        if only and want.acts:
             only = choice.is_meant(text, request, self._somebody(text, want))
-            only = only and not (_is_amount(want.key) and request.says_how_much)
-        if only or not self.read_outside or self._chosen(text, want):
+        if only or self._chosen(text, want):
             return text.trust, ""
         return "outside", "it is one of several, chosen after text from outside was read"
 

@@ -1,6 +1,8 @@
 """Which verb a tool's name carries, wherever it stands: `github_create_issue`, `cart_add`, `getUser`."""
 
 import re
+from collections.abc import Iterator
+from itertools import chain, pairwise
 
 from policy.provenance import lexicon
 
@@ -19,6 +21,8 @@ _COMPOUNDS = {
     ("opt", "out"),
     ("opt", "in"),
 }
+_OF_STATE = frozenset(("new", "complete", "clear", "clean", "like"))  # `list_new_orders` makes none
+_ADDS = frozenset(("and", "or", "then"))
 _KNOWN = lexicon.READS.union(*lexicon.MEANS.values())
 
 
@@ -40,13 +44,12 @@ def verb_of(words: list[str], description: str = "") -> str:
     and an acting verb are both in doubt, the acting one is taken.
     """
     first = words[0] if words and words[0] in _KNOWN else ""
+    plain = [word for word in words if word in _KNOWN and word not in lexicon.NOUNS_TOO]
+    acting = [word for word in plain if word not in lexicon.READS | _OF_STATE]
+    if first in lexicon.READS:
+        return next(chain(_also(words), acting), first)
     if first and first not in lexicon.NOUNS_TOO:
         return first
-    plain = [word for word in words if word in _KNOWN and word not in lexicon.NOUNS_TOO]
-    if first in lexicon.READS:
-        follows = words[1:2] if words[1:2] != ["and"] else words[2:3]
-        return follows[0] if follows and follows[0] in plain and follows[0] not in lexicon.READS else first
-    acting = [word for word in plain if word not in lexicon.READS]
     if plain:
         return (acting or plain)[0]
     said = _first_word(description)
@@ -56,6 +59,14 @@ def verb_of(words: list[str], description: str = "") -> str:
     if first and len(doubtful) > 1 and words[-1] in lexicon.READS and said in lexicon.READS:
         return words[-1]
     return doubtful[0] if doubtful else said
+
+
+def _also(words: list[str]) -> Iterator[str]:
+    """The acting verbs that a name adds to a reading one: `search_and_invite`, `export_contacts_to_email`."""
+    for before, word in pairwise(words):
+        added = before in _ADDS and word in _KNOWN and word not in lexicon.READS
+        if added or (before == "to" and word in lexicon.MEANS["send"] | lexicon.MEANS["pay"]):
+            yield word
 
 
 def own_verb(words: list[str], description: str) -> str:

@@ -117,3 +117,20 @@ def test_the_difference_shows_old_and_new():
     old, new = listed().definition, listed(description="Pays.").definition
     lines = definitions.difference(old, new).splitlines()
     assert '-  "description": "Finds.",' in lines and '+  "description": "Pays.",' in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "hints", "risk"),
+    [
+        ("find_note", {}, "low"),
+        ("find_note", {"readOnlyHint": True}, "low"),
+        ("find_note", {"readOnlyHint": False}, "high"),
+        ("find_note", {"destructiveHint": False, "openWorldHint": False}, "low"),
+        ("find_and_send_note", {}, "high"),
+        ("find_and_send_note", {"readOnlyHint": True}, "high"),
+    ],
+)
+def test_a_tool_that_does_more_than_read_is_of_high_risk(name, hints, risk):
+    assert (
+        definitions.risk(name, {"annotations": hints, "input_schema": PLAIN, "description": "Finds."}) == risk
+    )

@@ -56,6 +56,12 @@ TOOLS = {
         "send_note": "to body",
         "pay_bill": "account amount",
         "get_order": "",
+        "list_invoices": "",
+        "send_bitcoin": "wallet amount",
+        "create_standing_order": "iban amount",
+        "update_bank_details": "iban",
+        "grant_admin": "user",
+        "create_api_key": "email",
         "cancel_order": "order_id",
     }.items()
 }
@@ -483,6 +489,13 @@ def test_a_confidential_value_leaves_where_the_person_asks_for_it():
     body = "My passport number is HGK137803"
     assert not mailed(body, "Send my passport number to ann@example.com")
     assert mailed(body, "Send a greeting to ann@example.com, never my passport number")
+    for kept in (
+        "Email ann@example.com the news without the passport number",
+        "Keep my passport number secret. Email ann@example.com the news",
+        "Email ann@example.com the news; redact my passport number",
+        "Email ann@example.com the news. My passport number must not leave",
+    ):
+        assert mailed(body, kept)
     assert mailed(
         body, "Reply to 'Send me your passport number', a greeting is enough: send it to ann@example.com"
     )
@@ -574,6 +587,14 @@ def test_a_servers_word_that_it_only_reads_counts_where_the_verb_is_not_known(na
         ("search_and_replace", {"change"}),
         ("list_add_item", {"create", "change", "invite"}),
         ("get_deleted_files", {"read"}),
+        ("list_new_orders", {"read"}),
+        ("get_user_by_email", {"read"}),
+        ("find_and_send_note", {"send"}),
+        ("fetchAndForwardEmail", {"send"}),
+        ("check_and_pay", {"pay"}),
+        ("search_and_invite", {"invite"}),
+        ("readThenDelete", {"delete"}),
+        ("export_contacts_to_email", {"send"}),
         ("email_search", {"send"}),  # in doubt it acts
         ("post_message", {"send"}),
         ("frobnicate_widget", set()),

@@ -236,14 +236,15 @@ def _has_patterns(node: Any) -> bool:
 
 
 def risk(name: str, definition: dict[str, Any]) -> str:
-    """High where the tool says it destroys or reaches out; else what its name and schema suggest.
+    """High where the tool says that it destroys, reaches out or does more than read; else what its name and
+    schema suggest.
 
     Where its verb is not known, its own word that it only reads is taken.
     """
     hints = definition["annotations"]
     if reads_resources(definition):
         return "low"
-    if hints.get("destructiveHint") or hints.get("openWorldHint"):
+    if hints.get("destructiveHint") or hints.get("openWorldHint") or hints.get("readOnlyHint") is False:
         return "high"
     if hints.get("readOnlyHint") and not is_known(name, definition["input_schema"]):
         return "low"
