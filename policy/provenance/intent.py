@@ -44,9 +44,14 @@ ASIDE = re.compile(
     rf"\b(?:should|shall|must|may|can|could|do|does|did)\s{_WE}{_SOFTLY}(?:\s(?:have|need|ought)\sto)?{_SOFTLY}\s\w+"
     rf"|\b(?:who|whom|what|which|when|where|why|how|whether)(?:\s(?:much|many|far|long|one|\w+s))?(?:\s{_WE})?"
     rf"{_SOFTLY}\s(?:to|{_MODAL})(?!\syou\b){_SOFTLY}\s\w+"
+    r"|\bpay\s(?:nothing|no|attention|heed)\b"
     rf"|\b(?:that|if|whether)\s{_WE}{_SOFTLY}\s{_MODAL}{_SOFTLY}\s\w+"
     rf"|\b{_WE}{_SOFTLY}(?:\s(?:will|would|may|might|can))?{_SOFTLY}\s(?!(?:want|wish|need|like|love|prefer|ask|must|should|have"
     r"|ought|would|will|could|can|may|might|am|are|is|was|were|had|has|did|do|does)\b)[a-z]+\b"
+)
+# "Ask Bob to pay it": what somebody else is to do.
+BY_OTHERS = re.compile(
+    r"\b((?:ask|tell|remind|want|allow|expect|urge|asked|told|wants|asks)\s(?:(?!you\b|to\b)[^\s.,;:!?]+\s){1,3}?)to\s\w+"
 )
 REMINDERS = re.compile(rf"{NOT}\s+(?:forget|hesitate|fail)\s+to\b")
 
@@ -118,6 +123,7 @@ def commands(text: str) -> str:
     for form in LEADS:  # an address has points, and no verbs
         unquoted = form.sub(" _ ", unquoted)
     said = BLANKS.sub(_one, normalise(unquoted).replace("e-mail", "email"))
+    said = BY_OTHERS.sub(r"\1", said)
     return ASIDE.sub(" ", NEVER.sub(" ", REMINDERS.sub(" ", said)))
 
 
