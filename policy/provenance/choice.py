@@ -384,7 +384,7 @@ def _all_of_kind(text: Text, found: list[str], rest: list[str], request: Request
                 nouns -= lexicon.ANY_THING | lexicon.LETTERS
             if is_correspondent(text):
                 nouns &= lexicon.CORRESPONDENTS
-            if somebody and not _is_one_of(text, found[place + 1 :]):
+            if (somebody or request.deletes) and not _is_one_of(text, found[place + 1 :]):
                 continue
             if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((noun,))) for noun in nouns):
                 return True

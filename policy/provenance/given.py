@@ -106,7 +106,8 @@ _LABEL = (
 )
 _NAMED = re.compile(
     rf"(?:(?:^|[\s(,;:])(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}(?:\s(?:of|for)\s{NAME})?\s?(?:is|are|[:=])?"
-    rf"|(?:^|[.;,(])\s*[-*•]?\s*(?:{NAME},?\s)?{_ADDRESS}\s?(?:is|[:=])?|(?:^|[.;])\s*[-*•]?\s*{_LABEL}"
+    rf"|(?:^|[.;,(])\s*[-*•]?\s*(?:{NAME},?\s{_ADDRESS}\s?(?:is|[:=])|{_ADDRESS}\s?(?:is|[:=])?)"
+    rf"|(?:^|[.;])\s*[-*•]?\s*{_LABEL}"
     rf"|(?:^|[\s(,;]){NAME}['’]s?\sis|\b(?:reach|contact|find)\s(?:her|him|them|me|us|{NAME})\s(?:at|under|on|by|via)"
     rf"|\b{NAME}\s(?:is|can be reached|may be reached)\s(?:at|under|on|via)){_OPEN}$",
     re.IGNORECASE,
@@ -177,6 +178,10 @@ _LEADS_IN = _set(
 )
 _SOFTENS = _set("please also kindly just now")
 _WISHES = _set("want need like love wish ask prefer")
+_GOVERNS = _WISHES | _set(
+    "have has remember forget fail hesitate try sure going is be are was about step task plan aim goal time "
+    "job ready free not and or then also please"
+)
 _OF_OTHERS = _set(
     "me us wants wanted asked asks told tells tries tried plans said says begs begged urged urges demands "
     "expects expected invited reminded supposed allowed able forced she he they it her him them used "
@@ -264,7 +269,9 @@ _CHINESE_TO = re.compile(
 )
 _CHINESE_AND = re.compile(rf"{_CLOSE}\s?(?:和|与|及|以及|、|或)\s?[^{MARK}\s]{{0,6}}{_OPEN}")
 _CHINESE_IS = re.compile(rf"(?:邮箱|邮件|地址|账号|账户|电话|手机|微信号|网址)\s?(?:是|为|：|:)\s?{_OPEN}$")
-_CHINESE_BAD = re.compile("来自|从|骗|垃圾|旧|以前|可疑|诈|黑客|坏人|偷|吗|拒绝|翻译|解释")
+_CHINESE_BAD = re.compile(
+    "让(?!我)|叫(?!我)|已|昨天|刚才|来自|从|骗|垃圾|旧|以前|可疑|诈|黑客|坏人|偷|吗|拒绝|翻译|解释"
+)
 # An order begins its clause; "他让我…", "为什么…", "昨天…" only tells.
 _CHINESE_VERBS = "|".join(sorted(frozenset().union(*lexicon.CHINESE.values())))
 _CHINESE_ORDER = re.compile(
@@ -287,6 +294,12 @@ _ENDS_LABEL = re.compile(rf"^\s*{_LABEL}\s*$", re.IGNORECASE)
 _SPOKEN_FOR = re.compile(
     rf"\s(?:me|us|her|him|them|(?:my|our|the|his|her)\s\w+|{NAME})\s(?:the|a|an|my|our|his|her|their|all|what|every|about)\s"
 )
+# "Forward to Ann the mails to …", "email Ann, hold the mail to …": the same; "answer Ann's mail to …".
+_ALREADY_TO = re.compile(
+    rf"\s(?:to\s(?:{NAME}|(?:him|her|them|me|us)\b)\s(?:the|a|an|my|our|his|her|their|all)\s|{NAME},?\s?,\s\w)"
+)
+_ANOTHERS_MAIL = re.compile(rf"{NAME}['’]s?\s(?:\w+\s){{0,2}}\w+\s*$")
+_ANOTHER_TIME = re.compile(r"\b(?:before|after|until|while|when|once|if|unless)\b", re.IGNORECASE)
 
 
 def before_pasted(text: str) -> str:
@@ -517,7 +530,10 @@ class _Sentence:
             )
         if found["by"] in ("with", "for"):
             return verb not in SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
-        return found["by"] != "to" or not _SPOKEN_FOR.match(between)
+        if found["by"] != "to":
+            return not _ANOTHER_TIME.search(found["rest"])
+        answers = verb in lexicon.ANSWERS and _ANOTHERS_MAIL.search(found["rest"])
+        return not (answers or _SPOKEN_FOR.match(between) or _ALREADY_TO.match(between))
 
     def _is_named(self, start: int, before: str, after: str) -> bool:
         """Whether it is said whose address it is."""
@@ -649,10 +665,10 @@ def _commands(before: list[str]) -> bool:
 
 
 def _is_wish(governing: list[str]) -> bool:
-    """Whether "… to send" is what the person wants: "remember to", and not "he asked me to"."""
+    """Whether "… to send" is what the person wants: "remember to", and not "he asked me to", "get Bob to"."""
     if governing[-1:] == ["you"]:
         return not _WISHES.isdisjoint(governing) and not _MINE.isdisjoint(governing)
-    return governing[-1:] != [","] and _OF_OTHERS.isdisjoint(governing[-3:])
+    return _GOVERNS.issuperset(governing[-1:]) and _OF_OTHERS.isdisjoint(governing[-3:])
 
 
 class _Chinese:
@@ -678,7 +694,7 @@ class _Chinese:
                 to = (
                     asks
                     and _CHINESE_TO.search(near)
-                    and clause[found.end() : found.end() + 1] not in ("的", "是")
+                    and clause[found.end() :].lstrip()[:1] not in ("的", "是")
                 )
                 listed = last >= 0 and _CHINESE_AND.fullmatch(clause[last : found.start()][:NEAR])
                 named = _CHINESE_IS.search(near)
