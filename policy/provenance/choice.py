@@ -57,6 +57,7 @@ LABELLED = re.compile(r"(?P<name>[a-z][a-z ]{0,20}?)\s*:\s*(?P<number>\d+(?:\.\d
 CLAUSES = re.compile(r"[.;!?\n]\s|\b(?:and|then|but)\b|[。；，]")
 ENDS = re.compile(r"[.;!?\n]\s|[。；]")
 LIKE = re.compile(r"\blike\b")
+THING = re.compile(r"\b(?:the|an?|my|our|this|that|these|those)\s(\w+)")
 MOST_NAMES = 100  # of a request that are looked for; each takes milliseconds
 FAR = 8  # words in which the person says what something is to be like
 SAME = re.compile(r"\bsame (\w+(?: \w+)?) (?:as|like)\b")
@@ -208,8 +209,14 @@ class Request:
 
     def gives_name(self, named: Set[str]) -> bool:
         """The same of names alone; of "her", too, where they speak of nobody else."""
-        alone = bool(self.names) and self.names.issubset(named)
+        alone = bool(self._people) and self._people.issubset(named)
         return any(map(self._gives, sorted(named))) or (alone and self._gives(""))
+
+    @cached_property
+    def _people(self) -> frozenset[str]:
+        """The names that stand without an article: "the Budget" is nobody."""
+        things = (word for said in self.said for word in THING.findall(said))
+        return self.names - frozenset(things)
 
     def _gives(self, name: str) -> bool:
         """`name`: a pronoun where it is empty."""
@@ -368,7 +375,8 @@ def wants_all(text: Text, request: Request, somebody: bool) -> bool:
     """Whether every record of the kind is meant ("each user"), in a clause that asks for the call; of people
     none is that a no or an exception speaks of ("all contacts, but not Mallory").
     """
-    if somebody and (_called(text) & request.barred or request.bars_by_rule):
+    named = somebody or request.deletes
+    if request.bars_by_rule or (named and _called(text) & request.barred):
         return False
     return any(_all_of_kind(text, clause, rest, request, somebody) for clause, rest in request.meant)
 
@@ -409,15 +417,16 @@ def goes_to_somebody(text: Text, request: Request, argument: str) -> bool:
     """
     led = [form for form, *_ in text.leads] if text.piece.recalled else [forms.canonical(text.raw)]
     personal = any(forms.kind(form) in forms.PERSONAL for form in led)
-    return (personal or _says_who(text.key) or _says_who(argument)) and not request.deletes
+    somebody = personal or _says_who(text.key, lexicon.SOMEBODY) or _says_who(argument, lexicon.WHOM)
+    return somebody and not request.deletes
 
 
-def _says_who(key: str) -> bool:
+def _says_who(key: str, names: Set[str]) -> bool:
     """Whether a field or an argument says who somebody is: a `user_id` does as a `user` does."""
     called = [*split(key)]
     while called[1:] and called[-1] in lexicon.IDENTIFIER:
         called.pop()
-    return bool(called) and singular(called[-1]) in lexicon.SOMEBODY
+    return bool(called) and singular(called[-1]) in names
 
 
 def _as_recipients(found: list[str], place: int, rest: list[str], request: Request) -> bool:

@@ -144,7 +144,7 @@ _GOES_TO = re.compile(
 )
 _WHOM = re.compile(
     rf"\b(?:to|from|of|by|answer|thank)\s(?:(?:the|my|our|his|her|their|this|that|{_KIND})\s)*({NAME}|{_PEOPLE}\b)"
-    rf"|\b({NAME}|{_PEOPLE})['’]s?\s"
+    rf"|\b({NAME}|{_PEOPLE})['’]s?\s|\bthat\s({NAME}|{_PEOPLE})\s(?:has\s)?(?:sent|wrote|written|mailed)\b"
 )
 # Who is named before a word: "my boss asap", "Bob asap"; not "the Zeta lawyers".
 _SOMEBODY_ELSE = re.compile(rf"\b(?:{_PEOPLE}|him|her|them|me|us)\b|^(?!\s*(?:the|my|our)\s)\s*{NAME}")
@@ -574,7 +574,11 @@ class _Name(_Sentence):
         return by == "from" or (by in ("with", "for") and self._is_beside(phrase))
 
     def _is_object(self, verb: str, between: str, after: str) -> bool:
-        """Whether it is whom the verb is about: "send Zoe the report", not "send Falcon by mail to Bob"."""
+        """Whether it is whom the verb is about: "send Zoe the report", not "send Falcon by mail to Bob", nor
+        "send her the Budget".
+        """
+        if _SPOKEN_FOR.match(between):
+            return False
         return bool(_GETS_IT.match(after)) or verb in _OF_PEOPLE or not _GOES_TO.match(after)
 
     def _is_recipient(self, phrase: str) -> bool:

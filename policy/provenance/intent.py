@@ -44,6 +44,8 @@ ASIDE = re.compile(
     rf"\b(?:should|shall|must|may|can|could|do|does|did)\s{_WE}{_SOFTLY}(?:\s(?:have|need|ought)\sto)?{_SOFTLY}\s\w+"
     rf"|\b(?:who|whom|what|which|when|where|why|how|whether)(?:\s(?:much|many|far|long|one|\w+s))?(?:\s{_WE})?"
     rf"{_SOFTLY}\s(?:to|{_MODAL})(?!\syou\b){_SOFTLY}\s\w+"
+    rf"|\b(?:before|after|until|while|when|once|unless)\s(?:you|{_WE})\s\w+"
+    rf"|\b(?!(?:you|i|we|please|and|or|then|also|that|which|who)\b)\w+\s(?:will|must|should|has\sto|have\sto){_SOFTLY}\s\w+"
     r"|\bpay\s(?:nothing|no|attention|heed)\b"
     rf"|\b(?:that|if|whether)\s{_WE}{_SOFTLY}\s{_MODAL}{_SOFTLY}\s\w+"
     rf"|\b{_WE}{_SOFTLY}(?:\s(?:will|would|may|might|can))?{_SOFTLY}\s(?!(?:want|wish|need|like|love|prefer|ask|must|should|have"
@@ -51,7 +53,7 @@ ASIDE = re.compile(
 )
 # "Ask Bob to pay it": what somebody else is to do.
 BY_OTHERS = re.compile(
-    r"\b((?:ask|tell|remind|want|allow|expect|urge|asked|told|wants|asks)\s(?:(?!you\b|to\b)[^\s.,;:!?]+\s){1,3}?)to\s\w+"
+    r"\b((?:ask|tell|remind|want|allow|expect|urge|asked|told|wants|asks)\s(?:(?!you\b|to\b)[^\s.,;:!?]+\s){1,3}?|says?\s|said\s)to\s\w+"
 )
 REMINDERS = re.compile(rf"{NOT}\s+(?:forget|hesitate|fail)\s+to\b")
 

@@ -78,6 +78,9 @@ ORDERS = (VERBS | READS) - _set(
     "is has think current account note list bill"
 )  # of a sentence that asks for something
 
+SETTLES = (MEANS["pay"] | MEANS["change"]) - _set(
+    "order like watch star mark put"
+)  # of what is done by a bill
 # A basket is filled, emptied and left to buy something; a person says "buy".
 BASKET = _set("cart basket trolley bag checkout")
 # "Make a reservation", "request a refund": the deed stands in the noun.
@@ -260,6 +263,11 @@ LETTERS = _set("email mail message")  # what is sent, though fields with its nam
 THEM = _set("them him her it this that")  # whom or what was spoken of before
 TOWARDS = _set("to from with for cc bcc")
 SOMEBODY = FAMILIES[0] - {"name"}  # fields that say who somebody is
+WHOM = SOMEBODY | _set(  # arguments that do, too
+    "handle login alias nick nickname payee beneficiary customer client chat conversation dm destination "
+    "dest target mailbox inbox phone mobile telephone whatsapp telegram wallet acct counterparty employee "
+    "guest invitee fax extension identity agent friend buyer seller subscriber viewer requester"
+)
 LINKS = _set("link website site page article webpage url blog video")
 PASSED_ON = _set(
     "post posted share shared send sent email emailed mail mailed write wrote message article link website "

@@ -417,7 +417,7 @@ class Material:
         """Whether the person named the document to do this by, and it holds one account at most."""
         return (
             piece.keys == "user"
-            and any(intent_of_clause(said).covers(declared) for said in piece.told)
+            and any(_pays_by(intent_of_clause(said), declared) for said in piece.told)
             and len(piece.all_of(words.ACCOUNT)) <= 1
         )
 
@@ -758,6 +758,11 @@ def _rank(text: Text) -> int:
 def _pieces(found: Iterable[tuple[Text, int, int, str]]) -> Iterable[Piece]:
     """The messages and results that passages stand in, each once."""
     return dict.fromkeys(text.piece for text, *_ in found)
+
+
+def _pays_by(intent: Intent, declared: Declaration) -> bool:
+    """Whether a clause orders a payment, or to change one; who sends somebody a bill does not."""
+    return intent.covers(declared) and bool(intent.deeds or intent.verbs & lexicon.SETTLES)
 
 
 def _places(arguments: Mapping[str, Any]) -> list[str]:

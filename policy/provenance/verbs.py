@@ -52,7 +52,7 @@ def verb_of(words: list[str], description: str = "") -> str:
         return first
     if plain:
         return (acting or plain)[0]
-    said = _first_word(description)
+    said = next(_also(words), "") or _told(description)
     doubtful = [word for word in words if word in _KNOWN]
     if not first and said in _KNOWN:
         return said
@@ -61,10 +61,19 @@ def verb_of(words: list[str], description: str = "") -> str:
     return doubtful[0] if doubtful else said
 
 
+def _told(description: str) -> str:
+    """The verb a description begins with; the first that acts behind it, where it begins by reading."""
+    first = _first_word(description)
+    if first not in lexicon.READS:
+        return first
+    later = (_base(word) for word in re.findall(r"(?:\band|\bthen|,)\s+([a-z]{2,})\b", description.lower()))
+    return next((word for word in later if word in lexicon.VERBS and word not in lexicon.READS), first)
+
+
 def _also(words: list[str]) -> Iterator[str]:
     """The acting verbs that a name adds to a reading one: `search_and_invite`, `export_contacts_to_email`."""
     for before, word in pairwise(words):
-        added = before in _ADDS and word in _KNOWN and word not in lexicon.READS
+        added = before in _ADDS and word in lexicon.VERBS and word not in lexicon.READS
         if added or (before == "to" and word in lexicon.MEANS["send"] | lexicon.MEANS["pay"]):
             yield word
 
@@ -81,7 +90,11 @@ def _first_word(description: str, known: bool = True) -> str:
     if not found:
         return ""
     word = found[1].lower()
-    for base in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y"):
-        if base in _KNOWN:
-            return base
-    return "" if known else word.removesuffix("s")
+    base = _base(word)
+    return base if base in _KNOWN else "" if known else word.removesuffix("s")
+
+
+def _base(word: str) -> str:
+    """`creates` as `create`; a word that is no known verb as it is."""
+    bases = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y")
+    return next((base for base in bases if base in _KNOWN | lexicon.VERBS), word)

@@ -63,6 +63,7 @@ TOOLS = {
         "grant_admin": "user",
         "create_api_key": "email",
         "cancel_order": "order_id",
+        "list_orders": "",
     }.items()
 }
 PAID = [
@@ -607,6 +608,8 @@ def test_the_verb_may_stand_anywhere_in_a_name(name, deeds):
 def test_a_description_tells_the_verb_where_the_name_has_none():
     assert infer("cart_total", "Calculates the total of the cart.", {}).deeds == {"read"}
     assert infer("cart_total", "", {}).effect
+    assert infer("newsletter", "Gets the subscribers and sends them the newsletter.", {}).effect
+    assert infer("payment", "Retrieve the bill and pay it.", {}).deeds == {"pay"}
     assert infer("remove_all", "Gets rid of everything.", {}).deeds == {"delete"}
 
 
