@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop
 
 from common.db import row
 from groups import changes
+from groups.models import Membership
 
 SESSION_USER = "_auth_user_id"  # Django's key in a session
 SIGNS_IN = gettext_noop("who signs in, and as what")  # what a change of an account weakens
@@ -69,6 +70,26 @@ def changed_by_another(user: Any, organization_id: str | None, at: datetime | No
     """
     when = f"BETWEEN '{(at - VOID_FOR).isoformat()}' AND '{at.isoformat()}'" if at else LATELY
     return bool(row(f"SELECT {CHANGED.format(when=when)}", _of(user, organization_id))[0])
+
+
+# Somebody else gave the member a place since then: by the role they have, or as the owner of a project.
+PLACED = """
+SELECT EXISTS (
+    SELECT FROM groups_change c WHERE c.created_at {when} AND c.by <> '' AND c.user_id IS DISTINCT FROM %s
+      AND (c.model = 'groups.customrole' AND c.object_id = %s
+           OR c.model = 'groups.project' AND c.after ->> 'owner_id' = %s))
+"""
+
+
+def placed_by_another(member: Membership, since: datetime) -> bool:
+    """Whether somebody else has changed since then, or within the last hour, what rules mean the member by:
+    the account, its membership, the member role it has, or which projects it owns.
+    """
+    (before,) = row("SELECT least(%s, clock_timestamp() - %s)", [since, VOID_FOR])
+    when = f"> '{before.isoformat()}'"
+    changed = row(f"SELECT {CHANGED.format(when=when)}", _of(member.user, member.organization_id))[0]
+    placed = [member.user_id, member.custom_role_id, member.pk]
+    return bool(changed or row(PLACED.format(when=when), placed)[0])
 
 
 def remove_factors(user: Any) -> int:

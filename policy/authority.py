@@ -452,14 +452,19 @@ def _absent(actor: Actor) -> list[Membership]:
         active=True,
         user__is_active=True,
     )
-    return list(members.select_related("user", "custom_role").order_by("pk"))
+    return list(members.select_related("user", "custom_role", "absence").order_by("pk"))
 
 
 def _could(absent: Membership, demand: Demand, where: About) -> bool:
     """Whether the absent member could decide it, were they there. What is asked of a run's own user alone is
     asked of nobody else, and a run's user who is away cannot have somebody decide it in their place.
+
+    Nobody gives the absent a role that rules name, and decides as them: once somebody else has changed what
+    they are, since they named their stand-in or within the last hour, nobody stands in for them.
     """
     if absent.user_id == where.user_id or (demand.takes_person and absent.kind != MembershipKind.HUMAN):
+        return False
+    if accounts.placed_by_another(absent, absent.absence.created_at):
         return False
     there = Actor(absent.user, absent, Via.SESSION, interactive=True)
     return can(there, Verb.DECIDE, replace(where, user_id=None)) and _named(absent, demand, where, False)

@@ -172,6 +172,7 @@ def be_away(actor: Actor, stand_in_id: str, starts_at: datetime, ends_at: dateti
             "stand_in": stand_in,
             "starts_at": starts_at,
             "ends_at": ends_at,
+            "created_at": Now(),  # what others make of oneself afterwards gives the stand-in nothing
         },
     )
     return absence

@@ -12,6 +12,7 @@ import http_ece
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core import mail, signing
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models.functions import Now
@@ -19,9 +20,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from groups import readers
+from groups import changes, readers
 from groups.actors import CONFIRMED_AT
-from groups.models import Absence, Membership
+from groups.member_permissions import DECIDES, LOOKS
+from groups.models import Absence, Change, CustomRole, Membership
 from policy.authority import NotAllowed
 from policy.models import Capability, CapabilityRule
 from runs.actions import channels
@@ -456,6 +458,43 @@ def test_absence_gives_nobody_what_they_have_no_right_to(case, asked, world):
         away(ada, ben)
     with pytest.raises(DecisionRefused):
         approve(approval.pk, acting)
+
+
+@pytest.mark.parametrize("how", ["a role", "a member role's name", "a project", "a password"])
+def test_who_gives_the_absent_a_place_does_not_decide_in_it(how, asked, world):
+    """Whoever stands in could else give the absent person the role that a rule names, and decide for them."""
+    ada, ben = decider(world, name="ada"), decider(world, name="ben")
+    role = CustomRole.objects.create(
+        organization=world.organization, name="lawyers", permissions=[*LOOKS, *DECIDES]
+    )
+    lawyer = member_of(ada)
+    if how == "a member role's name":
+        Membership.objects.filter(pk=lawyer.pk).update(custom_role=role)
+    wanted = {"a project": "project.owner", "a password": f"member:{lawyer.pk}"}.get(how, "role:legal")
+    absence = away(ada, ben)
+    approval = asked(deciders=[wanted])
+    with changes.acting(ben):
+        role.name = "legal"
+        role.save()
+        if how == "a role":
+            lawyer.custom_role = role
+            lawyer.save()
+        elif how == "a project":
+            world.project.owner = lawyer
+            world.project.save()
+    if how == "a password":
+        LogEntry.objects.log_actions(ben.pk, [ada], CHANGE, "Changed password.", single_object=True)
+    with pytest.raises(DecisionRefused, match="names who decides"):
+        approve(approval.pk, ben)
+    # In a stand-in that they name afterwards they have a hand of their own, once an hour is over.
+    older_by_an_hour()
+    Absence.objects.filter(pk=absence.pk).update(created_at=Now())
+    assert approve(approval.pk, ben).status == "approved"
+
+
+def older_by_an_hour():
+    Change.objects.update(created_at=Now() - timedelta(hours=1, minutes=1))
+    LogEntry.objects.update(action_time=Now() - timedelta(hours=1, minutes=1))
 
 
 def test_a_runs_own_user_has_nobody_confirm_it_in_their_place(asked, world):
