@@ -179,9 +179,10 @@ _LEADS_IN = _set(
 _SOFTENS = _set("please also kindly just now")
 _WISHES = _set("want need like love wish ask prefer")
 _GOVERNS = _WISHES | _set(
-    "have has remember forget fail hesitate try sure going is be are was about step task plan aim goal time "
-    "job ready free not and or then also please"
+    "have has remember forget fail hesitate try sure going about time ready free not and or then also please"
 )
+_IS = _set("is are was were be")
+_TASKS = _set("task tasks step steps plan aim goal job idea wish thing it")
 _OF_OTHERS = _set(
     "me us wants wanted asked asks told tells tries tried plans said says begs begged urged urges demands "
     "expects expected invited reminded supposed allowed able forced she he they it her him them used "
@@ -298,6 +299,7 @@ _SPOKEN_FOR = re.compile(
 _ALREADY_TO = re.compile(
     rf"\s(?:to\s(?:{NAME}|(?:him|her|them|me|us)\b)\s(?:the|a|an|my|our|his|her|their|all)\s|{NAME},?\s?,\s\w)"
 )
+_THINGS_TO = re.compile(rf"\s(?!.*['’]s?\s){NAME}\s[a-z]+\s*")  # "send Bob directions to …"
 _ANOTHERS_MAIL = re.compile(rf"{NAME}['’]s?\s(?:\w+\s){{0,2}}\w+\s*$")
 _ANOTHER_TIME = re.compile(r"\b(?:before|after|until|while|when|once|if|unless)\b", re.IGNORECASE)
 
@@ -532,6 +534,8 @@ class _Sentence:
             return verb not in SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
         if found["by"] != "to":
             return not _ANOTHER_TIME.search(found["rest"])
+        if verb in SENDS and _THINGS_TO.fullmatch(found["rest"]):
+            return False
         answers = verb in lexicon.ANSWERS and _ANOTHERS_MAIL.search(found["rest"])
         return not (answers or _SPOKEN_FOR.match(between) or _ALREADY_TO.match(between))
 
@@ -672,6 +676,8 @@ def _is_wish(governing: list[str]) -> bool:
     """Whether "… to send" is what the person wants: "remember to", and not "he asked me to", "get Bob to"."""
     if governing[-1:] == ["you"]:
         return not _WISHES.isdisjoint(governing) and not _MINE.isdisjoint(governing)
+    if not _IS.isdisjoint(governing[-1:]):  # "your task is to", and not "Bob is to"
+        return not _TASKS.isdisjoint(governing[-4:])
     return _GOVERNS.issuperset(governing[-1:]) and _OF_OTHERS.isdisjoint(governing[-3:])
 
 

@@ -208,6 +208,8 @@ MENTIONED = (
     "Answer Bob's mail to {}",
     "Forward to Bob the invitation to {}",
     "Email Bob, hold the email to {}",
+    "Send Bob directions to {}",
+    "Bob is to email {}. Email him",
     "把发给 {} 的邮件转给鲍勃",
     "看看发给 {} 的邮件，然后写信给鲍勃",
     "让鲍勃发邮件给 {}",
