@@ -27,10 +27,16 @@ SETTINGS = ("allow_self_approval", "approval_profile", "owner")  # of a project,
 
 def refuses_project(user: Any, before: Project, wanted: Project) -> str:
     """Why the user may not change a project so; empty where they may. What the organization's rules demand
-    there is not for members of some projects to take back.
+    there is not for members of some projects to take back; and nobody makes themself the owner, whom rules
+    may name as a decider.
     """
-    same = all(getattr(before, name) == getattr(wanted, name) for name in SETTINGS)
-    return "" if same or whole(user) else _("Who approves what takes a member of the whole organization.")
+    if all(getattr(before, name) == getattr(wanted, name) for name in SETTINGS):
+        return ""
+    if not whole(user):
+        return _("Who approves what takes a member of the whole organization.")
+    mine = current.membership_of(user)
+    own = mine is not None and wanted.owner_id == mine.pk != before.owner_id and not user.is_superuser
+    return _("Nobody makes themself the owner of a project; ask another administrator.") if own else ""
 
 
 def refuses_membership(user: Any, target: Membership) -> str:

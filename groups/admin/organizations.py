@@ -1,5 +1,6 @@
 """Organizations and projects, and the choice of the organization one acts in."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -15,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from groups import current, members
 from groups.models import Organization, Project
 
+from .members import PlaceForm
 from .tenancy import Related, TenantAdmin
 
 LIMITS = ("queue_limit", "calls_limit", "storage_limit")
@@ -108,8 +110,18 @@ class ProjectAdmin(TenantAdmin):
         fields = super().get_readonly_fields(request, obj)
         return fields if members.whole(request.user) else (*fields, *members.SETTINGS)
 
+    def refuses(self, user: Any, wanted: Project) -> str:
+        """Why the user may not save the project so; empty where they may."""
+        before = Project.objects.filter(pk=wanted.pk).first()
+        return members.refuses_project(user, before, wanted) if before else ""
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        refused = staticmethod(partial(self.refuses, request.user))
+        kwargs["form"] = type("ProjectForm", (PlaceForm,), {"refused": refused})
+        return super().get_form(request, obj, **kwargs)
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        if change and members.refuses_project(request.user, Project.objects.get(pk=obj.pk), obj):
+        if self.refuses(request.user, obj):
             raise PermissionDenied
         super().save_model(request, obj, form, change)
 

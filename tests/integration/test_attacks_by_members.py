@@ -191,6 +191,23 @@ def test_nor_do_they_make_themselves_the_owner_whom_a_rule_names(world, limited)
     assert members.refuses_project(user, project, wanted)
 
 
+def test_nor_does_a_member_of_the_whole_organization(world):
+    """Nobody changes their own membership; and whom rules mean by a project's owner, others say."""
+    boss, other = (MembershipFactory(organization=world.organization, user__is_staff=True) for _ in range(2))
+    browser = client_of(permit(boss.user, "groups.change_project", "groups.view_project"))
+    fields = {"name": "A", "slug": "atlas", "approval_profile": "careful"}
+    refused = browser.post(url("groups_project_change", world.project.pk), {**fields, "owner": boss.pk})
+    assert "Nobody makes themself the owner" in refused.content.decode()
+    assert Project.objects.get(pk=world.project.pk).owner is None
+    assert (
+        browser.post(
+            url("groups_project_change", world.project.pk), {**fields, "owner": other.pk}
+        ).status_code
+        == 302
+    )
+    assert Project.objects.get(pk=world.project.pk).owner == other
+
+
 def test_members_of_the_whole_organization_do(world):
     boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
     browser = client_of(permit(boss, "groups.change_project", "groups.view_project"))
