@@ -125,6 +125,11 @@ class Request:
         found = (each for said in self.said for each in BARRED.findall(said))
         return frozenset(word for each in found for word in words.tokens(each)) - lexicon.GLUE
 
+    @cached_property
+    def unbarred(self) -> frozenset[str]:
+        """All others: "the one about lunch", and not "all but the one about lunch"."""
+        return frozenset(word for said in self.said for word in words.tokens(BARRED.sub(" ", said)))
+
     def bars(self, text: Text) -> bool:
         """Whether they say no to the value itself: "and never A17"."""
         said = words_of(text) - lexicon.GLUE
@@ -263,7 +268,7 @@ def chosen(text: Text, request: Request, somebody: bool = True) -> bool:
         own = set() if several else {word for word in own if request.remembered[word] == 1}
     if own & request.spared:
         return not somebody and not request.deletes and bool(own & request.words)
-    said = own & request.words
+    said = own & request.words & request.unbarred
     if said and somebody:
         return request.gives(text, said & _called(text)) or chosen_of(text, request, somebody)
     return bool(said) or chosen_of(text, request, somebody)
@@ -375,8 +380,8 @@ def wants_all(text: Text, request: Request, somebody: bool) -> bool:
     """Whether every record of the kind is meant ("each user"), in a clause that asks for the call; of people
     none is that a no or an exception speaks of ("all contacts, but not Mallory").
     """
-    named = somebody or request.deletes
-    if request.bars_by_rule or (named and _called(text) & request.barred):
+    said = _called(text) if somebody else text.piece.own_words.get(text.record, set())
+    if request.bars_by_rule or ((somebody or request.deletes) and said & request.barred):
         return False
     return any(_all_of_kind(text, clause, rest, request, somebody) for clause, rest in request.meant)
 
