@@ -69,6 +69,10 @@ def changed_by_another(user: Any, organization_id: str | None, at: datetime | No
     signs in there, within the last hour, or the one before `at`.
     """
     when = f"BETWEEN '{(at - VOID_FOR).isoformat()}' AND '{at.isoformat()}'" if at else LATELY
+    return _changed(user, organization_id, when)
+
+
+def _changed(user: Any, organization_id: str | None, when: str) -> bool:
     return bool(row(f"SELECT {CHANGED.format(when=when)}", _of(user, organization_id))[0])
 
 
@@ -87,9 +91,9 @@ def placed_by_another(member: Membership, since: datetime) -> bool:
     """
     (before,) = row("SELECT least(%s, clock_timestamp() - %s)", [since, VOID_FOR])
     when = f"> '{before.isoformat()}'"
-    changed = row(f"SELECT {CHANGED.format(when=when)}", _of(member.user, member.organization_id))[0]
     placed = [member.user_id, member.custom_role_id, member.pk]
-    return bool(changed or row(PLACED.format(when=when), placed)[0])
+    changed = _changed(member.user, member.organization_id, when)
+    return changed or bool(row(PLACED.format(when=when), placed)[0])
 
 
 def remove_factors(user: Any) -> int:

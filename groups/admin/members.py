@@ -32,8 +32,8 @@ class PlaceForm(OneOrganizationForm):
             self.add_error(None, ValidationError(refused))
 
 
-class PlaceAdmin(TenantAdmin):
-    """What is there is opened for a change only where it could be changed."""
+class Refuses:
+    """For an admin whose form says why the person may not save it as it is filled in."""
 
     form_base: type[PlaceForm] = PlaceForm
 
@@ -44,8 +44,12 @@ class PlaceAdmin(TenantAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> type[ModelForm]:
         refused = staticmethod(partial(self.refuses, request.user))
         kwargs["form"] = type("ThisPlaceForm", (self.form_base,), {"refused": refused})
-        form: type[ModelForm] = super().get_form(request, obj, **kwargs)
+        form: type[ModelForm] = super().get_form(request, obj, **kwargs)  # type: ignore[misc]
         return form
+
+
+class PlaceAdmin(Refuses, TenantAdmin):
+    """What is there is opened for a change only where it could be changed."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_change_permission(request, obj)

@@ -1,6 +1,5 @@
 """Organizations and projects, and the choice of the organization one acts in."""
 
-from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -16,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from groups import current, members
 from groups.models import Organization, Project
 
-from .members import PlaceForm
+from .members import Refuses
 from .tenancy import Related, TenantAdmin
 
 LIMITS = ("queue_limit", "calls_limit", "storage_limit")
@@ -83,7 +82,7 @@ class OrganizationAdmin(TenantAdmin):
 
 
 @admin.register(Project)
-class ProjectAdmin(TenantAdmin):
+class ProjectAdmin(Refuses, TenantAdmin):
     """Members of some projects are shown who approves what there, and do not change it."""
 
     project_lookup = "pk"
@@ -114,11 +113,6 @@ class ProjectAdmin(TenantAdmin):
         """Why the user may not save the project so; empty where they may."""
         before = Project.objects.filter(pk=wanted.pk).first()
         return members.refuses_project(user, before, wanted) if before else ""
-
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        refused = staticmethod(partial(self.refuses, request.user))
-        kwargs["form"] = type("ProjectForm", (PlaceForm,), {"refused": refused})
-        return super().get_form(request, obj, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if self.refuses(request.user, obj):

@@ -73,8 +73,7 @@ COMES_BACK = re.compile(
 )
 ON_ITS_OWN = re.compile(rf"(?i:{SUM.pattern})|\b(?:to|for)\s(?:{given.NAME}|(?:my|our|the|his|her)\s\w)")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
-
-
+# A no or an exception in any form, up to where its sentence ends.
 BARRED = re.compile(
     rf"(?:{words.NOT}|{words.NOT_CHINESE}|\b(?:except|excluding|other than|besides|apart from|but|without"
     r"|save|bar|minus|skip|skipping|omit|omitting|leave out|leaving out|instead of|rather than|exception)\b)"
@@ -122,8 +121,11 @@ class Request:
     @cached_property
     def barred(self) -> frozenset[str]:
         """The words beside a no, or an exception, of any form."""
-        found = (each for said in self.said for each in BARRED.findall(said))
-        return frozenset(word for each in found for word in words.tokens(each)) - lexicon.GLUE
+        return frozenset(word for each in self._noes for word in words.tokens(each)) - lexicon.GLUE
+
+    @cached_property
+    def _noes(self) -> list[str]:
+        return [each for said in self.said for each in BARRED.findall(said)]
 
     @cached_property
     def unbarred(self) -> frozenset[str]:
@@ -138,8 +140,7 @@ class Request:
     @cached_property
     def bars_by_rule(self) -> bool:
         """Whether a rule says whom they except: "all but the newest"."""
-        found = (each for said in self.said for each in BARRED.findall(said))
-        return any(pattern.search(each) for each in found for pattern, *_ in RULES)
+        return any(pattern.search(each) for each in self._noes for pattern, *_ in RULES)
 
     @cached_property
     def answers(self) -> bool:
@@ -170,7 +171,7 @@ class Request:
         """
         return [
             (attribute, highest, _phrase(words.tokens(said[found.end() :])), self._says_to_whom(said, found))
-            for said in (BARRED.sub(_blank, each) for each in self.said)
+            for said in (BARRED.sub(words.spaces, each) for each in self.said)
             for pattern, attribute, highest in RULES
             if (found := pattern.search(said))
         ]
@@ -250,10 +251,6 @@ class Request:
         """Each sentence, its words, and the names in it."""
         found = (each for whole in self.written for each in words.sentences(whole))
         return [(each, words.tokens(each), names_in(" ".join(words.tokens(each)))) for each in found]
-
-
-def _blank(found: "re.Match[str]") -> str:
-    return " " * len(found[0])
 
 
 def chosen(text: Text, request: Request, somebody: bool = True) -> bool:

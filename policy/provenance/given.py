@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from policy.provenance import forms, lexicon
 from policy.provenance.infer import Declaration
 from policy.provenance.intent import REMINDERS, intent_of_clause
-from policy.provenance.words import NOT, NOT_CHINESE, UNSPACED, normalise
+from policy.provenance.words import NOT, NOT_CHINESE, UNSPACED, normalise, spaces
 
 LONGEST = 20_000  # characters of what a person says; what stands behind them gives nothing
 _SOMEBODY = "somebody@person.invalid"  # an address in the place of a name
@@ -440,7 +440,7 @@ class _Sentence:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        asks = _REMINDERS.sub(_blank, _WHY_NOT.sub(_blank, text))
+        asks = _REMINDERS.sub(spaces, _WHY_NOT.sub(spaces, text))
         self.question = bool(_QUESTION.search(asks) or _ASKS_BACK.match(text))
         self.tokens = list(_TOKEN.finditer(asks))
         self.closed = [*_forbidden(asks), *_dictated(asks)]
@@ -714,7 +714,3 @@ class _Chinese:
                 number += 1
             opens = last >= 0 or (asks and not bad and clause.rstrip().endswith(("：", ":")))
             self.continues = self.text if opens else None
-
-
-def _blank(found: "re.Match[str]") -> str:
-    return " " * len(found[0])

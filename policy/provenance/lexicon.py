@@ -74,13 +74,10 @@ _ALSO = _sets(
 )
 ASKS = {deed: verbs | _ALSO[deed] for deed, verbs in MEANS.items()}
 VERBS = frozenset().union(*ASKS.values())
-ORDERS = (VERBS | READS) - _set(
-    "is has think current account note list bill"
-)  # of a sentence that asks for something
+# The verbs of a sentence that asks for something, and of what is done by a bill.
+ORDERS = (VERBS | READS) - _set("is has think current account note list bill")
+SETTLES = (MEANS["pay"] | MEANS["change"]) - _set("order like watch star mark put")
 
-SETTLES = (MEANS["pay"] | MEANS["change"]) - _set(
-    "order like watch star mark put"
-)  # of what is done by a bill
 # A basket is filled, emptied and left to buy something; a person says "buy".
 BASKET = _set("cart basket trolley bag checkout")
 # "Make a reservation", "request a refund": the deed stands in the noun.

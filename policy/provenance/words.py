@@ -281,6 +281,11 @@ def blank(found: "re.Match[str]") -> str:
     return "\x00" * len(found[0])
 
 
+def spaces(found: "re.Match[str]") -> str:
+    """In the place of a passage: every other character stays where it was."""
+    return " " * len(found[0])
+
+
 CODES = ("base64", "hexadecimal")  # of decodings: what nobody reads in them
 
 
