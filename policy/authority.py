@@ -409,8 +409,9 @@ def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
     A stand-in needs all that any decider needs, and decides nothing of a run of their own, nor what the
     absent member could not. Who stands in for a stand-in has nothing of it.
 
-    Of several deciders each is a person, or a service account that the rules name itself: whoever holds a
-    robot's token would else decide twice.
+    Of several deciders, and where rules name who decides, each is a person, or a service account that the
+    rules name itself: whoever holds a robot's token would else decide twice, or give the robot the role or
+    the project that is meant, and decide by it.
 
     Whoever knows a chat's signing secret can press its buttons as anybody who has linked their account; so
     a chat decides only what any one decider could, which those who enter the secret may do themselves.
@@ -433,8 +434,8 @@ def seats(actor: Actor, demand: Demand, thing: Any) -> list[str]:
         raise NotAllowed("OWN_RUN", "You cannot decide this for your own run; somebody else has to.")
     if demand.takes_person:
         _check_person(actor)
-    if demand.deciders_needed > 1 and not actor.is_person and not _named_itself(mine, demand):
-        raise NotAllowed("HUMAN_ONLY", "Several people have to decide this; a service account is none.")
+    if not actor.is_person:
+        _check_robot(mine, demand, own)
     if actor.via == Via.CHAT and not demand.grantable:
         raise NotAllowed("HUMAN_ONLY", "What a rule asks of certain people, or of several, no chat decides.")
     return found
@@ -526,11 +527,20 @@ def _owns(membership: Membership | None, where: About) -> bool:
     return Project.objects.filter(pk=where.project_id, owner=membership).exists()
 
 
-def _named_itself(membership: Membership | None, demand: Demand) -> bool:
-    """Whether the rules name this very member, and not its role alone."""
-    if membership is None or not demand.deciders:
-        return False
-    return all(f"member:{membership.pk}" in names for names in demand.deciders)
+def _check_robot(membership: Membership | None, demand: Demand, own: bool) -> None:
+    """Raises NotAllowed where the demand means people, and not this very service account."""
+    several = demand.deciders_needed > 1
+    itself = set() if membership is None else {f"member:{membership.pk}"}
+    if own and not several:
+        itself.add(RUN_USER)
+    if all(itself & set(names) for names in demand.deciders) and (demand.deciders or not several):
+        return
+    raise NotAllowed(
+        "HUMAN_ONLY",
+        "Several people have to decide this; a service account is none."
+        if several
+        else "A service account decides only where a rule names it itself, or nobody.",
+    )
 
 
 def names_of(membership: Membership | None, own: bool) -> set[str]:

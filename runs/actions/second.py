@@ -7,6 +7,7 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Model, ProtectedError, RestrictedError
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from groups import accounts, changes, current, member_permissions, members
 from groups.actors import Actor, active_membership
@@ -188,7 +189,7 @@ def _python(model: type[Model], values: dict[str, Any]) -> dict[str, Any]:
 
 def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
     """Of the row as it is, and as it would be. Raises NotAllowed."""
-    if refused := _refuses_members(actor.user, thing):
+    if refused := _refuses_members(actor.user, thing) or _own_project(actor, proposal):
         raise NotAllowed("NOT_ENTITLED", refused)
     user = proposal.user
     mine = None if user is None or user.is_superuser else active_membership(user, proposal.organization_id)
@@ -199,6 +200,13 @@ def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
         place = about(thing.group if isinstance(thing, GroupMember) else thing).project_id
         if place is None or not mine.sees_project(place) or _takes_whole(proposal, thing):
             raise _no_more()
+
+
+def _own_project(actor: Actor, proposal: ProposedChange) -> str:
+    """Why the actor may not confirm who owns a project, whom rules may name: it would be they themself."""
+    mine = actor.membership
+    theirs = proposal.model == "groups.project" and mine is not None and proposal.after.get("owner_id") == mine.pk
+    return _("Nobody confirms that they themself own a project; somebody else has to.") if theirs else ""
 
 
 def _takes_whole(proposal: ProposedChange, thing: Any) -> bool:

@@ -531,6 +531,22 @@ def test_nobody_confirms_their_own_promotion(world, ada, bo, rule):
     assert Membership.objects.get(user=carl).role == "administrator"
 
 
+def test_nor_that_they_come_to_own_a_project(world, ada, bo, rule):
+    """Whom rules mean by its owner, two others have said."""
+    CapabilityRule.objects.filter(pk=rule.pk).update(deciders=["project.owner"])
+    carl = permit(person(world, "carl"), "groups.view_proposedchange", "groups.change_project")
+    project = Project.objects.get(pk=world.project.pk)
+    project.owner = Membership.objects.get(user=carl)
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond) as held:
+        project.save()
+    proposal = held.value.proposed
+    proposal.save(force_insert=True)
+    assert "themself own a project" in refused(carl, proposal, "NOT_ENTITLED")
+    assert confirmed(bo, proposal).state == "confirmed"
+    project.refresh_from_db()
+    assert project.owner == Membership.objects.get(user=carl)
+
+
 def test_a_standing_approval_waits_wherever_it_is_made(world, ada, bo, rule, ask):
     rule.deciders_needed = 1
     with changes.settled():
