@@ -22,7 +22,8 @@ def whole(user: Any) -> bool:
     return mine is not None and mine.projects is None
 
 
-SETTINGS = ("allow_self_approval", "approval_profile", "owner")  # of a project, that say what its calls take
+# Of a project, what says what calls take: there, or where programs ask for it by name.
+SETTINGS = ("slug", "allow_self_approval", "approval_profile", "owner")
 
 
 def refuses_project(user: Any, before: Project, wanted: Project) -> str:

@@ -372,20 +372,22 @@ def _agent(before: Row, after: Row) -> str:
 
 
 def _project(before: Row, after: Row) -> str:
-    """A new one, in which no other one's rules and profile hold, may take its place."""
+    """A new one, in which no other one's rules and profile hold, may take its place; so may one that gets the
+    name by which programs ask for another.
+    """
     if after is None:
         return ""
     was = before or {"approval_profile": "off", "allow_self_approval": False, "owner_id": None}
     profiles = was["approval_profile"], after["approval_profile"]
     # any profile asks for less than none in something
     another = profiles[0] != profiles[1] and profiles != ("balanced", "careful")
-    if another or (before is None and _is_freer(after)):
+    called = before is None or before.get("slug") != after.get("slug")
+    if another or (called and _is_freer(after)):
         return ASKS
     if after["allow_self_approval"] and not was["allow_self_approval"]:
         return OWN_RUNS
     if after["owner_id"] != was["owner_id"] and (was["owner_id"] is not None or _is_named(after, OWNER)):
         return gettext_noop("somebody else is whom rules mean by a project's owner")
-    called = before is None or before.get("slug") != after.get("slug")
     given = (rule.get("projects") or () for rule in _given(after.get("organization_id"))) if called else ()
     if any(after.get("slug") in slugs for slugs in given):
         return SIGNS_IN

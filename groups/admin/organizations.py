@@ -109,6 +109,11 @@ class ProjectAdmin(Refuses, TenantAdmin):
         fields = super().get_readonly_fields(request, obj)
         return fields if members.whole(request.user) else (*fields, *members.SETTINGS)
 
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        shown = self.get_readonly_fields(request, obj)
+        filled = super().get_prepopulated_fields(request, obj)
+        return {name: of for name, of in filled.items() if name not in shown}
+
     def refuses(self, user: Any, wanted: Project) -> str:
         """Why the user may not save the project so; empty where they may."""
         before = Project.objects.filter(pk=wanted.pk).first()

@@ -205,7 +205,9 @@ def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
 def _own_project(actor: Actor, proposal: ProposedChange) -> str:
     """Why the actor may not confirm who owns a project, whom rules may name: it would be they themself."""
     mine = actor.membership
-    theirs = proposal.model == "groups.project" and mine is not None and proposal.after.get("owner_id") == mine.pk
+    theirs = (
+        proposal.model == "groups.project" and mine is not None and proposal.after.get("owner_id") == mine.pk
+    )
     return _("Nobody confirms that they themself own a project; somebody else has to.") if theirs else ""
 
 

@@ -167,14 +167,33 @@ def test_members_of_some_projects_do_not_change_who_approves_what_there(world, l
         headers=api.headers,
     )
     assert problem(answer) == (403, "NOT_ENTITLED")
+    page = url("groups_project_change", world.project.pk)
+    assert client_of(user).get(page).status_code == 200
     client_of(user).post(
-        url("groups_project_change", world.project.pk),
-        {"name": "New name", "slug": "atlas", "allow_self_approval": "on", "approval_profile": "off"},
+        page, {"name": "New name", "slug": "atlas", "allow_self_approval": "on", "approval_profile": "off"}
     )
     project = Project.objects.get(pk=world.project.pk)
     assert (project.name, project.allow_self_approval, project.approval_profile) == (
         "New name", False, "careful",
     )  # fmt: skip
+
+
+def test_nor_by_what_name_programs_ask_for_a_project(world, limited):
+    """Two that change names would each have the other's programs, under rules that were not theirs."""
+    user = limited("groups.change_project", "groups.view_project")
+    api = Api(user, world.organization)
+    answer = api.client.patch(
+        f"/api/projects/{world.project.pk}/",
+        json.dumps({"slug": "other"}),
+        content_type="application/json",
+        headers=api.headers,
+    )
+    assert problem(answer) == (403, "NOT_ENTITLED")
+    client_of(user).post(
+        url("groups_project_change", world.project.pk), {"name": "New name", "slug": "other"}
+    )
+    project = Project.objects.get(pk=world.project.pk)
+    assert (project.name, project.slug) == ("New name", world.project.slug)
 
 
 def test_nor_do_they_make_themselves_the_owner_whom_a_rule_names(world, limited):

@@ -371,6 +371,35 @@ def test_a_service_account_gets_one_from_whoever_may_as_much(here, there):
     assert "issued for oneself" in page.content.decode()
 
 
+@pytest.mark.parametrize("by", ["role", "custom role", "permissions"])
+def test_nobody_keeps_one_of_a_service_account_that_gets_more_than_they_may(here, by):
+    member = MembershipFactory(organization=here.organization, kind="service", role="member")
+    rights = ("groups.add_token", *member_permissions.standard()["member"])
+    clerk = permit(person(here, "clerk", is_staff=True), *rights)
+    carried = ["runs.view_run"] if by == "permissions" else ["runs.view_run", "runs.decide_approval"]
+    own = CustomRole.objects.create(organization=here.organization, name="own", permissions=carried)
+    if by == "permissions":
+        Membership.objects.filter(pk=member.pk).update(custom_role=own)
+    for user in (clerk, manager(here)):
+        form = token_form(here, member.user, "approvals:decide") | {"name": user.username}
+        client_of(user).post(url("groups_token_add"), form)
+    by_name = {token.name: token for token in Token.objects.filter(user=member.user)}
+    assert len(by_name) == 2
+    member.refresh_from_db()
+    member.save()
+    assert not Token.objects.filter(user=member.user).exclude(revoked_at=None).exists()
+
+    if by == "role":
+        member.role = "decider"
+    if by != "role":
+        member.custom_role = own
+    member.save()
+    if by == "permissions":
+        own.permissions = ["runs.view_run", "runs.decide_approval"]
+        own.save()
+    assert [one.name for one in Token.objects.filter(user=member.user, revoked_at=None)] == ["manager"]
+
+
 def test_a_token_reads_unless_more_was_asked_for_by_name(here):
     token, _ = Token.objects.issue(here.organization, here.user)
     assert set(token.scopes) == set(DEFAULT) and all(name.endswith(":read") for name in DEFAULT)

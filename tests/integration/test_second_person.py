@@ -402,6 +402,16 @@ def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):
                 row.save()  # what comes after it is judged by it
 
 
+def test_the_name_by_which_programs_ask_for_a_project_waits(world, ada, bo, rule):
+    project = Project.objects.get(pk=world.project.pk)
+    Project.objects.create(
+        organization=world.organization, name="Careful", slug="careful", approval_profile="careful"
+    )
+    project.slug = "renamed"
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        project.save()
+
+
 def test_so_does_who_a_proposed_rule_would_name(world, ada, bo, rule):
     """Whoever confirms the rule has looked at who has the role."""
     proposal = asked(ada, world, rule, deciders_needed=1, deciders=["role:Board", "project.owner"])
