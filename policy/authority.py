@@ -535,12 +535,9 @@ def _check_robot(membership: Membership | None, demand: Demand, own: bool) -> No
         itself.add(RUN_USER)
     if all(itself & set(names) for names in demand.deciders) and (demand.deciders or not several):
         return
-    raise NotAllowed(
-        "HUMAN_ONLY",
-        "Several people have to decide this; a service account is none."
-        if several
-        else "A service account decides only where a rule names it itself, or nobody.",
-    )
+    if several:
+        raise NotAllowed("HUMAN_ONLY", "Several people have to decide this; a service account is none.")
+    raise NotAllowed("HUMAN_ONLY", "A service account decides this only where the rule names it itself.")
 
 
 def names_of(membership: Membership | None, own: bool) -> set[str]:

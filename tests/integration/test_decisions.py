@@ -211,7 +211,7 @@ def test_of_several_deciders_each_is_a_person_or_a_robot_that_the_rule_names(wai
 
 
 def test_a_role_or_a_project_that_a_rule_names_means_people(waiting, world):
-    """Whoever holds a robot's token could give it the role, another role the name, or the robot the project."""
+    """Whoever holds a robot's token could give it the role, its role the name, or the project to it."""
     robot = decider(world, "service", "robot")
     member = robot.memberships.get()
     world.project.owner = member
@@ -220,7 +220,7 @@ def test_a_role_or_a_project_that_a_rule_names_means_people(waiting, world):
     for names in ([f"role:{member.role_name}"], ["project.owner"], [f"role:{member.role_name}", "run.user"]):
         _, approval = waiting(deciders=names)
         assert not deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
-        with pytest.raises(DecisionRefused, match="where a rule names it itself") as refused:
+        with pytest.raises(DecisionRefused, match="where the rule names it itself") as refused:
             approve(approval.pk, robot)
         assert refused.value.code == "HUMAN_ONLY"
     _, approval = waiting(deciders=[f"member:{member.pk}", "role:curator"])
