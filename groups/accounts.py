@@ -76,24 +76,32 @@ def _changed(user: Any, organization_id: str | None, when: str) -> bool:
     return bool(row(f"SELECT {CHANGED.format(when=when)}", _of(user, organization_id))[0])
 
 
-# Somebody else gave the member a place since then: by the role they have, or as the owner of a project.
+# Somebody else changed what rules mean the member by: the membership, the member role it has, or who owns
+# a project.
 PLACED = """
 SELECT EXISTS (
-    SELECT FROM groups_change c WHERE c.created_at {when} AND c.by <> '' AND c.user_id IS DISTINCT FROM %s
-      AND (c.model = 'groups.customrole' AND c.object_id = %s
+    SELECT FROM groups_change c WHERE c.created_at > %s AND c.by <> '' AND c.user_id IS DISTINCT FROM %s
+      AND (c.model = 'groups.membership' AND c.object_id = %s
+           OR c.model = 'groups.customrole' AND c.object_id = %s
            OR c.model = 'groups.project' AND c.after ->> 'owner_id' = %s))
 """
 
 
 def placed_by_another(member: Membership, since: datetime) -> bool:
-    """Whether somebody else has changed since then, or within the last hour, what rules mean the member by:
-    the account, its membership, the member role it has, or which projects it owns.
+    """Whether somebody else has changed since then what rules mean the member by: its membership, the member
+    role it has, or which projects it owns.
+    """
+    placed = [member.user_id, member.pk, member.custom_role_id, member.pk]
+    return bool(row(PLACED, [since, *placed])[0])
+
+
+def given_to_another(member: Membership, since: datetime) -> bool:
+    """Whether since then, or within the last hour, somebody else has placed the member or changed the account
+    and could sit at it.
     """
     (before,) = row("SELECT least(%s, clock_timestamp() - %s)", [since, VOID_FOR])
-    when = f"> '{before.isoformat()}'"
-    placed = [member.user_id, member.custom_role_id, member.pk]
-    changed = _changed(member.user, member.organization_id, when)
-    return changed or bool(row(PLACED.format(when=when), placed)[0])
+    changed = _changed(member.user, member.organization_id, f"> '{before.isoformat()}'")
+    return changed or placed_by_another(member, before)
 
 
 def remove_factors(user: Any) -> int:

@@ -465,7 +465,7 @@ def _could(absent: Membership, demand: Demand, where: About) -> bool:
     """
     if absent.user_id == where.user_id or (demand.takes_person and absent.kind != MembershipKind.HUMAN):
         return False
-    if accounts.placed_by_another(absent, absent.absence.created_at):
+    if accounts.given_to_another(absent, absent.absence.created_at):
         return False
     there = Actor(absent.user, absent, Via.SESSION, interactive=True)
     return can(there, Verb.DECIDE, replace(where, user_id=None)) and _named(absent, demand, where, False)
@@ -484,12 +484,14 @@ def may_take(actor: Actor, demand: Demand, at: datetime | None = None) -> None:
     taken; `may_decide` says whether it then counts.
 
     What asks for more than any one decider's word is not decided by an account that somebody else has just
-    changed, and could sit at.
+    changed, and could sit at; nor is whom rules name one whom somebody else has made so since they decided.
     """
     if demand.takes_person:
         _check_person(actor)
     if not demand.grantable:
         _check_own_hands(actor, at)
+    if at is not None and demand.deciders:
+        _check_placed(actor, at)
 
 
 def _check_own_hands(actor: Actor, at: datetime | None = None) -> None:
@@ -498,6 +500,13 @@ def _check_own_hands(actor: Actor, at: datetime | None = None) -> None:
             "HUMAN_ONLY",
             "An administrator changed your account, or the provider by which you sign in, within the last "
             "hour; somebody else has to decide this.",
+        )
+
+
+def _check_placed(actor: Actor, at: datetime) -> None:
+    if actor.membership is not None and accounts.placed_by_another(actor.membership, at):
+        raise NotAllowed(
+            "NOT_ENTITLED", "Somebody else has changed since then what rules mean them by: they decide anew."
         )
 
 

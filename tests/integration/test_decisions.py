@@ -9,7 +9,8 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.core import mail
 from django.utils import timezone
 
-from groups.models import IdentityProvider
+from groups import changes
+from groups.models import CustomRole, IdentityProvider, Membership
 from policy import grants
 from policy.models import CapabilityRule, Grant
 from runs.actions import decide
@@ -258,6 +259,36 @@ def test_nor_does_one_cast_so_count_once_the_rule_names_them(waiting, world, app
     rule.save()
     run = resumed(run)
     assert (run.status, len(mail.outbox)) == (("waiting", 0) if when == "before" else ("completed", 1))
+
+
+@pytest.mark.parametrize("by", ["membership", "role", "project", "nobody"])
+def test_nor_one_of_whom_somebody_else_makes_one_of_those_named_since(waiting, world, approver, rule, by):
+    """Whoever places people does not choose whose word counts, though it was given freely."""
+    home = world.organization
+    clerks, board = (
+        CustomRole.objects.create(organization=home, name=name, permissions=["runs.decide_approval"])
+        for name in ("clerks", "board")
+    )
+    member = approver.memberships.get()
+    Membership.objects.filter(pk=member.pk).update(custom_role=board if by == "nobody" else clerks)
+    member.refresh_from_db()
+    run, approval = waiting()
+    assert approve(approval.pk, approver).status == "approved"
+    with changes.acting(decider(world, name="admin"), "admin"):
+        if by == "membership":
+            member.custom_role = board
+            member.save()
+        elif by == "role":
+            board.name, clerks.name = "former", "board"
+            board.save()
+            clerks.save()
+        elif by == "project":
+            world.project.owner = member
+            world.project.save()
+    rule.deciders = ["project.owner" if by == "project" else "role:board"]
+    rule.save()
+    run = resumed(run)
+    assert (run.status, len(mail.outbox)) == (("completed", 1) if by == "nobody" else ("waiting", 0))
 
 
 def test_nor_by_changing_the_provider_that_says_who_they_are(waiting, world, approver):
