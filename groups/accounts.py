@@ -78,21 +78,30 @@ def _changed(user: Any, organization_id: str | None, when: str) -> bool:
 
 # Somebody else changed what rules mean the member by: the membership, the member role it has, or who owns
 # a project.
-PLACED = """
-SELECT EXISTS (
-    SELECT FROM groups_change c WHERE c.created_at > %s AND c.by <> '' AND c.user_id IS DISTINCT FROM %s
+PLACED = """EXISTS (
+    SELECT FROM groups_change c
+    WHERE c.created_at > least(%s::timestamptz, clock_timestamp()) - %s
+      AND c.by <> '' AND c.user_id IS DISTINCT FROM %s
       AND (c.model = 'groups.membership' AND c.object_id = %s
            OR c.model = 'groups.customrole' AND c.object_id = %s
-           OR c.model = 'groups.project' AND c.after ->> 'owner_id' = %s))
-"""
+           OR c.model = 'groups.project' AND c.after ->> 'owner_id' = %s))"""
 
 
-def placed_by_another(member: Membership, since: datetime) -> bool:
-    """Whether somebody else has changed since then what rules mean the member by: its membership, the member
-    role it has, or which projects it owns.
+def placed_by_another(member: Membership, since: datetime | None = None) -> bool:
+    """Whether somebody else has changed what rules mean the member by, its membership, the member role it has
+    or which projects it owns: within the hour before `since` or afterwards. None is now.
     """
-    placed = [member.user_id, member.pk, member.custom_role_id, member.pk]
-    return bool(row(PLACED, [since, *placed])[0])
+    return bool(row(f"SELECT {PLACED}", _placed(member, since))[0])
+
+
+def is_placed_by_another(member: Membership) -> RawSQL:
+    """The same, of now, as a condition of a query."""
+    return RawSQL(PLACED, _placed(member, None), BooleanField())  # noqa: S611 - our own text
+
+
+def _placed(member: Membership, since: datetime | None) -> list[Any]:
+    """The parameters of PLACED."""
+    return [since, VOID_FOR, member.user_id, member.pk, member.custom_role_id, member.pk]
 
 
 def given_to_another(member: Membership, since: datetime) -> bool:
@@ -101,7 +110,7 @@ def given_to_another(member: Membership, since: datetime) -> bool:
     """
     (before,) = row("SELECT least(%s, clock_timestamp() - %s)", [since, VOID_FOR])
     changed = _changed(member.user, member.organization_id, f"> '{before.isoformat()}'")
-    return changed or placed_by_another(member, before)
+    return changed or placed_by_another(member, since + VOID_FOR)
 
 
 def remove_factors(user: Any) -> int:

@@ -23,7 +23,7 @@ class GroupsConfig(AppConfig):
         membership = self.get_model("Membership")
         post_delete.connect(end_tokens, sender=membership, dispatch_uid="deputy.tokens_end")
         for place in (membership, self.get_model("CustomRole")):
-            pre_save.connect(note_carried, sender=place, dispatch_uid=f"deputy.carried.{place.__name__}")
+            pre_save.connect(note_places, sender=place, dispatch_uid=f"deputy.places.{place.__name__}")
             post_save.connect(end_of_promoted, sender=place, dispatch_uid=f"deputy.gains.{place.__name__}")
         post_delete.connect(end_membership, sender=membership, dispatch_uid="deputy.member_ends")
         post_save.connect(end_membership, sender=membership, dispatch_uid="deputy.member_rests")
@@ -36,10 +36,10 @@ def end_tokens(sender: Any, instance: Any, **more: Any) -> None:
     tokens.end(instance.organization_id, instance.user_id)
 
 
-def note_carried(sender: Any, instance: Any, raw: bool = False, **more: Any) -> None:
+def note_places(sender: Any, instance: Any, raw: bool = False, **more: Any) -> None:
     from groups import tokens
 
-    instance.carried_before = {} if raw else tokens.carried(instance)
+    instance.places_before = {} if raw else tokens.places(instance)
 
 
 def end_of_promoted(sender: Any, instance: Any, raw: bool = False, **more: Any) -> None:
@@ -47,7 +47,7 @@ def end_of_promoted(sender: Any, instance: Any, raw: bool = False, **more: Any) 
     from groups import tokens
 
     if not raw:
-        tokens.end_of_promoted(instance.carried_before, instance)
+        tokens.end_of_promoted(instance.places_before, instance)
 
 
 def end_membership(sender: Any, instance: Any, created: bool | None = None, **more: Any) -> None:

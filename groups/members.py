@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from groups import current, member_permissions
-from groups.models import CustomRole, Membership, Project
+from groups.models import AgentInstance, CustomRole, Membership, Project
 from groups.models.providers import INSTALLATION
 
 
@@ -24,20 +24,44 @@ def whole(user: Any) -> bool:
 
 # Of a project, what says what calls take: there, or where programs ask for it by name.
 SETTINGS = ("slug", "allow_self_approval", "approval_profile", "owner")
+OF_NEW = ("allow_self_approval", "owner")  # of these, what is more than a new project has without being asked
+RULES = "policy.change_capabilityrule"
 
 
-def refuses_project(user: Any, before: Project, wanted: Project) -> str:
-    """Why the user may not change a project so; empty where they may. What the organization's rules demand
-    there is not for members of some projects to take back; and nobody makes themself the owner, whom rules
-    may name as a decider.
-    """
-    if all(getattr(before, name) == getattr(wanted, name) for name in SETTINGS):
-        return ""
-    if not whole(user):
-        return _("Who approves what takes a member of the whole organization.")
+def settles(user: Any) -> bool:
+    """Whether the user may say who approves what in a project: a member of all who may change rules."""
     mine = current.membership_of(user)
-    own = mine is not None and wanted.owner_id == mine.pk != before.owner_id and not user.is_superuser
-    return _("Nobody makes themself the owner of a project; ask another administrator.") if own else ""
+    return bool(user.is_superuser) or (whole(user) and RULES in member_permissions.of(mine))
+
+
+def refuses_project(user: Any, before: Project | None, wanted: Project) -> str:
+    """Why the user may not change a project so, or add it where there is none before; empty where they may.
+
+    Who approves what is for those who may change rules: what the organization's rules demand there is not for
+    members of some projects to take back, nor for who arranges projects alone; and nobody makes themself the
+    owner of a project that is there, whom rules may name as a decider.
+    """
+    was, names = (before, SETTINGS) if before is not None else (Project(), OF_NEW)
+    if all(getattr(was, name) == getattr(wanted, name) for name in names):
+        return ""
+    if not settles(user):
+        return _("Who approves what takes a member of the whole organization who may change rules.")
+    mine = current.membership_of(user)
+    own = mine is not None and wanted.owner_id == mine.pk != was.owner_id and not user.is_superuser
+    if before is None or not own:
+        return ""
+    return _("Nobody makes themself the owner of a project; ask another administrator.")
+
+
+def refuses_agent(user: Any, before: AgentInstance | None, wanted: AgentInstance) -> str:
+    """Why the user may not save an agent so; empty where they may. Nobody says which role their own agent
+    has, and so what it may use.
+    """
+    was = None if before is None else (before.user_id, before.role_id)
+    own = user.pk in ({wanted.user_id} if before is None else {before.user_id, wanted.user_id})
+    if user.is_superuser or not own or was == (wanted.user_id, wanted.role_id):
+        return ""
+    return _("Nobody gives their own agent another role; ask another administrator.")
 
 
 def refuses_membership(user: Any, target: Membership) -> str:

@@ -30,40 +30,56 @@ def end(organization_id: str, user_id: int) -> None:
     changes.update(live, revoked_at=Now())
 
 
-def carried(place: Membership | CustomRole) -> dict[str, frozenset[str]]:
-    """What each service account carries by this membership or member role, as it is stored."""
-    about = {"pk": place.pk} if isinstance(place, Membership) else {"custom_role": place.pk}
+def places(of: Membership | CustomRole) -> dict[str, Membership]:
+    """The memberships of service accounts that this is or that have this member role, as they are stored."""
+    about = {"pk": of.pk} if isinstance(of, Membership) else {"custom_role": of.pk}
     found = Membership.objects.filter(kind=MembershipKind.SERVICE, **about)
-    return {member.pk: member_permissions.of(member) for member in found.select_related("custom_role")}
+    return {member.pk: member for member in found.select_related("custom_role")}
 
 
-def end_of_promoted(before: dict[str, frozenset[str]], place: Membership | CustomRole) -> None:
-    """Revoke the tokens of service accounts that others have issued who do not carry what these gain: nobody
-    issues one for an account that may do more than they, and so nobody keeps one.
+def end_of_promoted(before: dict[str, Membership], of: Membership | CustomRole) -> None:
+    """Where a service account may do more than before, revoke its tokens that others have issued who could
+    issue none for it now: nobody keeps what they would not get.
     """
-    for member_id, now in carried(place).items():
-        if gained := now - before.get(member_id, frozenset()):
-            _end_of_lesser(Membership.objects.get(pk=member_id), gained)
+    for member_id, now in places(of).items():
+        was = before.get(member_id)
+        if was is None or _exceeds(now, was):
+            _end_of_lesser(now)
 
 
-def _end_of_lesser(member: Membership, gained: Collection[str]) -> None:
+def _end_of_lesser(member: Membership) -> None:
     live = Token.objects.filter(
         organization_id=member.organization_id, user_id=member.user_id, revoked_at=None
     )
     made = Change.objects.filter(
         model="groups.token", action=ChangeAction.ADDED, object_id__in=live.values("pk")
     ).exclude(user_id=member.user_id)
-    lesser = [one.object_id for one in made.select_related("user") if not _carries(one.user, member, gained)]
+    lesser = [one.object_id for one in made.select_related("user") if _is_less(one.user, member)]
     changes.update(live.filter(pk__in=lesser), revoked_at=Now())
 
 
-def _carries(user: Any, beside: Membership, wanted: Collection[str]) -> bool:
-    """Whether the user, in the organization of the member, carries all that; Deputy itself does."""
+def _is_less(user: Any, member: Membership) -> bool:
+    """Whether the user may do less in the organization than the member; Deputy itself does not."""
     if user is None or user.is_superuser:
-        return True
-    theirs = Membership.objects.filter(organization_id=beside.organization_id, user=user, active=True)
-    found = theirs.select_related("custom_role").first()
-    return user.is_active and not set(wanted) - member_permissions.of(found)
+        return False
+    theirs = Membership.objects.filter(organization_id=member.organization_id, user=user, active=True)
+    mine = theirs.select_related("custom_role").first() if user.is_active else None
+    return mine is None or _exceeds(member, mine)
+
+
+def _exceeds(one: Membership, other: Membership) -> bool:
+    """Whether one membership reaches further: by its permissions, its projects or what its agents may use."""
+    return bool(
+        member_permissions.of(one) - member_permissions.of(other)
+        or _wider(one.projects, other.projects)
+        or _wider(one.allowed_tools, other.allowed_tools)
+        or {*other.denied_tools} - {*one.denied_tools}
+    )
+
+
+def _wider(one: Collection[str] | None, other: Collection[str] | None) -> bool:
+    """Of two lists, of which a missing one restricts nothing."""
+    return other is not None and (one is None or bool({*one} - {*other}))
 
 
 def refuses(by: Any, organization: Organization, user: Any) -> str:
@@ -73,8 +89,7 @@ def refuses(by: Any, organization: Organization, user: Any) -> str:
         return _("A token is issued for oneself or for a service account of the organization.")
     if user.pk == by.pk or by.is_superuser:
         return ""
-    if not members.whole(by) or member_permissions.of(target) - member_permissions.of(
-        current.membership_of(by)
-    ):
+    mine = current.membership_of(by)
+    if mine is None or not members.whole(by) or _exceeds(target, mine):
         return _("This service account may do more than you.")
     return ""

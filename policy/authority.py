@@ -392,6 +392,10 @@ class Demand:
 
 
 OWNER = "project.owner"
+JUST_PLACED = gettext_noop(
+    "Somebody else has changed what rules mean you by, your member role or which projects you own, within "
+    "the hour before or afterwards; somebody else has to decide this, or you later."
+)
 
 
 def may_decide(actor: Actor, demand: Demand, thing: Any) -> None:
@@ -484,14 +488,15 @@ def may_take(actor: Actor, demand: Demand, at: datetime | None = None) -> None:
     taken; `may_decide` says whether it then counts.
 
     What asks for more than any one decider's word is not decided by an account that somebody else has just
-    changed, and could sit at; nor is whom rules name one whom somebody else has made so since they decided.
+    changed, and could sit at; nor what rules leave to those they name by whom somebody else has just placed
+    among these, or has since.
     """
     if demand.takes_person:
         _check_person(actor)
     if not demand.grantable:
         _check_own_hands(actor, at)
-    if at is not None and demand.deciders:
-        _check_placed(actor, at)
+    if demand.deciders and actor.membership is not None and accounts.placed_by_another(actor.membership, at):
+        raise NotAllowed("HUMAN_ONLY", JUST_PLACED)
 
 
 def _check_own_hands(actor: Actor, at: datetime | None = None) -> None:
@@ -500,13 +505,6 @@ def _check_own_hands(actor: Actor, at: datetime | None = None) -> None:
             "HUMAN_ONLY",
             "An administrator changed your account, or the provider by which you sign in, within the last "
             "hour; somebody else has to decide this.",
-        )
-
-
-def _check_placed(actor: Actor, at: datetime) -> None:
-    if actor.membership is not None and accounts.placed_by_another(actor.membership, at):
-        raise NotAllowed(
-            "NOT_ENTITLED", "Somebody else has changed since then what rules mean them by: they decide anew."
         )
 
 

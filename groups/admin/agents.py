@@ -11,10 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from groups import known
+from groups import known, members
 from groups.current import membership_of
 from groups.models import AgentInstance, Role
 
+from .members import Refuses
 from .tenancy import Related, TenantAdmin
 
 
@@ -73,7 +74,7 @@ class RoleAdmin(TenantAdmin):
 
 
 @admin.register(AgentInstance)
-class AgentInstanceAdmin(TenantAdmin):
+class AgentInstanceAdmin(Refuses, TenantAdmin):
     list_display = ("label", "role", "user", "organization", "created_at")
     list_filter = (("organization", Related), ("role", Related))
     list_select_related = ("role", "user", "organization")
@@ -83,6 +84,16 @@ class AgentInstanceAdmin(TenantAdmin):
     empty_message = gettext_lazy(
         "No agent yet. People's own agents appear when they first ask; groups need experts."
     )
+
+    def refuses(self, user: Any, wanted: AgentInstance) -> str:
+        """Why the user may not save the agent so; empty where they may."""
+        before = AgentInstance.objects.filter(pk=wanted.pk).first()
+        return members.refuses_agent(user, before, wanted)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Who asks without an agent gets a new one, of the role that people's own agents get."""
+        own = obj is not None and obj.user_id == request.user.pk and not request.user.is_superuser
+        return super().has_delete_permission(request, obj) and not own
 
     @admin.display(description=gettext_lazy("Agent"), ordering="name")
     def label(self, agent: Any) -> str:

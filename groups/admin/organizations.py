@@ -107,7 +107,9 @@ class ProjectAdmin(Refuses, TenantAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = super().get_readonly_fields(request, obj)
-        return fields if members.whole(request.user) else (*fields, *members.SETTINGS)
+        if members.settles(request.user):
+            return fields
+        return (*fields, *(members.SETTINGS if obj is not None else members.OF_NEW))
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = self.get_readonly_fields(request, obj)
@@ -117,7 +119,7 @@ class ProjectAdmin(Refuses, TenantAdmin):
     def refuses(self, user: Any, wanted: Project) -> str:
         """Why the user may not save the project so; empty where they may."""
         before = Project.objects.filter(pk=wanted.pk).first()
-        return members.refuses_project(user, before, wanted) if before else ""
+        return members.refuses_project(user, before, wanted)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if self.refuses(request.user, obj):

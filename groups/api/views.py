@@ -76,15 +76,19 @@ class ProjectView(Changeable):
 
     def add(self, asked: dict[str, Any]) -> Model:
         access.require_whole(self.request.membership, "Who sees only some projects adds none.")
+        self._check(None, Project(**self.resolved(asked)))
         return super().add(asked)
 
     def change(self, thing: Model, asked: dict[str, Any]) -> None:
         wanted = Project.objects.get(pk=thing.pk)  # not a copy, which would share what is kept of relations
         for name, value in self.resolved(asked).items():
             setattr(wanted, name, value)
-        if refused := members.refuses_project(self.request.user, thing, wanted):  # type: ignore[arg-type]
-            raise Problem(403, "NOT_ENTITLED", refused)
+        self._check(thing, wanted)  # type: ignore[arg-type]
         super().change(thing, asked)
+
+    def _check(self, before: Project | None, wanted: Project) -> None:
+        if refused := members.refuses_project(self.request.user, before, wanted):
+            raise Problem(403, "NOT_ENTITLED", refused)
 
 
 @arranged(

@@ -6,7 +6,6 @@ from django.db import models
 from common import ids
 from common.models import Created
 from groups import known
-from groups.models import ProposalState, ProposedChange
 from policy import checks
 from policy.evaluate import fits
 from policy.terms import Binding
@@ -34,19 +33,15 @@ class Capability(Created):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError for another name while a rule speaks of it: tools declare the one it has."""
-        if self._state.adding:
-            return
-        before = Capability.objects.filter(pk=self.pk).values_list("name", flat=True).first()
-        if before != self.name and (self.rules.exists() or self.bindings.exists() or self._is_proposed()):
-            raise ValidationError(
-                {"name": ["Rules or bindings name it: a tool that declares the old name would escape them."]}
+        """Raises ValidationError for another name: tools declare the one it has, and somebody may be writing
+        a rule about it at this moment.
+        """
+        before = None if self._state.adding else Capability.objects.filter(pk=self.pk).first()
+        if before is not None and before.name != self.name:
+            message = (
+                "A capability keeps its name: a tool that declares it would escape rules. Add another one."
             )
-
-    def _is_proposed(self) -> bool:
-        """Whether somebody is asked to confirm a rule about it, or a binding, by the name it has."""
-        proposed = ProposedChange.objects.filter(organization=self.organization_id, state=ProposalState.OPEN)
-        return proposed.filter(after__capability_id=self.pk).exists()
+            raise ValidationError({"name": [message]})
 
 
 class ToolBinding(Created):

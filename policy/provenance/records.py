@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common.canonical import canonical
+from common.canonical import canonical, same
 
 Read = tuple[str, Mapping[str, Any], Any]  # tool, arguments, result
 
@@ -49,4 +49,9 @@ def plain(result: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one == other or str(one).strip().casefold() == str(other).strip().casefold()
+    """Whether two arguments name one record: they are equal, but for a number that is written as a text. What
+    differs in capitals or blanks alone may be another record.
+    """
+    if {type(one), type(other)} == {int, str}:
+        return str(one) == str(other)
+    return same(one, other)

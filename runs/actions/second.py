@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from groups import accounts, changes, current, member_permissions, members
 from groups.actors import Actor, active_membership
 from groups.models import (
+    AgentInstance,
     ChangeAction,
     CustomRole,
     GroupMember,
@@ -122,7 +123,19 @@ def _no_more() -> NotAllowed:
 
 def _permissions(proposal: ProposedChange) -> set[str]:
     verb = VERBS[ChangeAction(proposal.action)]
-    return {permission_for(verb, _model(proposal)), *PERMITTED.get(proposal.model, ())}
+    settled = {members.RULES} if _settles(proposal) else ()
+    return {permission_for(verb, _model(proposal)), *PERMITTED.get(proposal.model, ()), *settled}
+
+
+def _settles(proposal: ProposedChange) -> bool:
+    """Whether it says who approves what in a project."""
+    if proposal.model != "groups.project":
+        return False
+    added = proposal.action == ChangeAction.ADDED
+    usual, names = Project(), members.OF_NEW if added else members.SETTINGS
+    fields = [field.attname for field in Project._meta.concrete_fields if field.name in names]
+    said = {name: value for name, value in proposal.after.items() if name in fields}
+    return any(not added or value != getattr(usual, name) for name, value in said.items())
 
 
 def _proposer_may(proposal: ProposedChange, needed: set[str]) -> bool:
@@ -216,8 +229,7 @@ def _takes_whole(proposal: ProposedChange, thing: Any) -> bool:
     than a rule of the organization.
     """
     if isinstance(thing, Project):
-        fields = [field for field in Project._meta.concrete_fields if field.name in members.SETTINGS]
-        return any(field.attname in proposal.after for field in fields)
+        return _settles(proposal)
     return isinstance(thing, CapabilityRule) and loosened(thing) is not None
 
 
@@ -227,6 +239,9 @@ def _refuses_members(user: Any, thing: Any) -> str:
         return members.refuses_membership(user, thing)
     if isinstance(thing, CustomRole):
         return members.refuses_role(user, thing)
+    if isinstance(thing, AgentInstance):
+        before = AgentInstance.objects.filter(pk=thing.pk).first()
+        return members.refuses_agent(user, before, thing)
     if isinstance(thing, IdentityProvider):
         return members.refuses_provider(user, thing.organization_id)
     if isinstance(thing, McpServer) and thing.exchange_at:

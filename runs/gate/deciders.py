@@ -59,6 +59,7 @@ def waits_for(actor: Actor) -> Q:
         found = found | _anybodys(actor)
     more = Q(effect=ApprovalEffect.REQUIRE_HUMAN) | Q(deciders_needed__gt=1) | ~Q(deciders=[])
     touched = more & Q(accounts.is_changed_by_another(actor.user, mine.organization_id))
+    touched |= ~Q(deciders=[]) & Q(accounts.is_placed_by_another(mine))
     return here & found & ~touched & ~Q(Exists(taken))
 
 

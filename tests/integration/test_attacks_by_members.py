@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from groups import members
-from groups.models import Organization, Project, Role, Token
+from groups.models import AgentInstance, Organization, Project, Role, Token
 from policy import loosening
 from policy.authority import Demand, NotAllowed, may_decide
 from policy.models import CapabilityRule, Grant
@@ -210,10 +210,35 @@ def test_nor_do_they_make_themselves_the_owner_whom_a_rule_names(world, limited)
     assert members.refuses_project(user, project, wanted)
 
 
+def test_nor_does_who_arranges_projects_and_no_rules(world):
+    """Who approves what is for those who may change rules, also in a project that somebody adds."""
+    boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
+    rights = ("groups.add_project", "groups.change_project", "groups.view_project")
+    api, path = Api(permit(boss, *rights), world.organization), f"/api/projects/{world.project.pk}/"
+    looser = ({"allow_self_approval": True}, {"slug": "other"})
+    for change in looser:
+        body = {"data": json.dumps(change), "content_type": "application/json"}
+        assert problem(api.client.patch(path, headers=api.headers, **body)) == (403, "NOT_ENTITLED")
+    new = {"slug": "new", "name": "New"}
+    assert problem(api.post("projects/", {**new, "allow_self_approval": True})) == (403, "NOT_ENTITLED")
+    assert api.post("projects/", new).status_code == 201
+    page = {"slug": "newer", "name": "Newer", "approval_profile": "off", "allow_self_approval": "on"}
+    mine = boss.memberships.get()
+    client_of(boss).post(
+        url("groups_project_add"), {**page, "owner": mine.pk, "organization": world.organization.pk}
+    )
+    newer = Project.objects.get(slug="newer")
+    assert (newer.allow_self_approval, newer.owner) == (False, None)
+    client_of(boss).post(url("groups_project_change", newer.pk), {**page, "name": "Named"})
+    newer.refresh_from_db()
+    assert (newer.name, newer.allow_self_approval) == ("Named", False)
+
+
 def test_nor_does_a_member_of_the_whole_organization(world):
     """Nobody changes their own membership; and whom rules mean by a project's owner, others say."""
     boss, other = (MembershipFactory(organization=world.organization, user__is_staff=True) for _ in range(2))
-    browser = client_of(permit(boss.user, "groups.change_project", "groups.view_project"))
+    rights = ("groups.change_project", "groups.view_project", "policy.change_capabilityrule")
+    browser = client_of(permit(boss.user, *rights))
     fields = {"name": "A", "slug": "atlas", "approval_profile": "careful"}
     refused = browser.post(url("groups_project_change", world.project.pk), {**fields, "owner": boss.pk})
     assert "Nobody makes themself the owner" in refused.content.decode()
@@ -227,9 +252,39 @@ def test_nor_does_a_member_of_the_whole_organization(world):
     assert Project.objects.get(pk=world.project.pk).owner == other
 
 
+def test_nobody_gives_their_own_agent_another_role(world):
+    """Nor has it made anew, of the role that people's own agents get."""
+    boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
+    strict, loose = (
+        Role.objects.create(organization=world.organization, name=name) for name in ("Strict", "Loose")
+    )
+    own, nobodys = (
+        AgentInstance.objects.create(organization=world.organization, role=strict, user=user, name="Agent")
+        for user in (boss, None)
+    )
+    rights = [f"groups.{does}_agentinstance" for does in ("view", "add", "change", "delete")]
+    browser = client_of(permit(boss, *rights, "groups.view_role", "auth.view_user"))
+    fields = {"organization": world.organization.pk, "role": loose.pk, "name": "Agent"}
+    for user in (boss.pk, ""):
+        page = browser.post(url("groups_agentinstance_change", own.pk), {**fields, "user": user})
+        assert "Nobody gives their own agent another role" in page.content.decode()
+    browser.post(url("groups_agentinstance_delete", own.pk), {"post": "yes"})
+    chosen = {"action": "delete_selected", "_selected_action": [own.pk], "post": "yes"}
+    browser.post(url("groups_agentinstance_changelist"), chosen)
+    own.refresh_from_db()
+    assert (own.role, own.user) == (strict, boss)
+    named = {**fields, "role": strict.pk, "user": boss.pk, "name": "Mine"}
+    assert browser.post(url("groups_agentinstance_change", own.pk), named).status_code == 302
+    theirs = {**fields, "user": ""}
+    assert browser.post(url("groups_agentinstance_change", nobodys.pk), theirs).status_code == 302
+    nobodys.refresh_from_db()
+    assert nobodys.role == loose
+
+
 def test_members_of_the_whole_organization_do(world):
     boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
-    browser = client_of(permit(boss, "groups.change_project", "groups.view_project"))
+    rights = ("groups.change_project", "groups.view_project", "policy.change_capabilityrule")
+    browser = client_of(permit(boss, *rights))
     fields = {"name": "A", "slug": "atlas", "allow_self_approval": "on", "approval_profile": "balanced"}
     assert browser.post(url("groups_project_change", world.project.pk), fields).status_code == 302
     project = Project.objects.get(pk=world.project.pk)

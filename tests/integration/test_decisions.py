@@ -10,7 +10,7 @@ from django.core import mail
 from django.utils import timezone
 
 from groups import changes
-from groups.models import CustomRole, IdentityProvider, Membership
+from groups.models import Change, CustomRole, IdentityProvider, Membership
 from policy import grants
 from policy.models import CapabilityRule, Grant
 from runs.actions import decide
@@ -274,7 +274,8 @@ def test_nor_one_of_whom_somebody_else_makes_one_of_those_named_since(waiting, w
     member.refresh_from_db()
     run, approval = waiting()
     assert approve(approval.pk, approver).status == "approved"
-    with changes.acting(decider(world, name="admin"), "admin"):
+    admin = decider(world, name="admin")
+    with changes.acting(admin, "admin"):
         if by == "membership":
             member.custom_role = board
             member.save()
@@ -289,6 +290,17 @@ def test_nor_one_of_whom_somebody_else_makes_one_of_those_named_since(waiting, w
     rule.save()
     run = resumed(run)
     assert (run.status, len(mail.outbox)) == (("completed", 1) if by == "nobody" else ("waiting", 0))
+    if by == "nobody":
+        return
+
+    approval = Approval.objects.get(run=run, status="pending")
+    here = at_the_pages(approver, home.pk)
+    assert not deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
+    with pytest.raises(DecisionRefused, match=r"what rules mean you by|changed your account"):
+        decide.approve(approval.pk, here, approval.arguments_digest)
+    Change.objects.update(created_at=timezone.now() - timedelta(hours=2))
+    assert deciders.decidable(here, Approval.objects.filter(pk=approval.pk)).exists()
+    assert decide.approve(approval.pk, here, approval.arguments_digest).status == "approved"
 
 
 def test_nor_by_changing_the_provider_that_says_who_they_are(waiting, world, approver):

@@ -371,6 +371,23 @@ def test_a_service_account_gets_one_from_whoever_may_as_much(here, there):
     assert "issued for oneself" in page.content.decode()
 
 
+def test_nor_from_whom_more_is_denied_to_than_to_it(here):
+    """Neither gives the other what it lacks: what agents of a member may use, and what its role may do."""
+    robot = MembershipFactory(organization=here.organization, kind="service", role="decider")
+    browser, form = client_of(manager(here)), token_form(here, robot.user, "runs:read")
+    for mine in ({"denied_tools": ["send_email"]}, {"denied_tools": [], "allowed_tools": ["memory_search"]}):
+        Membership.objects.filter(user__username="manager").update(**mine)
+        page = browser.post(url("groups_token_add"), form)
+        assert "may do more than you" in page.content.decode()
+    Membership.objects.filter(pk=robot.pk).update(allowed_tools=[])
+    browser.post(url("groups_token_add"), form)
+    assert Token.objects.filter(user=robot.user, revoked_at=None).exists()
+    robot.refresh_from_db()
+    robot.allowed_tools = ["send_email"]
+    robot.save()
+    assert not Token.objects.filter(user=robot.user, revoked_at=None).exists()
+
+
 @pytest.mark.parametrize("by", ["role", "custom role", "permissions"])
 def test_nobody_keeps_one_of_a_service_account_that_gets_more_than_they_may(here, by):
     member = MembershipFactory(organization=here.organization, kind="service", role="member")
