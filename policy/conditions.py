@@ -445,7 +445,7 @@ def _origins(
         raise ConditionError("nothing says where the values come from")
     found = facts()
     return {
-        SOURCES: {name: found.source(name) for name in arguments},
+        SOURCES: {name: found.source(name, value) for name, value in arguments.items()},
         "run_read_outside": found.read_outside,
         "call_steering_from_outside": found.steering_from_outside,
         "call_asked_for": found.asked_for,

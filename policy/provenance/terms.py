@@ -19,6 +19,12 @@ def least(*trusts: Trust) -> Trust:
     return max(trusts, key=RANK.__getitem__, default="user")
 
 
+def says_yes_or_no(value: Any) -> bool:
+    """Whether a yes or no stands in it."""
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return isinstance(value, bool) or any(map(says_yes_or_no, parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One passage a value was found in.
@@ -62,10 +68,13 @@ class Facts:
     # What was read of the call's record, by tool.
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
 
-    def source(self, argument: str) -> Trust:
-        """The trust of a whole argument: the least of its values."""
+    def source(self, argument: str, given: Any = None) -> Trust:
+        """The trust of a whole argument: the least of its values. A yes or no in what is `given` is nobody's:
+        no words hold it.
+        """
         mine = (value for value in self.values if value.path.split("/", 1)[0] == argument)
-        return least(*(value.trust for value in mine))
+        nobodys: tuple[Trust, ...] = ("unknown",) if says_yes_or_no(given) else ()
+        return least(*(value.trust for value in mine), *nobodys)
 
     @property
     def doubtful(self) -> tuple[Traced, ...]:

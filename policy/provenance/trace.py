@@ -17,7 +17,17 @@ from policy.provenance import choice, confidential, forms, given, lexicon, recor
 from policy.provenance.fields import fields
 from policy.provenance.infer import Declaration, akin
 from policy.provenance.intent import REMINDERS, Intent, intent_of, intent_of_clause
-from policy.provenance.terms import MORE, RANK, TRUSTED, Facts, Source, Traced, Trust, least
+from policy.provenance.terms import (
+    MORE,
+    RANK,
+    TRUSTED,
+    Facts,
+    Source,
+    Traced,
+    Trust,
+    least,
+    says_yes_or_no,
+)
 from policy.provenance.texts import MOST_PASSAGES, Piece, Text, standing_alone
 from policy.provenance.verbs import split
 
@@ -175,7 +185,8 @@ class Material:
             self.keep_secrets(confidential.in_field(found.key, found.text, declared.confidential))
         entries = len({text.record for text in piece.texts})
         chosen = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
-        piece.narrowed = chosen or _says_yes_or_no(arguments)
+        # a yes or no, which nobody gave, leaves out what the other one would find
+        piece.narrowed = chosen or says_yes_or_no(arguments)
         piece.outside = any(_counts(text, declared) for text in piece.texts)
         if "confirm" in declared.deeds:
             self._unproved = None
@@ -879,12 +890,6 @@ def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tup
             yield from _leaves(inner, f"{path}/{number}", named)
     elif value is not None and not isinstance(value, bool):
         yield path, str(value)
-
-
-def _says_yes_or_no(value: Any) -> bool:
-    """Whether a yes or no stands in it, which nobody gave: it leaves out what the other one would find."""
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return isinstance(value, bool) or any(map(_says_yes_or_no, parts))
 
 
 def _last(path: str) -> str:

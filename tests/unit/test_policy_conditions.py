@@ -316,6 +316,14 @@ def test_a_condition_may_ask_where_values_came_from(condition, truth):
     assert holds(condition, arguments, lambda: ORIGIN) is truth
 
 
+@pytest.mark.parametrize("given", [True, False, [True, None], {"of": {"public": False}}])
+def test_a_yes_or_no_is_nobodys_for_no_words_hold_it(given):
+    arguments = {"to": ["a@example.org", "b@example.org"], "public": given, "copies": None}
+    assert holds('args.public.source != "user"', arguments, lambda: ORIGIN)
+    assert holds('args.public.source == "unknown"', arguments, lambda: ORIGIN)
+    assert holds('args.copies.source == "user"', arguments, lambda: ORIGIN)  # nothing is said by it
+
+
 def test_where_values_came_from_is_asked_only_by_conditions_that_want_to_know():
     asked = []
     assert holds('to == "x"', {"to": "x"}, lambda: asked.append(1))
