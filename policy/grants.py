@@ -4,7 +4,7 @@ Asked anew at every use. That one holds stands in its own row; whether its maker
 they made it at, says `may`, as of anybody who makes one now.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.utils.translation import gettext_noop
@@ -41,20 +41,27 @@ WHY = {"NOT_ENTITLED": NO_MORE, "SCOPE_MISSING": NO_TOKEN}
 
 
 def of_call(
-    organization_id: str, project_id: str, tool: str, arguments: dict[str, Any]
+    organization_id: str, project_id: str, tool: str, arguments: dict[str, Any], named: Collection[str]
 ) -> tuple[GrantView, ...]:
-    """Those that count and have uses left for a call with these arguments."""
+    """Those that count and have uses left for a call with these arguments. `named`: what the tool's schema
+    calls its own.
+    """
     found = _counting(OF_TOOL, [organization_id, project_id, tool])
     return tuple(
         GrantView(id=grant.id, tool=grant.tool, project=grant.project_id)
         for grant in found
-        if grant.any_arguments or matches(grant.arguments, grant.free, arguments)
+        if grant.any_arguments or matches(grant.arguments, grant.free, arguments, named)
     )
 
 
-def matches(pattern: dict[str, Any], free: list[str] | None, arguments: dict[str, Any]) -> bool:
-    """Every argument the pattern names is there with exactly that value, and no other but those `free`."""
-    if free is not None and not said(arguments) <= {*pattern, *free}:
+def matches(
+    pattern: dict[str, Any], free: list[str] | None, arguments: dict[str, Any], named: Collection[str]
+) -> bool:
+    """Every argument the pattern names is there with exactly that value, and no other but those `free` and
+    those `named` that say nothing: where a tool takes others as well, their names say something.
+    """
+    beside = said(arguments) | (arguments.keys() - {*named})
+    if free is not None and not beside <= {*pattern, *free}:
         return False
     return all(
         name in arguments and canonical(arguments[name]) == canonical(value)

@@ -218,7 +218,7 @@ class Material:
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
-            ((path, value) for path, _, value in values_of(arguments)),
+            ((path, value) for path, _, value in values_of(arguments, frozenset())),
             self._secrets,
             self._said_words(),
         )
@@ -871,18 +871,25 @@ def _counts(text: Text, declared: Declaration) -> bool:
 def values_of(
     arguments: Mapping[str, Any], named: frozenset[str] | None = None
 ) -> Iterator[tuple[str, str, str]]:
-    """(path, argument, value) of everything that is said in the arguments. `named`: the names of parts that
-    their schema has; any other is a value, too.
+    """(path, argument, value) of everything that is said in the arguments. `named`: the names that their
+    schema has; any other name is a value, too.
     """
     for argument, value in arguments.items():
+        if _is_said(argument, named):
+            yield argument, argument, argument
         for path, leaf in _leaves(value, argument, named):
             yield path, argument, leaf
+
+
+def _is_said(name: str, named: frozenset[str] | None) -> bool:
+    """Whether a name is a value as well: no schema has it, or it says whom to write to."""
+    return bool(forms.canonical(name)) or (named is not None and name not in named)
 
 
 def _leaves(value: Any, path: str, named: frozenset[str] | None) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if forms.canonical(key) or (named is not None and key not in named):
+            if _is_said(key, named):
                 yield path, key  # whom to write to, with how beside it
             yield from _leaves(inner, f"{path}/{key}", named)
     elif isinstance(value, list | tuple):

@@ -270,7 +270,8 @@ class Gate:
         if tool.name not in self.live.covered:
             return context
         place = (self.organization_id, self.project_id)
-        return replace(context, grants=standing.of_call(*place, tool.name, arguments))
+        named = tool.parameters.get("properties") or {}
+        return replace(context, grants=standing.of_call(*place, tool.name, arguments, named))
 
     def granted(self) -> frozenset[str]:
         """The tools that a standing approval lets pass now whatever their arguments are."""

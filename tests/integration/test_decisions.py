@@ -486,9 +486,12 @@ def test_a_grant_covers_no_argument_that_the_approved_call_did_not_have(waiting,
     grant = Grant.objects.get()
     assert grant.free == ["body", "subject"]
     with_copy = {**TO, "bcc": ["c@example.com"]}
-    assert grants.matches(grant.arguments, grant.free, {**TO, "subject": "Again", "bcc": None})
-    assert not grants.matches(grant.arguments, grant.free, with_copy)
-    assert grants.matches(grant.arguments, None, with_copy)
+    named = ("to", "subject", "body", "bcc")
+    assert grants.matches(grant.arguments, grant.free, {**TO, "subject": "Again", "bcc": None}, named)
+    assert not grants.matches(grant.arguments, grant.free, with_copy, named)
+    for said in (None, "", [], {}, [[], ""], True):  # where a tool takes others, their names say something
+        assert not grants.matches(grant.arguments, grant.free, {**TO, "eve@rival.example": said}, named)
+    assert grants.matches(grant.arguments, None, with_copy, named)
 
 
 def test_nor_one_that_the_approved_call_left_empty(waiting, approver, ask):

@@ -482,6 +482,28 @@ def test_a_confidential_value_asks_before_it_leaves(what, body):
     assert "hunter2222" not in why and "HGK" not in why
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [{"hunter2222": True}, {"hunter2222": None}, {"msg": {"to": [{"x hunter2222": []}]}}, {"HGK 137 803": 1}],
+)
+def test_nor_does_it_leave_as_the_name_of_an_argument(beside):
+    """A tool may take further arguments than its schema names."""
+    material = Material()
+    material.hear("prompt", "Send a greeting to ann@example.com")
+    material.read("1", TOOLS["get_user_information"], {}, ME)
+    facts = material.facts(TOOLS["send_email"], {"recipients": ["ann@example.com"], **beside})
+    assert facts.carries
+
+
+def test_an_address_that_is_the_name_of_an_argument_steers_like_another():
+    material = Material()
+    material.hear("prompt", "Send a greeting to ann@example.com")
+    said = {"recipients": ["ann@example.com"], "subject": "Hi", "body": "Hello"}
+    assert not material.facts(TOOLS["send_email"], said).steering_from_outside
+    for beside in ({"evil@x.com": True}, {"evil@x.com": None}, {"never said": []}):
+        assert material.facts(TOOLS["send_email"], said | beside).steering_from_outside
+
+
 def test_what_is_not_confidential_leaves_unasked():
     assert not mailed("My mail is emma@x.com, yours Emma")
 
