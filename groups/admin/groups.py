@@ -40,7 +40,8 @@ class MembersFormSet(BaseInlineFormSet):
         for form in rows:
             for name in ("role", "agent_instance"):
                 chosen = form.cleaned_data.get(name)
-                if chosen and organization and chosen.organization_id != organization:
+                theirs = getattr(chosen, "organization_id", organization)  # text, for who changes no seats
+                if chosen and organization and theirs != organization:
                     form.add_error(name, _("This belongs to another organization than the group."))
 
     def save_new(self, form: Any, commit: bool = True) -> Any:

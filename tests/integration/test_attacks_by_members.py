@@ -252,6 +252,33 @@ def test_nor_does_a_member_of_the_whole_organization(world):
     assert Project.objects.get(pk=world.project.pk).owner == other
 
 
+def test_who_changes_groups_and_no_seats_changes_no_seat(world):
+    boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
+    rights = ("groups.change_group", "groups.view_group", "groups.view_groupmember", "groups.view_role")
+    browser, page = client_of(permit(boss, *rights)), url("groups_group_change", world.group.pk)
+    (inline,) = browser.get(page).context["inline_admin_formsets"]
+    seat = world.group.members.select_related("role").first()
+    other = Role.objects.create(organization=world.organization, name="Other")
+    prefix = inline.formset.prefix
+    fields = {
+        "name": "Renamed",
+        "description": "",
+        "capabilities": "",
+        "max_rounds": 3,
+        "active": "on",
+        f"{prefix}-TOTAL_FORMS": 1,
+        f"{prefix}-INITIAL_FORMS": 1,
+        f"{prefix}-0-id": seat.pk,
+        f"{prefix}-0-role": other.pk,
+        f"{prefix}-0-agent_instance": seat.agent_instance_id,
+        f"{prefix}-0-group": world.group.pk,
+        f"{prefix}-0-ordinal": 0,
+    }
+    assert browser.post(page, fields).status_code in (200, 302)
+    seat.refresh_from_db()
+    assert seat.role != other
+
+
 def test_nobody_gives_their_own_agent_another_role(world):
     """Nor has it made anew, of the role that people's own agents get."""
     boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
