@@ -693,14 +693,13 @@ def test_two_leads_are_refused_in_words(made):
 def test_what_is_taken_is_refused_in_words_whatever_the_page_keeps_fixed(made):
     """The organization, or the group, stands on such a page and is no field of its form."""
     client = client_of(superuser(made))
-    _, capability = (Capability.objects.create(organization=made.organization, name=name) for name in "xy")
+    capability = Capability.objects.create(organization=made.organization, name="x")
     kinds = {"organization": made.organization, "capability": capability}
     _, binding = (ToolBinding.objects.create(pattern=name, **kinds) for name in ("http_get", "http_*"))
     MemberFactory(group=made.group, role=made.role, ordinal=7)
     seat = MemberFactory(group=made.group, role=made.role, ordinal=8)
     chosen = {"role": seat.role_id, "agent_instance": seat.agent_instance_id}
     for thing, fields in (
-        (capability, {"name": "x"}),
         (binding, {"pattern": "http_get", "capability": capability.pk}),
         (seat, {**chosen, "ordinal": 7}),
         (seat, {**chosen, "ordinal": 8, "agent_instance": made.seat.agent_instance_id}),
