@@ -105,9 +105,9 @@ def test_lists_are_read_from_the_replica_and_who_asks_from_the_primary(beside):
     for name, ask in asked.items():
         answer, there, here = statements_of(ask)
         table = re.compile(
-            rf'FROM "?{(LISTS | PAGES)[name]}(?!"? U0| c JOIN whose| o WHERE o.model)'
+            rf'FROM "?{(LISTS | PAGES)[name]}(?!"? U0| c JOIN whose| o WHERE o.model| c\s+WHERE c.created)'
         )  # beside the list
-        # U0 is of a number, and `whose` of what others have lately changed of an account.
+        # U0 is of a number, and the others of what others have lately changed of an account or its place.
         assert answer.status_code == 200, (name, answer.content[:300])
         assert table.search(there), name
         assert not table.search(here) or "children" in name, name  # whose children is asked first
