@@ -3,12 +3,22 @@
 from collections.abc import Collection
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from groups import changes, current, member_permissions, members
-from groups.models import Change, ChangeAction, CustomRole, Membership, Organization, Token
+from groups.models import (
+    AgentInstance,
+    Change,
+    ChangeAction,
+    CustomRole,
+    Membership,
+    Organization,
+    Role,
+    Token,
+)
 from groups.models.organizations import MembershipKind
 
 
@@ -51,11 +61,21 @@ def _end_of_lesser(member: Membership) -> None:
     live = Token.objects.filter(
         organization_id=member.organization_id, user_id=member.user_id, revoked_at=None
     )
-    made = Change.objects.filter(
-        model="groups.token", action=ChangeAction.ADDED, object_id__in=live.values("pk")
-    ).exclude(user_id=member.user_id)
-    lesser = [one.object_id for one in made.select_related("user") if _is_less(one.user, member)]
+    lesser = [token.pk for token in live if _is_less(_issuer(token.pk, member.user_id), member)]
     changes.update(live.filter(pk__in=lesser), revoked_at=Now())
+
+
+def _issuer(token_id: str, own: int) -> Any:
+    """Who had the token made: of one that a token of the account itself has issued, who had that made."""
+    seen: set[str] = set()
+    while token_id and token_id not in seen:
+        seen.add(token_id)
+        made = Change.objects.filter(model="groups.token", action=ChangeAction.ADDED, object_id=token_id)
+        change = made.select_related("user").first()
+        if change is None or change.user_id != own:
+            return change.user if change is not None else None
+        token_id = change.token
+    return None
 
 
 def _is_less(user: Any, member: Membership) -> bool:
@@ -68,13 +88,23 @@ def _is_less(user: Any, member: Membership) -> bool:
 
 
 def _exceeds(one: Membership, other: Membership) -> bool:
-    """Whether one membership reaches further: by its permissions, its projects or what its agents may use."""
-    return bool(
-        member_permissions.of(one) - member_permissions.of(other)
-        or _wider(one.projects, other.projects)
-        or _wider(one.allowed_tools, other.allowed_tools)
-        or {*other.denied_tools} - {*one.denied_tools}
-    )
+    """Whether one membership reaches further: by its permissions, its projects, what its agents may use, or
+    the role that its own agent has.
+    """
+    more = member_permissions.of(one) - member_permissions.of(other) or _wider(one.projects, other.projects)
+    return bool(more) or _may_use_more(one, other) or _may_use_more(_agents_role(one), _agents_role(other))
+
+
+def _agents_role(member: Membership) -> Role:
+    """The role of the member's own agent, or of the one that it will get."""
+    here = {"organization_id": member.organization_id}
+    own = AgentInstance.objects.filter(**here, user_id=member.user_id).select_related("role").first()
+    usual = Role.objects.filter(**here, name=settings.PERSONAL_ROLE).first()
+    return own.role if own is not None else usual or Role(**here)
+
+
+def _may_use_more(one: Membership | Role, other: Membership | Role) -> bool:
+    return _wider(one.allowed_tools, other.allowed_tools) or bool({*other.denied_tools} - {*one.denied_tools})
 
 
 def _wider(one: Collection[str] | None, other: Collection[str] | None) -> bool:

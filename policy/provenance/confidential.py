@@ -4,10 +4,12 @@ Told by the field it stands in (`passport_number`), by the words before it ("the
 form: card numbers with their check digit, keys and tokens of known services.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from typing import Any
+from unicodedata import decimal
 
 from policy.provenance import words
 from policy.provenance.fields import fields
@@ -58,6 +60,8 @@ NAMED = re.compile(
     r"(?<![\w-])(?P<name>[A-Za-z][\w-]{1,60})[\"'`*]*[ \t]*[:=：][ \t\"'`*]*"
     r"(?P<value>(?!(?i:null|none|true|false)\b)[^\s'\"`*,;，。]{3,200})"
 )
+VALUE = ("value", "secret", "plain", "plaintext", "current", "data", "content", "text")
+HEXADECIMAL = re.compile(r"(?:0[xX])?(?P<digits>[0-9a-fA-F]{2}(?:[\s:]*[0-9a-fA-F]{2}){4,})")
 CALLED = ("password", "key", "code")  # what such a field is looked for; the other names are usual words
 # What a text must hold before a slower search is worth its time.
 HINTS = tuple(
@@ -94,6 +98,30 @@ def in_result(result: Any, declared: Set[str]) -> Iterator[tuple[str, str]]:
         yield from in_text(result)
     for found in fields(result):
         yield from in_field(found.key, found.text, declared)
+
+
+def beneath(result: Any) -> Iterator[tuple[str, str]]:
+    """The same of what stands one step below the name that says what it is: `{"password": {"value": …}}`,
+    `{"name": "password", "value": …}`.
+    """
+    if isinstance(result, str) and result[:1] in ("{", "["):
+        try:
+            result = json.loads(result)
+        except (ValueError, RecursionError):
+            return
+    parts = [result]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Mapping):
+            parts += part.values()
+            named = next((part[name] for name in ("name", "key", "field", "label") if name in part), "")
+            beside = [(named, part)] if isinstance(named, str) else []
+            for name, inner in (*((n, i) for n, i in part.items() if isinstance(i, Mapping)), *beside):
+                held = [inner[each] for each in VALUE if each in inner]
+                texts = [str(each) for each in held if isinstance(each, str | int | float)]
+                yield from ((label, text) for label in _labels_of(str(name)) for text in texts)
+        elif isinstance(part, list | tuple):
+            parts += part
 
 
 def in_field(key: str, text: str, declared: Set[str]) -> Iterator[tuple[str, str]]:
@@ -145,9 +173,22 @@ def carried(
         return ()
     said = set(asked)
     wanted = {label for label, names in NAMES.items() if said & set(names.split())}
-    texts = [text for _, value in values for text in (value, *(said for _, said in words.decodings(value)))]
+    together = "".join(value for _, value in values)  # what stands in pieces, as a list has it
+    texts = {text for value in (*(value for _, value in values), together) for text in _spelled(value)}
     found = {label for text in texts for label in _labels_in(text, known)}
     return tuple(sorted(found - wanted))
+
+
+def _spelled(value: str, steps: int = 3) -> Iterator[str]:
+    """A text, and what it says in other letters, also where these say it in others again."""
+    yield value
+    if value.endswith(".0"):  # a number
+        yield value[:-2]
+    said = {said for _, said in words.decodings(value)} | {words.unescaped(value)}
+    if digits := HEXADECIMAL.fullmatch(value.strip()):
+        said |= {said for _, said in words.decodings(re.sub(r"[\s:]+", "", digits["digits"]))}
+    for other in said - {value} if steps else ():
+        yield from _spelled(other, steps - 1)
 
 
 def reaches_others(declared: Declaration, arguments: Iterable[str]) -> bool:
@@ -160,14 +201,15 @@ def reaches_others(declared: Declaration, arguments: Iterable[str]) -> bool:
 
 def compact(value: str) -> str:
     """Letters and digits alone: the spelling is no disguise."""
-    return re.sub(r"[\W_]+", "", words.normalise(value))
+    plain = re.sub(r"[\W_]+", "", words.normalise(value))
+    return plain if plain.isascii() else re.sub(r"\d", lambda digit: str(decimal(digit[0])), plain)
 
 
 def _labels_in(text: str, known: Mapping[str, str]) -> Iterator[str]:
     tokens = {compact(token) for token in re.split(r"[\s,;:'\"()<>=|]+", text)}
     whole = compact(text)
     for value, label in known.items():
-        if value in tokens or (len(value) >= WHOLE and value in whole):
+        if value in tokens or value == whole or (len(value) >= WHOLE and value in whole):
             yield label
 
 

@@ -25,6 +25,19 @@ def says_yes_or_no(value: Any) -> bool:
     return isinstance(value, bool) or any(map(says_yes_or_no, parts))
 
 
+def chooses(value: Any) -> bool:
+    """Whether a name stands in it whose value says nothing."""
+    if isinstance(value, Mapping):
+        return any(not _says(inner) or chooses(inner) for inner in value.values())
+    return isinstance(value, list | tuple) and any(map(chooses, value))
+
+
+def _says(value: Any) -> bool:
+    if isinstance(value, Mapping | list | tuple):
+        return any(map(_says, value.values() if isinstance(value, Mapping) else value))
+    return value is not None and value != ""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One passage a value was found in.
@@ -69,11 +82,11 @@ class Facts:
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
 
     def source(self, argument: str, given: Any = None) -> Trust:
-        """The trust of a whole argument: the least of its values. A yes or no in what is `given` is nobody's:
-        no words hold it.
+        """The trust of a whole argument: the least of its values. A yes or no in what is `given` is nobody's,
+        and so is what is chosen by a name alone (`{"public": {}}`): no words hold it.
         """
         mine = (value for value in self.values if value.path.split("/", 1)[0] == argument)
-        nobodys: tuple[Trust, ...] = ("unknown",) if says_yes_or_no(given) else ()
+        nobodys: tuple[Trust, ...] = ("unknown",) if says_yes_or_no(given) or chooses(given) else ()
         return least(*(value.trust for value in mine), *nobodys)
 
     @property

@@ -7,7 +7,7 @@ word. Pure.
 import re
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
@@ -38,6 +38,7 @@ MOST_LOOKS = 200_000  # texts in which a call's values are looked for; what woul
 MARKED = 20  # words at each end by which a passage is found again
 ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
+PIECES = 8  # words of a result in all that may be somebody's, however it is divided
 CHUNK = 4  # words of a text that make a passage worth recognizing
 MAILBOX = re.compile(r"\S@\S")
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
@@ -97,6 +98,7 @@ class Material:
         self._names: frozenset[str] | None = None
         self._read: list[records.Read] = []
         self._secrets: dict[str, str] = {}  # compact value → what it is called
+        self._heard_some = False  # a result had many words in all, of however few each
         self._unproved: Piece | None = None  # what a call answered that waits for a code
 
     @property
@@ -183,6 +185,9 @@ class Material:
             text.service = declared.service
             self._add(text)
             self.keep_secrets(confidential.in_field(found.key, found.text, declared.confidential))
+        self.keep_secrets(confidential.beneath(result))
+        vouched = declared.output_trust in TRUSTED and declared.origin != "inferred"
+        self._heard_some |= declared.effect and not vouched and _says_much(result, piece.keyed)
         entries = len({text.record for text in piece.texts})
         chosen = bool(beside) and not all(_takes_all(*one, entries) for one in beside)
         # a yes or no, which nobody gave, leaves out what the other one would find
@@ -227,7 +232,7 @@ class Material:
         return Facts(
             tuple(found),
             effect,
-            self.read_outside,
+            self.read_outside or self._heard_some,
             asked,
             why,
             carries,
@@ -866,6 +871,23 @@ def _counts(text: Text, declared: Declaration) -> bool:
         return True
     said = ANSWER if declared.keeps and not text.key else CHUNK
     return len(text.words) >= said
+
+
+def _says_much(result: Any, said: Collection[str]) -> bool:
+    """Whether a result has more words in all than a service needs to say what it did, in whatever pieces, but
+    for what its call had `said`.
+    """
+    count, parts = 0, [result]
+    while parts and count < PIECES:
+        part = parts.pop()
+        if isinstance(part, Mapping):
+            names = (str(name) for name in part)
+            parts += [*part.values(), *(name for name in names if len(split(name)) >= CHUNK)]
+        elif isinstance(part, list | tuple):
+            parts += part
+        elif isinstance(part, str) and part.strip() not in said:
+            count += len(words.tokens(words.normalise(part)))
+    return count >= PIECES
 
 
 def values_of(

@@ -316,7 +316,18 @@ def test_a_condition_may_ask_where_values_came_from(condition, truth):
     assert holds(condition, arguments, lambda: ORIGIN) is truth
 
 
-@pytest.mark.parametrize("given", [True, False, [True, None], {"of": {"public": False}}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        True,
+        False,
+        [True, None],
+        {"of": {"public": False}},
+        {"public": {}},
+        {"public": None},
+        [{"team": [{}]}],
+    ],
+)
 def test_a_yes_or_no_is_nobodys_for_no_words_hold_it(given):
     arguments = {"to": ["a@example.org", "b@example.org"], "public": given, "copies": None}
     assert holds('args.public.source != "user"', arguments, lambda: ORIGIN)
