@@ -14,7 +14,7 @@ class GroupsConfig(AppConfig):
         labels.translate(self)
         from allauth.account.signals import authentication_step_completed
         from django.contrib.auth.signals import user_logged_in
-        from django.db.models.signals import post_delete, post_save, pre_save
+        from django.db.models.signals import post_delete, post_save
 
         user_logged_in.connect(note_sign_in, dispatch_uid="deputy.confirmed")
         authentication_step_completed.connect(note_confirmation, dispatch_uid="deputy.confirmed_again")
@@ -22,9 +22,6 @@ class GroupsConfig(AppConfig):
         post_delete.connect(end_sign_ins, sender=provider, dispatch_uid="deputy.sign_ins_end")
         membership = self.get_model("Membership")
         post_delete.connect(end_tokens, sender=membership, dispatch_uid="deputy.tokens_end")
-        for place in (membership, self.get_model("CustomRole")):
-            pre_save.connect(note_places, sender=place, dispatch_uid=f"deputy.places.{place.__name__}")
-            post_save.connect(end_of_promoted, sender=place, dispatch_uid=f"deputy.gains.{place.__name__}")
         post_delete.connect(end_membership, sender=membership, dispatch_uid="deputy.member_ends")
         post_save.connect(end_membership, sender=membership, dispatch_uid="deputy.member_rests")
 
@@ -34,20 +31,6 @@ def end_tokens(sender: Any, instance: Any, **more: Any) -> None:
     from groups import tokens
 
     tokens.end(instance.organization_id, instance.user_id)
-
-
-def note_places(sender: Any, instance: Any, raw: bool = False, **more: Any) -> None:
-    from groups import tokens
-
-    instance.places_before = {} if raw else tokens.places(instance)
-
-
-def end_of_promoted(sender: Any, instance: Any, raw: bool = False, **more: Any) -> None:
-    """Who may issue no token for a service account that may do so much keeps none."""
-    from groups import tokens
-
-    if not raw:
-        tokens.end_of_promoted(instance.places_before, instance)
 
 
 def end_membership(sender: Any, instance: Any, created: bool | None = None, **more: Any) -> None:

@@ -9,16 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from groups import changes, current, member_permissions, members
-from groups.models import (
-    AgentInstance,
-    Change,
-    ChangeAction,
-    CustomRole,
-    Membership,
-    Organization,
-    Role,
-    Token,
-)
+from groups.models import AgentInstance, Membership, Organization, Role, Token
 from groups.models.organizations import MembershipKind
 
 
@@ -40,59 +31,9 @@ def end(organization_id: str, user_id: int) -> None:
     changes.update(live, revoked_at=Now())
 
 
-def places(of: Membership | CustomRole) -> dict[str, Membership]:
-    """The memberships of service accounts that this is or that have this member role, as they are stored."""
-    about = {"pk": of.pk} if isinstance(of, Membership) else {"custom_role": of.pk}
-    found = Membership.objects.filter(kind=MembershipKind.SERVICE, **about)
-    return {member.pk: member for member in found.select_related("custom_role")}
-
-
-def end_of_promoted(before: dict[str, Membership], of: Membership | CustomRole) -> None:
-    """Where a service account may do more than before, revoke its tokens that others have issued who could
-    issue none for it now: nobody keeps what they would not get.
-    """
-    for member_id, now in places(of).items():
-        was = before.get(member_id)
-        if was is None or _exceeds(now, was):
-            _end_of_lesser(now)
-
-
-def _end_of_lesser(member: Membership) -> None:
-    live = Token.objects.filter(
-        organization_id=member.organization_id, user_id=member.user_id, revoked_at=None
-    )
-    lesser = [token.pk for token in live if _is_less(_issuer(token.pk, member.user_id), member)]
-    changes.update(live.filter(pk__in=lesser), revoked_at=Now())
-
-
-def _issuer(token_id: str, own: int) -> Any:
-    """Who had the token made: of one that a token of the account itself has issued, who had that made."""
-    seen: set[str] = set()
-    while token_id and token_id not in seen:
-        seen.add(token_id)
-        made = Change.objects.filter(model="groups.token", action=ChangeAction.ADDED, object_id=token_id)
-        change = made.select_related("user").first()
-        if change is None or change.user_id != own:
-            return change.user if change is not None else None
-        token_id = change.token
-    return None
-
-
-def _is_less(user: Any, member: Membership) -> bool:
-    """Whether the user may do less in the organization than the member; Deputy itself does not."""
-    if user is None or user.is_superuser:
-        return False
-    theirs = Membership.objects.filter(organization_id=member.organization_id, user=user, active=True)
-    mine = theirs.select_related("custom_role").first() if user.is_active else None
-    return mine is None or _exceeds(member, mine)
-
-
 def _exceeds(one: Membership, other: Membership) -> bool:
-    """Whether one membership reaches further: by its permissions, its projects, what its agents may use, or
-    the role that its own agent has.
-    """
-    more = member_permissions.of(one) - member_permissions.of(other) or _wider(one.projects, other.projects)
-    return bool(more) or _may_use_more(one, other) or _may_use_more(_agents_role(one), _agents_role(other))
+    """Whether agents of one member may use more: by the membership, or by the role of its own agent."""
+    return _may_use_more(one, other) or _may_use_more(_agents_role(one), _agents_role(other))
 
 
 def _agents_role(member: Membership) -> Role:
@@ -113,13 +54,17 @@ def _wider(one: Collection[str] | None, other: Collection[str] | None) -> bool:
 
 
 def refuses(by: Any, organization: Organization, user: Any) -> str:
-    """Why `by` may not issue a token for the user in the organization; empty where they may."""
+    """Why `by` may not issue a token for the user in the organization; empty where they may.
+
+    Whoever holds a service account's token may do what the account comes to do by whatever others arrange.
+    """
     target = issued_by(by).filter(organization=organization, user=user).select_related("custom_role").first()
     if target is None:
         return _("A token is issued for oneself or for a service account of the organization.")
     if user.pk == by.pk or by.is_superuser:
         return ""
     mine = current.membership_of(by)
-    if mine is None or not members.whole(by) or _exceeds(target, mine):
-        return _("This service account may do more than you.")
+    administers = members.whole(by) and member_permissions.every() <= member_permissions.of(mine)
+    if mine is None or not administers or _exceeds(target, mine):
+        return _("Tokens of service accounts are for administrators, whose own agents may use as much.")
     return ""

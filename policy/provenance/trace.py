@@ -229,6 +229,8 @@ class Material:
         )
         effect = declared.effect or declared.network
         before = tuple(self._read)
+        # what the tool's schema does not have chooses no record
+        own = {n: v for n, v in arguments.items() if declared.named is None or n in declared.named}
         return Facts(
             tuple(found),
             effect,
@@ -236,7 +238,7 @@ class Material:
             asked,
             why,
             carries,
-            results=lambda: records.about(arguments, before),
+            results=lambda: records.about(own, before),
         )
 
     def _as_title(self, value: Traced, declared: Declaration) -> Traced:

@@ -3,6 +3,23 @@
 import pytest
 
 from policy.provenance import records
+from policy.provenance.infer import infer
+from policy.provenance.trace import Material
+
+
+def test_what_the_tools_schema_does_not_have_chooses_no_record():
+    text = {"type": "string"}
+    find, refund = (
+        infer(name, f"{name} an order.", {"type": "object", "properties": dict.fromkeys(parts, text)})
+        for name, parts in (("find_order", ("order", "ref")), ("refund_order", ("order",)))
+    )
+    material = Material()
+    material.hear("prompt", "Refund it")
+    for number, (asked, said) in enumerate((({"order": "A1"}, "unpaid"), ({"ref": "B1"}, "paid"))):
+        material.read(str(number), find, asked, {"said": said}, tool="find_order")
+    for beside in ({}, {"ref": "B1"}):
+        results = material.facts(refund, {"order": "A1", **beside}).results()
+        assert results.get("find_order", {}).get("said") != "paid"
 
 
 @pytest.mark.parametrize(
