@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Model, ProtectedError, QuerySet, RestrictedError
 from drf_spectacular.utils import OpenApiExample, extend_schema_view
 from rest_framework import mixins, serializers
@@ -113,8 +113,11 @@ class Removable(Arranged):  # what others need stays
             with transaction.atomic():
                 note(request, thing, DELETION)
                 thing.delete()
+                connection.check_constraints()
         except (ProtectedError, RestrictedError) as error:
             raise Problem(409, "IN_USE", f"{thing} is needed: {_named(error)}.") from None
+        except IntegrityError:
+            raise Problem(409, "IN_USE", f"{thing} is needed by what somebody has just added.") from None
         return Response(status=204)
 
 
@@ -194,10 +197,13 @@ def keep(thing: Model) -> None:
         thing.full_clean()
         with transaction.atomic():
             thing.save()
+            connection.check_constraints()  # what it names may be going at this moment
     except ValidationError as error:
         raise serializers.ValidationError(_by_field(error)) from None
     except IntegrityError:
-        raise Problem(409, "CONFLICT", "Somebody else has just done the same; look again.") from None
+        raise Problem(
+            409, "CONFLICT", "Somebody else has just done the same, or removed what it names; look again."
+        ) from None
 
 
 def _by_field(error: ValidationError) -> dict[str, Any]:

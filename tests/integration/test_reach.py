@@ -254,6 +254,16 @@ def test_a_capability_that_a_rule_or_binding_names_is_not_removed(made, manager)
     assert not Capability.objects.filter(pk=made.capability.pk).exists()
 
 
+def test_a_rule_about_a_capability_that_is_removed_meanwhile_collides(made, manager, monkeypatch):
+    api, here = Api(manager, made.organization), Capability.objects.filter(organization=made.organization)
+    CapabilityRule.objects.all().delete()
+    ToolBinding.objects.all().delete()
+    monkeypatch.setattr(CapabilityRule, "full_clean", lambda rule: here._raw_delete("default"))
+    answer = api.post("policy/rules/", {"capability": made.capability.name, "effect": "deny"})
+    assert problem(answer) == (409, "CONFLICT")
+    assert here.exists()
+
+
 def test_a_capability_keeps_its_name(made, manager):
     api = Api(manager, made.organization)
     path = f"/api/policy/capabilities/{made.capability.pk}/"
