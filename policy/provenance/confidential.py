@@ -60,6 +60,9 @@ NAMED = re.compile(
     r"(?<![\w-])(?P<name>[A-Za-z][\w-]{1,60})[\"'`*]*[ \t]*[:=：][ \t\"'`*]*"
     r"(?P<value>(?!(?i:null|none|true|false)\b)[^\s'\"`*,;，。]{3,200})"
 )
+MOST_STEPS = 3  # encodings of each other that are undone
+MOST_DEEPER = 200  # texts that are found in one another, beside those in the value itself
+LONG = 20_000  # characters of one that is undone once alone
 VALUE = ("value", "secret", "plain", "plaintext", "current", "data", "content", "text")
 HEXADECIMAL = re.compile(r"(?:0[xX])?(?P<digits>[0-9a-fA-F]{2}(?:[\s:]*[0-9a-fA-F]{2}){4,})")
 CALLED = ("password", "key", "code")  # what such a field is looked for; the other names are usual words
@@ -179,16 +182,22 @@ def carried(
     return tuple(sorted(found - wanted))
 
 
-def _spelled(value: str, steps: int = 3) -> Iterator[str]:
+def _spelled(value: str) -> Iterator[str]:
     """A text, and what it says in other letters, also where these say it in others again."""
-    yield value
-    if value.endswith(".0"):  # a number
-        yield value[:-2]
-    said = {said for _, said in words.decodings(value)} | {words.unescaped(value)}
-    if digits := HEXADECIMAL.fullmatch(value.strip()):
-        said |= {said for _, said in words.decodings(re.sub(r"[\s:]+", "", digits["digits"]))}
-    for other in said - {value} if steps else ():
-        yield from _spelled(other, steps - 1)
+    seen, left, deeper = {value}, [(value, 0)], 0
+    while left:
+        text, steps = left.pop()
+        yield text
+        if text.endswith(".0"):  # a number
+            yield text[:-2]
+        said = {said for _, said in words.decodings(text)} | {words.unescaped(text)}
+        if digits := HEXADECIMAL.fullmatch(text.strip()):
+            said |= {said for _, said in words.decodings(re.sub(r"[\s:]+", "", digits["digits"]))}
+        if steps < MOST_STEPS and (not steps or (len(text) <= LONG and deeper < MOST_DEEPER)):
+            others = said - seen
+            deeper += len(others) if steps else 0
+            seen |= others
+            left += [(other, steps + 1) for other in others]
 
 
 def reaches_others(declared: Declaration, arguments: Iterable[str]) -> bool:
