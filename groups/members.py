@@ -34,6 +34,11 @@ def settles(user: Any) -> bool:
     return bool(user.is_superuser) or (whole(user) and RULES in member_permissions.of(mine))
 
 
+def wider(was: Collection[str] | None, will: Collection[str] | None) -> bool:
+    """Whether a list lets more pass; None is no restriction."""
+    return was is not None and (will is None or bool({*will} - {*was}))
+
+
 def refuses_project(user: Any, before: Project | None, wanted: Project) -> str:
     """Why the user may not change a project so, or add it where there is none before; empty where they may.
 
@@ -53,10 +58,11 @@ def refuses_project(user: Any, before: Project | None, wanted: Project) -> str:
     return _("Nobody makes themself the owner of a project; ask another administrator.")
 
 
-def refuses_agent(user: Any, before: AgentInstance | None, wanted: AgentInstance) -> str:
+def refuses_agent(user: Any, wanted: AgentInstance) -> str:
     """Why the user may not save an agent so; empty where they may. Nobody says which role their own agent
     has, and so what it may use.
     """
+    before = AgentInstance.objects.filter(pk=wanted.pk).first()
     was = None if before is None else (before.user_id, before.role_id)
     own = user.pk in ({wanted.user_id} if before is None else {before.user_id, wanted.user_id})
     if user.is_superuser or not own or was == (wanted.user_id, wanted.role_id):

@@ -1,6 +1,5 @@
 """For whom somebody may issue an API token: themselves, and service accounts; never another person."""
 
-from collections.abc import Collection
 from typing import Any
 
 from django.conf import settings
@@ -45,12 +44,8 @@ def _agents_role(member: Membership) -> Role:
 
 
 def _may_use_more(one: Membership | Role, other: Membership | Role) -> bool:
-    return _wider(one.allowed_tools, other.allowed_tools) or bool({*other.denied_tools} - {*one.denied_tools})
-
-
-def _wider(one: Collection[str] | None, other: Collection[str] | None) -> bool:
-    """Of two lists, of which a missing one restricts nothing."""
-    return other is not None and (one is None or bool({*one} - {*other}))
+    allowed = members.wider(other.allowed_tools, one.allowed_tools)
+    return allowed or bool({*other.denied_tools} - {*one.denied_tools})
 
 
 def refuses(by: Any, organization: Organization, user: Any) -> str:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_noop
 
-from groups import changes, member_permissions
+from groups import changes, member_permissions, members
 from groups.accounts import SIGNS_IN
 from groups.models import (
     Change,
@@ -207,7 +207,7 @@ def _membership(before: Row, after: Row) -> str:
         return gettext_noop("a member is one again")
     if before is None:
         return ""
-    if _wider(before["projects"], after["projects"]) or _wider(
+    if members.wider(before["projects"], after["projects"]) or members.wider(
         before["allowed_tools"], after["allowed_tools"]
     ):
         return gettext_noop("a member reaches further")
@@ -294,8 +294,8 @@ def _role(before: Row, after: Row) -> str:
 
 def _freer(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether an agent in the role may use or pass on more, or more of it unasked."""
-    wider = _wider(before["allowed_tools"], after["allowed_tools"])
-    passes_on = _wider(_passed_on(before), _passed_on(after))
+    wider = members.wider(before["allowed_tools"], after["allowed_tools"])
+    passes_on = members.wider(_passed_on(before), _passed_on(after))
     vouches = bool(_vouched(after) - _vouched(before))
     return wider or passes_on or vouches or bool({*before["denied_tools"]} - {*after["denied_tools"]})
 
@@ -458,11 +458,6 @@ def _token(before: Row, after: Row) -> str:
 
 def _differs(names: Collection[str], before: Row, after: Row) -> bool:
     return before is None or after is None or any(before[name] != after[name] for name in names)
-
-
-def _wider(was: Collection[str] | None, will: Collection[str] | None) -> bool:
-    """Whether a list lets more pass; None is no restriction."""
-    return was is not None and (will is None or bool({*will} - {*was}))
 
 
 def more(was: Any, will: Any) -> bool:

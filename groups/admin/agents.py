@@ -87,8 +87,7 @@ class AgentInstanceAdmin(Refuses, TenantAdmin):
 
     def refuses(self, user: Any, wanted: AgentInstance) -> str:
         """Why the user may not save the agent so; empty where they may."""
-        before = AgentInstance.objects.filter(pk=wanted.pk).first()
-        return members.refuses_agent(user, before, wanted)
+        return members.refuses_agent(user, wanted)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Who asks without an agent gets a new one, of the role that people's own agents get."""

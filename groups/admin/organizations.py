@@ -83,7 +83,7 @@ class OrganizationAdmin(TenantAdmin):
 
 @admin.register(Project)
 class ProjectAdmin(Refuses, TenantAdmin):
-    """Members of some projects are shown who approves what there, and do not change it."""
+    """Who may not change rules of the whole organization is shown who approves what there, no more."""
 
     project_lookup = "pk"
     list_display = (

@@ -1,9 +1,6 @@
 """Capabilities and what binds tools to them."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from groups.admin.tenancy import NothingTakenForm, Related, TenantAdmin
@@ -12,6 +9,7 @@ from policy.models import Capability, ToolBinding
 
 @admin.register(Capability)
 class CapabilityAdmin(TenantAdmin):
+    fixed = ("organization", "name")
     list_display = ("name", "description", "organization")
     list_filter = (("organization", Related),)
     list_select_related = ("organization",)
@@ -21,10 +19,6 @@ class CapabilityAdmin(TenantAdmin):
     empty_message = gettext_lazy(
         "No capability yet. Add what rules should speak about, such as send_email or payment."
     )
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        fields = super().get_readonly_fields(request, obj)
-        return fields if obj is None else (*fields, "name")
 
 
 @admin.register(ToolBinding)

@@ -240,8 +240,7 @@ def _refuses_members(user: Any, thing: Any) -> str:
     if isinstance(thing, CustomRole):
         return members.refuses_role(user, thing)
     if isinstance(thing, AgentInstance):
-        before = AgentInstance.objects.filter(pk=thing.pk).first()
-        return members.refuses_agent(user, before, thing)
+        return members.refuses_agent(user, thing)
     if isinstance(thing, IdentityProvider):
         return members.refuses_provider(user, thing.organization_id)
     if isinstance(thing, McpServer) and thing.exchange_at:
