@@ -60,7 +60,9 @@ def supersede(memory_id: str, content: str, by: Actor | None) -> Memory:
     """A new memory in the old one's scope and place; the old one stays as history. Returns the new one."""
     old = _locked(memory_id, by, MemoryStatus.ACTIVE)
     content = checked_content(_kept("content", content, old.content))
-    new = _copy(old, content=content, metadata=_by(by, old, content, _unstamped(old)))
+    # whose words they are is said by who writes them; what they were made from goes on being known
+    metadata = _unstamped(old) | {"sources": lineage(old)}
+    new = _copy(old, content=content, metadata=_by(by, old, content, metadata))
     new.save(force_insert=True)
     _changed(old, "supersede", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
     return new

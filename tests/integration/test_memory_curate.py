@@ -93,6 +93,14 @@ def test_superseding_keeps_the_old_one_as_history(here, curator):
     assert (old.status, old.superseded_by) == ("superseded", new)
 
 
+def test_what_is_put_in_the_place_of_a_memory_says_where_that_came_from(here, curator):
+    """What its run had read goes on being known, such as a password; the words are the curator's."""
+    (memory,) = deposited(here, "run_1", "the report")
+    new = curate.supersede(curate.supersede(memory.id, "a report", curator).id, "the news", curator)
+    assert [one["source_run_id"] for one in new.sources] == [None, "run_1"]
+    assert new.source_run_id is None
+
+
 def test_promoted_knowledge_is_found_in_every_project_and_keeps_its_run(here, curator):
     (memory,) = deposited(here, "run_1", "the report")
     new = curate.promote(memory.id, curator)
