@@ -16,6 +16,7 @@ from groups import today
 from groups.actors import Actor, Via
 from policy.authority import About, NotAllowed, Verb, may
 from policy.models import Grant
+from policy.provenance.terms import says
 from policy.terms import GrantView
 
 HOLDS = "g.revoked_at IS NULL AND (g.expires_at IS NULL OR g.expires_at > clock_timestamp())"
@@ -71,13 +72,7 @@ def matches(
 
 def said(arguments: dict[str, Any]) -> set[str]:
     """The names of the arguments that say something: a list of no recipients names none."""
-    return {name for name, value in arguments.items() if _says(value)}
-
-
-def _says(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_says, value))
-    return bool(value.strip()) if isinstance(value, str) else value is not None and value != {}
+    return {name for name, value in arguments.items() if says(value)}
 
 
 def whatever_arguments(organization_id: str, project_id: str) -> frozenset[str]:

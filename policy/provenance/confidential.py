@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 from unicodedata import decimal
 
-from policy.provenance import words
-from policy.provenance.fields import fields
+from policy.provenance import forms, words
+from policy.provenance.fields import Field, fields
 from policy.provenance.infer import Declaration
 from policy.provenance.verbs import split
 
@@ -60,6 +60,9 @@ NAMED = re.compile(
     r"(?<![\w-])(?P<name>[A-Za-z][\w-]{1,60})[\"'`*]*[ \t]*[:=：][ \t\"'`*]*"
     r"(?P<value>(?!(?i:null|none|true|false)\b)[^\s'\"`*,;，。]{3,200})"
 )
+MOST_DATA = 50  # places in a text at which JSON may begin
+BRACKET = re.compile(r"[{\[]")
+DECODER = json.JSONDecoder()
 MOST_STEPS = 3  # encodings of each other that are undone
 MOST_DEEPER = 200  # texts that are found in one another, beside those in the value itself
 LONG = 20_000  # characters of one that is undone once alone
@@ -95,24 +98,25 @@ REACHES = frozenset(("send", "share", "invite"))  # deeds by which others get to
 PEOPLE = re.compile(r"to|b?cc|recipients?|participants?|attendees?|emails?")
 
 
-def in_result(result: Any, declared: Set[str]) -> Iterator[tuple[str, str]]:
-    """(what it is called, value) of the confidential values in a result. `declared`: names of fields."""
+def in_result(
+    result: Any, declared: Set[str], parts: Iterable[Field] | None = None
+) -> Iterator[tuple[str, str]]:
+    """(what it is called, value) of the confidential values in a result. `declared`: names of fields.
+    `parts`: the result's own, where they are known.
+    """
     if isinstance(result, str):  # whole, too: what names a secret may stand on the line before
         yield from in_text(result)
-    for found in fields(result):
-        yield from in_field(found.key, found.text, declared)
+    else:
+        yield from _beneath(result)
+    for found in fields(result) if parts is None else parts:
+        yield from _in_field(found.key, found.text, declared)
 
 
-def beneath(result: Any) -> Iterator[tuple[str, str]]:
+def _beneath(data: Any) -> Iterator[tuple[str, str]]:
     """The same of what stands one step below the name that says what it is: `{"password": {"value": …}}`,
     `{"name": "password", "value": …}`.
     """
-    if isinstance(result, str) and result[:1] in ("{", "["):
-        try:
-            result = json.loads(result)
-        except (ValueError, RecursionError):
-            return
-    parts = [result]
+    parts = [data]
     while parts:
         part = parts.pop()
         if isinstance(part, Mapping):
@@ -127,7 +131,7 @@ def beneath(result: Any) -> Iterator[tuple[str, str]]:
             parts += part
 
 
-def in_field(key: str, text: str, declared: Set[str]) -> Iterator[tuple[str, str]]:
+def _in_field(key: str, text: str, declared: Set[str]) -> Iterator[tuple[str, str]]:
     """The same of one of its fields."""
     if key in declared:
         yield "confidential field", text
@@ -151,11 +155,28 @@ def in_text(text: str) -> Iterator[tuple[str, str]]:
         for found in NAMED.finditer(text):
             called = (label for label in _labels_of(found["name"]) if label in CALLED)
             yield from ((label, found["value"].rstrip(".!?)}]")) for label in called)
+        for data in _data_in(text):
+            yield from _beneath(data)
     for found in KEYS.finditer(text) if BEGINNINGS.search(text) else ():
         yield "key", found[0]
     for found in CARD.finditer(text) if DIGITS.search(text) else ():
         if _has_check_digit(re.sub(r"\D", "", found[0])):
             yield "card", found[0]
+
+
+def _data_in(text: str) -> Iterator[Any]:
+    """The JSON in a text: the whole of it, or what stands between its words."""
+    at = 0
+    for _ in range(MOST_DATA):
+        begins = BRACKET.search(text, at)
+        if begins is None:
+            return
+        try:
+            data, at = DECODER.raw_decode(text, begins.start())
+        except (ValueError, RecursionError):
+            at = begins.end()
+            continue
+        yield data
 
 
 def _may_say(text: str) -> bool:
@@ -172,7 +193,7 @@ def carried(
     the person's request.
     """
     values = list(values)
-    if not known or not reaches_others(declared, (argument for argument, _ in values)):
+    if not known or not _reaches_others(declared, values):
         return ()
     said = set(asked)
     wanted = {label for label, names in NAMES.items() if said & set(names.split())}
@@ -200,12 +221,16 @@ def _spelled(value: str) -> Iterator[str]:
             left += [(other, steps + 1) for other in others]
 
 
-def reaches_others(declared: Declaration, arguments: Iterable[str]) -> bool:
-    """Whether somebody else gets to see what the call says."""
+def _reaches_others(declared: Declaration, values: Iterable[tuple[str, str]]) -> bool:
+    """Whether somebody else gets to see what the call says: it is sent, or says to whom it goes."""
     if not declared.effect and not declared.network:
         return False
-    named = any(PEOPLE.fullmatch(word) for argument in arguments for word in split(argument))
-    return bool(declared.deeds & REACHES) or declared.network or (named and "login" not in declared.deeds)
+    if declared.deeds & REACHES or declared.network:
+        return True
+    return "login" not in declared.deeds and any(
+        any(PEOPLE.fullmatch(word) for word in split(argument)) or forms.is_mailbox(value)
+        for argument, value in values
+    )
 
 
 def compact(value: str) -> str:

@@ -30,7 +30,8 @@ class Declaration:
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
     listed: frozenset[tuple[str, str]] = frozenset()  # (argument of a kind, a value its schema speaks of)
-    named: frozenset[str] | None = None  # what its schema calls the parts of arguments; None: nobody knows
+    arguments: frozenset[str] | None = None  # those that its schema has; None: nobody knows
+    named: frozenset[str] | None = None  # the same with the names of their parts, at any depth
     effect: bool = True
     deeds: frozenset[str] = frozenset()
     verb: str = ""  # its own, where the lexicon knows none: a request that commands it asks for the tool
@@ -132,6 +133,7 @@ def infer(
         steering=frozenset(properties) - content,
         content=content,
         listed=frozenset(_listed(parameters)),
+        arguments=frozenset(properties),
         named=frozenset(name for name, _ in _properties(parameters)),
         effect=not reads,
         deeds=deeds,

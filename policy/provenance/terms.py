@@ -25,17 +25,18 @@ def says_yes_or_no(value: Any) -> bool:
     return isinstance(value, bool) or any(map(says_yes_or_no, parts))
 
 
-def chooses(value: Any) -> bool:
-    """Whether a name stands in it whose value says nothing."""
+def says(value: Any) -> bool:
+    """Whether an argument says something: a list of no recipients names none."""
+    if isinstance(value, list | tuple):
+        return any(map(says, value))
+    return bool(value.strip()) if isinstance(value, str) else value is not None and value != {}
+
+
+def says_by_name(value: Any) -> bool:
+    """Whether a name alone says something in it (`{"public": {}}`): there are no words to be traced."""
     if isinstance(value, Mapping):
-        return any(not _says(inner) or chooses(inner) for inner in value.values())
-    return isinstance(value, list | tuple) and any(map(chooses, value))
-
-
-def _says(value: Any) -> bool:
-    if isinstance(value, Mapping | list | tuple):
-        return any(map(_says, value.values() if isinstance(value, Mapping) else value))
-    return value is not None and value != ""
+        return not value or any(not says(inner) or says_by_name(inner) for inner in value.values())
+    return isinstance(value, list | tuple) and any(map(says_by_name, value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,13 @@ class Facts:
     # What was read of the call's record, by tool.
     results: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
 
-    def source(self, argument: str, given: Any = None) -> Trust:
+    def source(self, argument: str, given: Any) -> Trust:
         """The trust of a whole argument: the least of its values. A yes or no in what is `given` is nobody's,
-        and so is what is chosen by a name alone (`{"public": {}}`): no words hold it.
+        and so is what says something by a name alone: no words hold it. Null, a blank or an empty list is as
+        if the argument were not there.
         """
         mine = (value for value in self.values if value.path.split("/", 1)[0] == argument)
-        nobodys: tuple[Trust, ...] = ("unknown",) if says_yes_or_no(given) or chooses(given) else ()
+        nobodys: tuple[Trust, ...] = ("unknown",) if says_yes_or_no(given) or says_by_name(given) else ()
         return least(*(value.trust for value in mine), *nobodys)
 
     @property

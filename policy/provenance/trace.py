@@ -5,6 +5,7 @@ word. Pure.
 """
 
 import re
+import unicodedata
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,9 +14,10 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
 
+from common.normal_forms import normalized
 from policy.provenance import choice, confidential, forms, given, lexicon, records, words
 from policy.provenance.fields import fields
-from policy.provenance.infer import Declaration, akin
+from policy.provenance.infer import UNKNOWN_TOOL, Declaration, akin
 from policy.provenance.intent import REMINDERS, Intent, intent_of, intent_of_clause
 from policy.provenance.terms import (
     MORE,
@@ -38,8 +40,11 @@ MOST_LOOKS = 200_000  # texts in which a call's values are looked for; what woul
 MARKED = 20  # words at each end by which a passage is found again
 ENTRY = 12  # words of a field that a service fills in itself; a longer one is somebody's text
 ANSWER = 16  # words that a service needs to say what it did
-PIECES = 8  # words of a result in all that may be somebody's, however it is divided
+PIECES = 8  # words of a result in all that may be somebody's, however it is divided or written together
 CHUNK = 4  # words of a text that make a passage worth recognizing
+WORD_LENGTH = 12  # letters that count as one word, where more stand together
+RUN = re.compile(rf"{words.UNSPACED_RUN.pattern}|[^\W_]?[^\W_A-Z{words.UNSPACED.pattern[1:-1]}]+|[A-Z]+")
+ENVELOPE = frozenset(("text", "structured", "others", "truncated"))  # of what a server's tool answers
 MAILBOX = re.compile(r"\S@\S")
 LONGEST_DATE = 30  # characters of a value that may be a date, with its time
 
@@ -77,6 +82,7 @@ KEPT_BACK = re.compile(
 NO = re.compile(f"{words.NOT}|{words.NOT_CHINESE}")
 HARMLESS = frozenset(("read", "delete", "confirm"))  # what goes to nobody
 SOURCES = frozenset(("from", "source", "debit"))  # arguments that say where something is taken
+OF_NO_SCHEMA = Declaration(arguments=frozenset(), named=frozenset())  # all its names are values
 LED = Want("", frozenset(("email", "account", "link", "url")))  # what leads somewhere inside a text
 
 
@@ -173,7 +179,8 @@ class Material:
         if declared.output_trust == "user":
             self.said.append("\n".join(found.text for found in fields(result)))
             self._intent = None
-        for found in fields(result):
+        parts = fields(result)
+        for found in parts:
             kept = (
                 declared.kept(found.key)
                 and declared.trust_of(found.key) not in TRUSTED
@@ -184,8 +191,7 @@ class Material:
             text = Text(piece, found.path, found.key, found.text, found.record, trust, kind=kind)
             text.service = declared.service
             self._add(text)
-            self.keep_secrets(confidential.in_field(found.key, found.text, declared.confidential))
-        self.keep_secrets(confidential.beneath(result))
+        self.keep_secrets(confidential.in_result(result, declared.confidential, parts))
         vouched = declared.output_trust in TRUSTED and declared.origin != "inferred"
         self._heard_some |= declared.effect and not vouched and _says_much(result, piece.keyed)
         entries = len({text.record for text in piece.texts})
@@ -209,7 +215,7 @@ class Material:
         """Where the call's values came from."""
         self._begin()
         found: list[Traced] = []
-        said = values_of(arguments, declared.named)
+        said = values_of(arguments, declared)
         for path, argument, value in said:
             found += islice(self._traced(path, argument, value, declared), MOST_VALUES + 1 - len(found))
             if len(found) > MOST_VALUES or self._looks < 0:  # of one text, too, which may hold thousands
@@ -223,14 +229,15 @@ class Material:
         why = "" if asked else "the person's words do not ask for it"
         carries = confidential.carried(
             declared,
-            ((path, value) for path, _, value in values_of(arguments, frozenset())),
+            ((path, value) for path, _, value in values_of(arguments, OF_NO_SCHEMA)),
             self._secrets,
             self._said_words(),
         )
         effect = declared.effect or declared.network
         before = tuple(self._read)
         # what the tool's schema does not have chooses no record
-        own = {n: v for n, v in arguments.items() if declared.named is None or n in declared.named}
+        schema = declared.arguments
+        own = arguments if schema is None else {n: v for n, v in arguments.items() if n in schema}
         return Facts(
             tuple(found),
             effect,
@@ -327,7 +334,7 @@ class Material:
         self._begin()
         trusts: list[Trust] = []
         beside: list[tuple[str, str]] = []
-        for number, (path, argument, value) in enumerate(values_of(arguments, declared.named)):
+        for number, (path, argument, value) in enumerate(values_of(arguments, declared)):
             if number >= MOST_VALUES:
                 return "outside", beside  # nobody knows
             if value.strip() and declared.effect and not declared.steers(argument):
@@ -876,32 +883,39 @@ def _counts(text: Text, declared: Declaration) -> bool:
 
 
 def _says_much(result: Any, said: Collection[str]) -> bool:
-    """Whether a result has more words in all than a service needs to say what it did, in whatever pieces, but
-    for what its call had `said`.
+    """Whether a result has more words in all than a service needs to say what it did, its names among them,
+    but for what its call had `said`.
     """
     count, parts = 0, [result]
     while parts and count < PIECES:
         part = parts.pop()
         if isinstance(part, Mapping):
-            names = (str(name) for name in part)
-            parts += [*part.values(), *(name for name in names if len(split(name)) >= CHUNK)]
+            parts += [*part.values(), *(name for name in part if name not in ENVELOPE)]
         elif isinstance(part, list | tuple):
             parts += part
-        elif isinstance(part, str) and part.strip() not in said:
-            count += len(words.tokens(words.normalise(part)))
+        elif str(part).strip() not in said:
+            count += _count_words(str(part))
     return count >= PIECES
 
 
+def _count_words(text: str) -> int:
+    """How many words a text may have, also where nothing that is seen stands between them."""
+    plain = normalized("NFKC", words.INVISIBLE.sub(" ", text))
+    runs = (part for word in words.WORD.findall(plain) for part in RUN.findall(word))
+    signs = sum(unicodedata.category(letter) == "So" for letter in plain)
+    return signs + sum(-(-len(run) // (2 if words.UNSPACED.match(run) else WORD_LENGTH)) for run in runs)
+
+
 def values_of(
-    arguments: Mapping[str, Any], named: frozenset[str] | None = None
+    arguments: Mapping[str, Any], declared: Declaration = UNKNOWN_TOOL
 ) -> Iterator[tuple[str, str, str]]:
-    """(path, argument, value) of everything that is said in the arguments. `named`: the names that their
-    schema has; any other name is a value, too.
+    """(path, argument, value) of everything that is said in the arguments of a tool so declared. A name that
+    its schema does not have is a value, too.
     """
     for argument, value in arguments.items():
-        if _is_said(argument, named):
+        if _is_said(argument, declared.arguments):
             yield argument, argument, argument
-        for path, leaf in _leaves(value, argument, named):
+        for path, leaf in _leaves(value, argument, declared.named):
             yield path, argument, leaf
 
 

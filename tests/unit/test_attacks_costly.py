@@ -237,7 +237,8 @@ def test_a_call_of_many_values_is_looked_for_in_so_many_texts_and_the_rest_is_un
 def test_the_persons_word_counts_however_often_others_repeat_it():
     material = read_much("Look", lambda number: {"text": "write to ann@example.com"})
     material.hear("4", "Email ann@example.com the list")
-    assert material.facts(SEND, {"recipients": "ann@example.com"}).source("recipients") == "user"
+    ann = "ann@example.com"
+    assert material.facts(SEND, {"recipients": ann}).source("recipients", ann) == "user"
 
 
 def test_what_is_looked_up_by_more_values_than_are_looked_at_is_from_outside():

@@ -326,13 +326,20 @@ def test_a_condition_may_ask_where_values_came_from(condition, truth):
         {"public": {}},
         {"public": None},
         [{"team": [{}]}],
+        {},
+        [{}],
+        {"public": " "},
+        {"public": ["\u3000"]},
+        {"public": {"team": "\t"}},
     ],
 )
 def test_a_yes_or_no_is_nobodys_for_no_words_hold_it(given):
-    arguments = {"to": ["a@example.org", "b@example.org"], "public": given, "copies": None}
+    none = {"copies": None, "hidden": [], "reply": " "}
+    arguments = {"to": ["a@example.org", "b@example.org"], "public": given, **none}
     assert holds('args.public.source != "user"', arguments, lambda: ORIGIN)
     assert holds('args.public.source == "unknown"', arguments, lambda: ORIGIN)
-    assert holds('args.copies.source == "user"', arguments, lambda: ORIGIN)  # nothing is said by it
+    for name in none:  # nothing is said by these
+        assert holds(f'args.{name}.source == "user"', arguments, lambda: ORIGIN)
 
 
 def test_where_values_came_from_is_asked_only_by_conditions_that_want_to_know():

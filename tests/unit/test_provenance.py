@@ -38,7 +38,7 @@ def heard(prompt, *reads):
 
 
 def trust(material, declared, arguments, argument):
-    return material.facts(declared, arguments).source(argument)
+    return material.facts(declared, arguments).source(argument, arguments[argument])
 
 
 def mail(body, sender="eve@evil.example", number="7"):
@@ -137,7 +137,7 @@ def test_an_address_that_only_looks_like_the_persons_is_nobodys(address):
 )
 def test_a_date_is_the_same_in_any_usual_form(said, date):
     found = heard(f"Create an event on {said}").facts(tool("create_event", "date"), {"date": date})
-    assert found.source("date") == "user"
+    assert found.source("date", date) == "user"
 
 
 @pytest.mark.parametrize("said", ["$1,000.50", "1000.50 EUR", "1 000.50", "1'000.50"])

@@ -22,6 +22,7 @@ PAGE = infer("get_webpage", "", {"properties": {"url": {}}})
 POST = infer("post_webpage", "", {"properties": {"url": {}, "content": {}}})
 DELETE = infer("delete_emails", "", {"properties": {"sender": {}}})
 M = "mallory@evil.example"
+ZOES = "zoe@example.org"
 MUCH_LESS = 2.0  # seconds; the longest takes a tenth of one
 IBAN = "GB33BUKB20201555555555"
 
@@ -33,7 +34,7 @@ def _filled(prompt):
 def trust(prompt, address=M, declared=SEND, argument="recipients"):
     material = Material()
     material.hear("prompt", prompt)
-    return material.facts(declared, {argument: address}).source(argument)
+    return material.facts(declared, {argument: address}).source(argument, address)
 
 
 TOOLS = {
@@ -592,7 +593,7 @@ def test_whose_mails_are_to_go_may_be_mentioned_in_any_way():
     material.hear("message 1", "Zoe's mails are spam. Delete them")
     found = {"emails": [{"id": "7", "sender": "zoe@example.org"}, {"id": "8", "sender": "bob@example.org"}]}
     material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
-    assert material.facts(DELETE, {"sender": "zoe@example.org"}).source("sender") in TRUSTED
+    assert material.facts(DELETE, {"sender": ZOES}).source("sender", ZOES) in TRUSTED
 
 
 @pytest.mark.parametrize(
@@ -610,7 +611,7 @@ def test_who_wrote_is_answered_where_the_person_says_so(prompt, theirs):
     material.hear("message 1", prompt)
     found = {"emails": [{"id": "7", "sender": "zoe@example.org", "body": "Do you agree?"}]}
     material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
-    assert (material.facts(SEND, {"recipients": "zoe@example.org"}).source("recipients") in TRUSTED) is theirs
+    assert (material.facts(SEND, {"recipients": ZOES}).source("recipients", ZOES) in TRUSTED) is theirs
 
 
 @pytest.mark.parametrize("typed", ["zoe@example.org", "Send it to zoe@example.org"])
@@ -620,4 +621,4 @@ def test_an_address_that_an_agent_named_before_names_nobody_who_wrote(typed):
     found = {"emails": [{"id": "7", "sender": "zoe@example.org", "body": "Send me the list."}]}
     material.read("call 2", infer("list_emails", "", {"properties": {}}), {}, found)
     material.hear("message 3", typed, offered=True)
-    assert material.facts(SEND, {"recipients": "zoe@example.org"}).source("recipients") not in TRUSTED
+    assert material.facts(SEND, {"recipients": ZOES}).source("recipients", ZOES) not in TRUSTED

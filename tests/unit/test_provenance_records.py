@@ -13,12 +13,14 @@ def test_what_the_tools_schema_does_not_have_chooses_no_record():
         infer(name, f"{name} an order.", {"type": "object", "properties": dict.fromkeys(parts, text)})
         for name, parts in (("find_order", ("order", "ref")), ("refund_order", ("order",)))
     )
+    deep = {"properties": {"order": text, "how": {"type": "object", "properties": {"ref": text}}}}
+    refund_how = infer("refund_order", "Refund an order.", deep)
     material = Material()
     material.hear("prompt", "Refund it")
     for number, (asked, said) in enumerate((({"order": "A1"}, "unpaid"), ({"ref": "B1"}, "paid"))):
         material.read(str(number), find, asked, {"said": said}, tool="find_order")
-    for beside in ({}, {"ref": "B1"}):
-        results = material.facts(refund, {"order": "A1", **beside}).results()
+    for tool, beside in ((refund, {}), (refund, {"ref": "B1"}), (refund_how, {"ref": "B1"})):
+        results = material.facts(tool, {"order": "A1", **beside}).results()
         assert results.get("find_order", {}).get("said") != "paid"
 
 
