@@ -60,7 +60,7 @@ NAMED = re.compile(
     r"(?<![\w-])(?P<name>[A-Za-z][\w-]{1,60})[\"'`*]*[ \t]*[:=：][ \t\"'`*]*"
     r"(?P<value>(?!(?i:null|none|true|false)\b)[^\s'\"`*,;，。]{3,200})"
 )
-MOST_DATA = 50  # places in a text at which JSON may begin
+MOST_DATA = 20  # places in a text at which JSON may begin
 BRACKET = re.compile(r"[{\[]")
 DECODER = json.JSONDecoder()
 MOST_STEPS = 3  # encodings of each other that are undone
