@@ -22,7 +22,7 @@ from runs.api.slack_hook import code
 from runs.models import ApprovalNotice, Channel, Topic
 from runs.notices import chat, push, senders
 from runs.notices.message import SALT
-from runs.web import pages
+from runs.web import access, pages
 from runs.web.access import MemberRequest, member
 
 LINK_SECONDS = 7 * 24 * 3600
@@ -52,9 +52,7 @@ def notices(request: MemberRequest) -> HttpResponse:
         ),
         "linkable": [
             {"channel": one, "code": code(one, request.user) if request.actor.interactive else ""}
-            for one in Channel.objects.filter(
-                organization_id=request.membership.organization_id, kind="slack", user=None, enabled=True
-            )
+            for one in access.channels(request).filter(kind="slack")
         ],
         "here": "settings",
     }

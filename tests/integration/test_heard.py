@@ -41,7 +41,7 @@ from runs.workers import tasks
 from tests.acting import approve, at_the_pages, by_token
 from tests.admin_world import person, superuser
 from tests.at_once import at_once
-from tests.factories import permit
+from tests.factories import ProjectFactory, permit
 from tests.receiver import Receiver, SmtpController
 from tests.scripted import call, in_order, say
 
@@ -753,6 +753,15 @@ def test_nobody_links_an_account_of_theirs_to_a_person_whose_browser_they_find_o
     assert "/deputy " in page(now)
     old = page(now - 10_000)
     assert "/deputy " not in old and reverse("web:confirm") in old
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_the_chat_of_a_project_is_shown_to_its_members_alone(world, in_slack, client, mine):
+    ada, other = decider(world, name="ada"), ProjectFactory(organization=world.organization)
+    Channel.objects.filter(pk=in_slack.pk).update(project=world.project if mine else other)
+    Membership.objects.filter(user=ada).update(projects=[world.project.pk])
+    client.force_login(ada)
+    assert (f"<h2>{in_slack}</h2>" in client.get(reverse("web:notices")).content.decode()) is mine
 
 
 def test_a_linked_account_decides_by_a_button(asked, world, receiver, in_slack):
