@@ -42,6 +42,7 @@ ENTRY = 12  # words of a field that a service fills in itself; a longer one is s
 ANSWER = 16  # words that a service needs to say what it did
 PIECES = 8  # words of a result in all that may be somebody's, however it is divided or written together
 CHUNK = 4  # words of a text that make a passage worth recognizing
+LONG_ANSWER = 1_000  # characters of a text that says more than a few words, whatever they are
 WORD_LENGTH = 12  # letters that count as one word, where more stand together
 RUN = re.compile(rf"{words.UNSPACED_RUN.pattern}|[^\W_]?[^\W_A-Z{words.UNSPACED.pattern[1:-1]}]+|[A-Z]+")
 ENVELOPE = frozenset(("text", "structured", "others", "truncated"))  # of what a server's tool answers
@@ -899,7 +900,9 @@ def _says_much(result: Any, said: Collection[str]) -> bool:
 
 
 def _count_words(text: str) -> int:
-    """How many words a text may have, also where nothing that is seen stands between them."""
+    """How many words a text may have, also where nothing seen stands between them: of a long one, many."""
+    if len(text) > LONG_ANSWER:
+        return PIECES
     plain = normalized("NFKC", words.INVISIBLE.sub(" ", text))
     runs = (part for word in words.WORD.findall(plain) for part in RUN.findall(word))
     signs = sum(unicodedata.category(letter) == "So" for letter in plain)
