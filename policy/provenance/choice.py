@@ -16,7 +16,7 @@ from policy.provenance import forms, given, lexicon, words
 from policy.provenance.infer import akin, singular
 from policy.provenance.terms import TRUSTED
 from policy.provenance.texts import MOST_PASSAGES, Piece, Text, words_of
-from policy.provenance.verbs import split
+from policy.provenance.verbs import noun, split
 
 _ATTRIBUTE = {name: "|".join(sorted(nouns)) for name, nouns in lexicon.ATTRIBUTES.items()}
 # (what the words say, the attribute compared, whether the highest is meant)
@@ -75,7 +75,7 @@ ON_ITS_OWN = re.compile(rf"(?i:{SUM.pattern})|\b(?:to|for)\s(?:{given.NAME}|(?:m
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 # A no or an exception in any form, up to where its sentence ends.
 BARRED = re.compile(
-    rf"(?:{words.NOT}|{words.NOT_CHINESE}|\b(?:except|excluding|other than|besides|apart from|but|without"
+    rf"(?:{words.NO}|\b(?:except|excluding|other than|besides|apart from|but|without"
     r"|save|bar|minus|skip|skipping|omit|omitting|leave out|leaving out|instead of|rather than|exception)\b)"
     r"[^.;!?\n]*"
 )
@@ -283,14 +283,14 @@ def _called(text: Text) -> frozenset[str]:
     nobody: strangers put names into it. Of a payment to somebody the subject is its sender's.
     """
     piece = text.piece
-    paid = bool(piece.nouns & lexicon.RECEIVED) and (split(text.key) or [""])[-1] in lexicon.PAID
+    paid = bool(piece.nouns & lexicon.RECEIVED) and noun(text.key) in lexicon.PAID
     return piece.once(("called", text.record, paid), lambda: _names_of(piece, text.record, paid))
 
 
 def _names_of(piece: Piece, record: int, paid: bool) -> frozenset[str]:
     free = lexicon.LONG if paid else lexicon.FREE
     texts = (each for each in piece.texts if each.record == record)
-    called = (each for each in texts if (split(each.key) or [""])[-1] not in free)
+    called = (each for each in texts if noun(each.key) not in free)
     return frozenset().union(*map(words_of, called))
 
 
@@ -351,7 +351,7 @@ def _is_like(text: Text, request: Request) -> bool:
 
 def is_correspondent(text: Text) -> bool:
     """Whether it says from whom, or to whom, what somebody wrote was sent."""
-    last = (split(text.key) or [""])[-1]
+    last = noun(text.key)
     written = bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
     return written or (bool(text.piece.nouns & lexicon.RECEIVED) and last in lexicon.AUTHOR | {"from"})
 
@@ -396,7 +396,7 @@ def _all_of_kind(text: Text, found: list[str], rest: list[str], request: Request
                 nouns &= lexicon.CORRESPONDENTS
             if (somebody or request.deletes) and not _is_one_of(text, found[place + 1 :]):
                 continue
-            if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((noun,))) for noun in nouns):
+            if nouns & lexicon.ANY_THING or any(akin(kinds, frozenset((each,))) for each in nouns):
                 return True
     return False
 
@@ -506,7 +506,7 @@ def _links_of(piece: Piece, names: frozenset[str]) -> tuple[set[int], set[str]]:
 
 
 def _by_whom(text: Text) -> bool:
-    return (split(text.key) or [""])[-1] in lexicon.AUTHOR
+    return noun(text.key) in lexicon.AUTHOR
 
 
 def _by_rule(text: Text, request: Request, somebody: bool) -> bool:

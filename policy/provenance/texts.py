@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from policy.provenance import forms, given, lexicon, words
 from policy.provenance.terms import Source, Trust
-from policy.provenance.verbs import split
+from policy.provenance.verbs import noun
 
 T = TypeVar("T")
 MOST_PASSAGES = 100  # of one value that are weighed
@@ -177,7 +177,7 @@ class Piece:
         """The words by which a record can be told from the others of its list."""
         said: dict[int, set[str]] = defaultdict(set)
         for text in self.texts:
-            if len(text.raw) <= SHORT and (split(text.key) or [""])[-1] not in lexicon.LONG:
+            if len(text.raw) <= SHORT and noun(text.key) not in lexicon.LONG:
                 said[text.record].update(w for w in words_of(text) if len(w) > 2)
         often: dict[str, int] = defaultdict(int)
         for each in said.values():

@@ -31,7 +31,7 @@ from policy.provenance.terms import (
     says_yes_or_no,
 )
 from policy.provenance.texts import MOST_PASSAGES, Piece, Text, standing_alone
-from policy.provenance.verbs import split
+from policy.provenance.verbs import noun, split
 
 MOST_NUMBERS = 100  # of which two are tried together
 MOST_SOURCES = 5  # passages told of one value
@@ -77,10 +77,10 @@ class Want:
 
 
 KEPT_BACK = re.compile(
-    rf"{words.NOT}|{words.NOT_CHINESE}|\b(?:without|redact\w*|remov\w*|hid\w+|omit\w*"
+    rf"{words.NO}|\b(?:without|redact\w*|remov\w*|hid\w+|omit\w*"
     r"|leav\w+ out|mask\w*|strip\w*|black out|blank\w*|protect\w*|keep|stays?|except|excluding)\b|保密"
 )
-NO = re.compile(f"{words.NOT}|{words.NOT_CHINESE}")
+NO = re.compile(words.NO)
 HARMLESS = frozenset(("read", "delete", "confirm"))  # what goes to nobody
 SOURCES = frozenset(("from", "source", "debit"))  # arguments that say where something is taken
 OF_NO_SCHEMA = Declaration(arguments=frozenset(), named=frozenset())  # all its names are values
@@ -722,7 +722,7 @@ class Material:
 
     def _numeric(self, norm: str, number: Decimal, key: str) -> Iterator[tuple[Text, int, int, str]]:
         """A number as a field of its own, or in a text: an amount anywhere, a name only beside its noun."""
-        named = (split(key) or [""])[-1] not in lexicon.AMOUNT
+        named = noun(key) not in lexicon.AMOUNT
         for word in _numerals(norm, number):
             for text in self._with(word):
                 alone = words.bare(text.norm)
@@ -822,7 +822,7 @@ def _inside(clean: str) -> list[tuple[str, int, int]]:
 
 def _wanted(path: str, declared: Declaration) -> Want:
     key = _last(path)
-    titled = (split(key) or [""])[-1] in lexicon.TITLES
+    titled = noun(key) in lexicon.TITLES
     return Want(key, None if titled else declared.kind(key), declared)
 
 
@@ -858,7 +858,7 @@ def _says_nothing(key: str, value: str, declared: Declaration) -> bool:
 def _named_by_title(values: list[Traced], declared: Declaration) -> list[Traced]:
     """What is made anew is steered by its title; so is what does not say where, or else by all it says."""
     nowhere = not any(value.steers for value in values)
-    titles = {value.path for value in values if (split(_last(value.path)) or [""])[-1] in lexicon.TITLES}
+    titles = {value.path for value in values if noun(_last(value.path)) in lexicon.TITLES}
     if not nowhere and "create" not in declared.deeds:
         return values
     everything = nowhere and not titles
@@ -947,7 +947,7 @@ def _last(path: str) -> str:
 
 def _only_option(path: str, value: str, declared: Declaration, argument: str) -> bool:
     """A number of entries or a way of sorting chooses nothing by itself."""
-    last = (split(_last(path)) or [""])[-1]
+    last = noun(_last(path))
     if not declared.effect and value.isdigit() and last not in lexicon.IDENTIFIER:
         return True
     return not declared.steers(argument) and last in lexicon.OPTION
@@ -955,7 +955,7 @@ def _only_option(path: str, value: str, declared: Declaration, argument: str) ->
 
 def _takes_all(path: str, value: str, entries: int) -> bool:
     """Whether a number of entries left none out of a result that has so many."""
-    last = (split(_last(path)) or [""])[-1]
+    last = noun(_last(path))
     return last in lexicon.HOW_MANY and value.isdigit() and int(value) > entries
 
 
@@ -997,7 +997,7 @@ def _numerals(norm: str, number: Decimal) -> set[str]:
 
 def _another_kind(key: str, argument: str) -> bool:
     """Whether a field's name says that its number is no name of the kind the argument wants."""
-    last = (split(key) or [""])[-1]
+    last = noun(key)
     return last not in lexicon.IDENTIFIER and last not in split(argument)
 
 

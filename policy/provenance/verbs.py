@@ -37,6 +37,11 @@ def split(name: str) -> list[str]:
     return joined
 
 
+def noun(name: str) -> str:
+    """The last word of a name, which says what it is one of: id, of `order_id`; empty where it has none."""
+    return (split(name) or [""])[-1]
+
+
 def verb_of(words: list[str], description: str = "") -> str:
     """The verb among the words of a name, or else the description's first word; empty where neither has one.
 
