@@ -42,7 +42,7 @@ class Via(StrEnum):
 class Actor:
     """`membership` in the organization at hand, None without an active one there. `scopes`: None is every
     scope. `interactive`: a browser session whose user signed in or confirmed their password within
-    CONFIRMED_SECONDS. `acts_for`: the person a program acts for.
+    CONFIRMED_SECONDS. `acts_for`: the person a program acts for. `chat`: where they pressed
     """
 
     user: Any
@@ -52,6 +52,7 @@ class Actor:
     interactive: bool = False
     token_id: str | None = None
     acts_for: Any | None = None
+    chat: str | None = None
 
     @classmethod
     def of_request(cls, request: Any, organization_id: str | None = None, via: Via | None = None) -> "Actor":

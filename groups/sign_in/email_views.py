@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
 from groups.sign_in import pace
+from groups.sign_in.addresses import is_same
 
 
 class Addresses(EmailView):
@@ -33,7 +34,7 @@ class Addresses(EmailView):
 
     def _is_proven(self, address: str) -> bool:
         mine = EmailAddress.objects.filter(user_id=self.request.user.pk, verified=True)
-        return bool(mine.filter(email__iexact=address).exists())
+        return any(is_same(one.email, address) for one in mine)
 
     def _shown(self, request: HttpRequest) -> HttpResponse:
         answer: HttpResponse = self.get(request)

@@ -17,6 +17,7 @@ from django.db import transaction
 from groups import changes
 from groups.models import CustomRole, IdentityProvider, MemberRole, Membership, Project
 from groups.models.organizations import MembershipKind
+from groups.sign_in.addresses import is_plain, is_same, lowered
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider, home_of
 
@@ -73,7 +74,8 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
     address = vouched_address(provider, claims)
     if not address:
         return None
-    found = list(User.objects.filter(email__iexact=address, is_active=True)[:2])
+    alike = User.objects.filter(email__iexact=address, is_active=True)
+    found = [user for user in alike if is_same(user.email, address)]
     if len(found) != 1:
         return None
     (user,) = found
@@ -86,8 +88,8 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
 
 def _said_alone(user: Any, address: str) -> bool:
     """Whether the account's own person entered the address and has not shown that it is theirs."""
-    entered = EmailAddress.objects.filter(user=user, email__iexact=address)
-    return entered.exists() and not entered.filter(verified=True).exists()
+    entered = [one for one in EmailAddress.objects.filter(user=user) if is_same(one.email, address)]
+    return bool(entered) and not any(one.verified for one in entered)
 
 
 def _member(provider: IdentityProvider, user: Any) -> bool:
@@ -100,8 +102,8 @@ def vouched_address(provider: Provider, claims: dict[str, Any]) -> str:
     address = claims.get("email")
     if claims.get("email_verified") is not True or not isinstance(address, str) or len(address) > 254:
         return ""
-    domain = address.rpartition("@")[2].casefold()
-    return address if domain in {one.casefold() for one in provider.domains} else ""
+    domain = lowered(address.rpartition("@")[2])
+    return address if is_plain(address) and domain in map(lowered, provider.domains) else ""
 
 
 def _made(provider: Provider, claims: dict[str, Any]) -> Any:

@@ -9,10 +9,10 @@ from django.db.models.functions import Now
 
 from common.api import throttles
 from groups import member_permissions
-from groups.actors import Actor, Via, active_membership
+from groups.actors import Actor
 from groups.models import Absence, Membership
 from groups.models.organizations import MembershipKind
-from policy.authority import About, Verb, can, may, may_act_as_person
+from policy.authority import About, Verb, may, may_act_as_person
 from runs.models import Channel, ChannelKind, Topic
 from runs.notices import delivery, senders
 from runs.notices.base import BadAddress, NotSent, Sender
@@ -115,17 +115,6 @@ def keep_address(channel: Channel, address: str) -> None:
     """Check and encrypt the address of an organization's channel. Raises ChannelRefused."""
     _, shown = _checked(channel.kind, address)
     channel.keep_address(address, shown)
-
-
-def is_vouched_for(channel: Channel) -> bool:
-    """Whether whoever entered an organization's address may arrange it today. Who has entered an app's secret
-    can press its buttons as anybody, and that must not outlast their own right to decide.
-    """
-    user = channel.kept_by
-    if user is None or not user.is_active:
-        return False
-    there = Actor(user, active_membership(user, channel.organization_id), Via.SESSION)
-    return can(there, Verb.ARRANGE_CHANNELS, channel)
 
 
 def _checked(kind: str, address: str) -> tuple[Sender, str]:

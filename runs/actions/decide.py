@@ -67,11 +67,11 @@ ASKED_ANEW = f".{ASKED_AGAIN}{ELSEWHERE}."
 # One word of each decider about the same arguments: the last.
 WORD = """
 INSERT INTO runs_approvaldecision
-    (organization_id, approval_id, user_id, arguments_digest, approved, as_human, reason, via, token_id)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+    (organization_id, approval_id, user_id, arguments_digest, approved, as_human, reason, via, token_id, chat)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (approval_id, user_id, arguments_digest)
 DO UPDATE SET approved = EXCLUDED.approved, as_human = EXCLUDED.as_human, reason = EXCLUDED.reason,
-    via = EXCLUDED.via, token_id = EXCLUDED.token_id, created_at = clock_timestamp()
+    via = EXCLUDED.via, token_id = EXCLUDED.token_id, chat = EXCLUDED.chat, created_at = clock_timestamp()
 """
 CONCLUDE = """
 UPDATE runs_approval SET status = %s, decided_at = %s, decided_by_id = %s, decided_as_human = %s, reason = %s
@@ -482,7 +482,15 @@ def _word(approval: Approval, said: Said, as_person: bool) -> Statement:
     """The statement that writes down what this actor said of these arguments."""
     actor = said.actor
     about = [approval.organization_id, approval.pk, actor.user_id, approval.arguments_digest]
-    return WORD, [*about, said.approved, as_person, said.shown_reason, actor.via.value, actor.token_id]
+    return WORD, [
+        *about,
+        said.approved,
+        as_person,
+        said.shown_reason,
+        actor.via.value,
+        actor.token_id,
+        actor.chat,
+    ]
 
 
 def _conclude(asked: Asked, said: Said, as_person: bool) -> None:

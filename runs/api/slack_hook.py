@@ -23,8 +23,9 @@ from common.characters import possible
 from common.db import row
 from groups import readers
 from groups.actors import Actor, Via, active_membership
-from runs.actions import channels, decide
+from runs.actions import decide
 from runs.actions.decide import DecisionRefused
+from runs.gate import chats
 from runs.models import Approval, Channel, ChatAccount
 from runs.notices import slack
 from runs.notices.delivery import language_of
@@ -121,8 +122,10 @@ def _pressed(channel: Channel, payload: str) -> None:
 
 def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]) -> str:
     """Take the decision; returns what came of it, in the language of whoever pressed."""
-    linked = ChatAccount.objects.filter(channel=channel, account=account).select_related("user").first()
-    refused = NOT_LINKED if linked is None else "" if channels.is_vouched_for(channel) else NOT_VOUCHED_FOR
+    linked = (
+        ChatAccount.objects.filter(channel=channel, account=account).select_related("user", "channel").first()
+    )
+    refused = NOT_LINKED if linked is None else "" if chats.is_vouched_for(channel) else NOT_VOUCHED_FOR
     if linked is None or refused:
         with translation.override(language_of(channel)):
             return str(refused)
@@ -142,6 +145,7 @@ def _decided(channel: Channel, linked: ChatAccount, approve: bool, value: dict[s
         active_membership(linked.user, channel.organization_id),
         Via.CHAT,
         frozenset({"approvals:decide"}),
+        chat=chats.name_of(linked),
     )
     digest = str(value.get("digest", ""))
     try:

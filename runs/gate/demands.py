@@ -5,21 +5,22 @@ and the arguments of that moment, and a decision counts as long as whoever took 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from common.db import rows
 from groups import today
-from groups.actors import Actor
+from groups.actors import Actor, Via
 from policy.authority import About, Demand, NotAllowed, may_decide, may_take, seats
 from policy.terms import Decision
+from runs.gate import chats
 from runs.models import Approval
 
 REVOKED = "the token it was taken with was revoked"
 TAKER, JOINS = today.doer("d.user_id", "d.token_id", "%s")
 TAKEN = f"""
-SELECT d.created_at, d.via, d.as_human, d.token_id, {TAKER} FROM runs_approvaldecision d {JOINS}
+SELECT d.created_at, d.chat, d.via, d.as_human, d.token_id, {TAKER} FROM runs_approvaldecision d {JOINS}
 WHERE d.approval_id = %s AND d.arguments_digest = %s AND d.approved ORDER BY d.id
 """  # noqa: S608 - the names of our own columns
 
@@ -75,6 +76,8 @@ def _judged(actor: Actor, at: datetime, demand: Demand, about: About) -> tuple[s
     """
     if actor.scopes is not None and not actor.scopes:
         return REVOKED, []
+    if actor.via == Via.CHAT and not chats.counts(actor, about):
+        return chats.NOT_VOUCHED_FOR, []
     try:
         places = seats(actor, demand, about)
         may_take(actor, demand, at)
@@ -103,7 +106,7 @@ def seated(places: list[list[str]]) -> int:
 def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> list[tuple[Actor, datetime]]:
     """Whoever approved these arguments, as they are today, by the door they did it at; and when."""
     found = rows(TAKEN, [organization_id, approval_id, arguments_digest])
-    return [(_taker(*one[1:4], values=iter(one[4:])), one[0]) for one in found]
+    return [(replace(_taker(*one[2:5], values=iter(one[5:])), chat=one[1]), one[0]) for one in found]
 
 
 def _taker(door: str, as_human: bool, token_id: str | None, *, values: Iterator[Any]) -> Actor:

@@ -92,6 +92,7 @@ class ApprovalDecision(Created):
     arguments_digest = models.CharField(max_length=64)
     via = models.CharField(max_length=10, default="", db_default="", help_text="By which door it came.")
     token_id = models.CharField(max_length=ids.ID_LENGTH, null=True)
+    chat = models.CharField(max_length=64, null=True)  # where it was pressed (runs/gate/chats.py)
 
     class Meta:
         constraints = [

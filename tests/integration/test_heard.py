@@ -24,7 +24,7 @@ from groups import changes, readers
 from groups.actors import CONFIRMED_AT
 from groups.member_permissions import DECIDES, LOOKS
 from groups.models import Absence, Change, CustomRole, Membership
-from policy.authority import NotAllowed
+from policy.authority import NotAllowed, about
 from policy.models import Capability, CapabilityRule
 from runs.actions import channels
 from runs.actions.channels import ChannelRefused
@@ -784,6 +784,37 @@ def test_a_linked_account_decides_by_a_button(asked, world, receiver, in_slack):
     with translation.override("zh-hans"):  # in the language of whoever pressed
         assert again == translation.gettext("It has changed since you saw it: look again.")
     assert again != "It has changed since you saw it: look again."
+
+
+@pytest.mark.parametrize(
+    "then", ["nothing", "keeper", "off", "removed", "secret", "unlinked", "another account", "project"]
+)
+def test_what_was_pressed_counts_as_long_as_the_app_does(then, asked, world, receiver, in_slack):
+    """Who has entered an app's secret can press its buttons as anybody who has linked an account."""
+    zoe = decider(world, name="zoe")
+    linked = ChatAccount.objects.create(channel=in_slack, user=zoe, account="U1")
+    approval = asked()
+    slack_hook.pressed(in_slack, "U1", True, {"approval": approval.pk, "digest": approval.arguments_digest})
+    if then == "keeper":
+        type(in_slack.kept_by).objects.filter(pk=in_slack.kept_by_id).update(is_active=False)
+    elif then == "off":
+        Channel.objects.filter(pk=in_slack.pk).update(enabled=False)
+    elif then == "removed":
+        in_slack.delete()
+    elif then == "secret":
+        address = {"webhook": f"http://{receiver.place}/services/x", "signing_secret": "f" * 32}
+        in_slack.keep_address(json.dumps(address), "Slack")
+        in_slack.save()
+    elif then == "unlinked":
+        linked.delete()
+    elif then == "another account":
+        ChatAccount.objects.update(account="U2")
+    elif then == "project":
+        Channel.objects.update(project=ProjectFactory(organization=world.organization))
+    demand = demands.of_approval(approval, False)
+    counted = demands.counted(approval.pk, approval.arguments_digest, demand, about(approval))
+    assert counted.enough is (then == "nothing")
+    assert ("the chat's app" in counted.why) is (then != "nothing")
 
 
 @pytest.mark.parametrize("how", [{"secret": "f" * 32}, {"at": 1_000_000}])

@@ -260,6 +260,36 @@ def test_a_verified_address_of_a_domain_that_is_its_own_means_its_own_member(
     assert (who(sign_in(trusted, server).browser) == ada) == means_them
 
 
+@pytest.mark.parametrize(
+    "said", ["lıs@acme.example", "liſ@acme.example", "LIſ@ACME.example", "lis@acme.examplE"]
+)
+def test_an_address_that_a_database_takes_for_theirs_is_another(server, acme, said):
+    """It ignores case, and some letters of other addresses have the same capital."""
+    lis = local("lis", acme, "Lis@acme.example")
+    trusted = provider_of(acme, domains=["acme.example"], default_role="decider")
+    server.claims = {"sub": "s-2", "email": said, "email_verified": True}
+    signed_in = who(sign_in(trusted, server).browser)
+    assert signed_in is not None and (signed_in == lis) is said.isascii()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "eve@straße.example",  # a domain of its own, which anybody may have
+        "eve@ſtrasse.example",
+        "eve@evil.example@strasse.example",
+        "eve@evil.example,x@strasse.example",
+        "eve x@strasse.example",
+    ],
+)
+def test_no_address_of_another_domain_counts_as_of_one_that_is_named(server, acme, said):
+    trusted = provider_of(acme, domains=["Strasse.example"], default_role="decider")
+    server.claims = {"sub": "s-2", "email": said, "email_verified": True}
+    assert who(sign_in(trusted, server).browser) is None
+    server.claims["email"] = "eve@STRASSE.example"
+    assert who(sign_in(trusted, server).browser) is not None
+
+
 def test_an_address_that_somebody_only_says_is_theirs_draws_nobody_to_their_account(server, acme):
     eve = local("eve", acme, "chief@acme.example")
     eve.emailaddress_set.create(email="chief@acme.example", primary=True)
