@@ -407,6 +407,8 @@ def _organization(before: Row, after: Row) -> str:
         return ""
     if before["second_person"] and not after["second_person"]:
         return gettext_noop("no second person is asked any more")
+    if before.get("slug") != after.get("slug"):
+        return gettext_noop("browsers that name an organization may reach another one")
     if more(after["record_days"], before["record_days"]):
         return gettext_noop("the record of runs is removed sooner")
     sooner = more(after["retention_days"], before["retention_days"])

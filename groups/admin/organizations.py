@@ -46,7 +46,12 @@ class OrganizationAdmin(TenantAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The limits keep an organization from taking what others need: none raises its own."""
         fields = tuple(super().get_readonly_fields(request, obj))
-        return fields if request.user.is_superuser else (*fields, *LIMITS)
+        named = fields if members.settles(request.user) else (*fields, "slug")
+        return named if request.user.is_superuser else (*named, *LIMITS)
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        shown = self.get_readonly_fields(request, obj)
+        return {} if "slug" in shown else super().get_prepopulated_fields(request, obj)
 
     def get_urls(self) -> list[Any]:
         choose = self.admin_site.admin_view(self.choose_view)

@@ -234,6 +234,18 @@ def test_nor_does_who_arranges_projects_and_no_rules(world):
     assert (newer.name, newer.allow_self_approval) == ("Named", False)
 
 
+@pytest.mark.parametrize("rules", [True, False])
+def test_what_browsers_name_an_organization_by_is_for_who_may_change_rules(world, rules):
+    """Its slug: whoever administers another one could have requests that name this one run there."""
+    boss = MembershipFactory(organization=world.organization, user__is_staff=True).user
+    rights = ["groups.change_organization", "groups.view_organization"]
+    permit(boss, *rights, *(["policy.change_capabilityrule"] if rules else []))
+    page = url("groups_organization_change", world.organization.pk)
+    assert client_of(boss).post(page, {"name": "Renamed", "slug": "other"}).status_code == 302
+    world.organization.refresh_from_db()
+    assert (world.organization.name, world.organization.slug == "other") == ("Renamed", rules)
+
+
 def test_nor_does_a_member_of_the_whole_organization(world):
     """Nobody changes their own membership; and whom rules mean by a project's owner, others say."""
     boss, other = (MembershipFactory(organization=world.organization, user__is_staff=True) for _ in range(2))

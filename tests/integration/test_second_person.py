@@ -380,6 +380,14 @@ def test_a_name_that_a_provider_gives_people_at_their_sign_in_is_given_by_two(wo
             other.save()
 
 
+def test_another_name_for_the_organization_waits(world, ada, bo, rule):
+    """Browsers name the one they mean by its slug, which another organization may have then."""
+    home = Organization.objects.get(pk=world.organization.pk)
+    home.slug = "former"
+    with changes.acting(ada, "admin"), pytest.raises(changes.TakesSecond):
+        home.save()
+
+
 def test_whom_rules_name_as_deciders_waits(world, ada, bo, rule):
     """By a role that somebody gets, by a role's new name, and by a project that gets its first owner."""
     home = world.organization
@@ -842,7 +850,7 @@ CHANNEL = {
     "user_id": None, "kind": "email", "sealed_address": "a", "enabled": True, "topics": ["approvals"],
     "project_id": None,
 }  # fmt: skip
-HOME = {"second_person": True, "retention_days": 90, "record_days": 900}
+HOME = {"slug": "acme", "second_person": True, "retention_days": 90, "record_days": 900}
 SEAT, CUSTOM, BINDING = {"role_id": "r"}, {"permissions": ["a"]}, {"pattern": "send_*"}
 PROVIDER = {"only": True, "default_role": ""}
 SERVER = {
@@ -886,7 +894,7 @@ WEAKER = {
     ),
     "groups.organization": (
         HOME,
-        [{"second_person": False}, {"retention_days": 1}, {"record_days": 400}],
+        [{"second_person": False}, {"slug": "other"}, {"retention_days": 1}, {"record_days": 400}],
         [{"retention_days": 400}, {"record_days": 1000}, {"record_days": None}],
     ),
     "groups.identityprovider": (PROVIDER, [{"default_role": "administrator"}, None], []),
