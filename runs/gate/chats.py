@@ -6,7 +6,7 @@ no longer than the secret, whoever entered it and the linked account do.
 
 from common.canonical import digest
 from groups.actors import Actor, Via, active_membership
-from policy.authority import About, Verb, can
+from policy.authority import About, Verb, can, holds, permission_for
 from runs.models import Channel, ChatAccount
 
 NOT_VOUCHED_FOR = "the chat's app, its secret or the account that pressed there does not count any more"
@@ -23,7 +23,8 @@ def is_vouched_for(channel: Channel) -> bool:
     if user is None or not user.is_active:
         return False
     there = Actor(user, active_membership(user, channel.organization_id), Via.SESSION)
-    return can(there, Verb.ARRANGE_CHANNELS, channel)
+    arranges = user.is_superuser or holds(there, permission_for("change", Channel))
+    return arranges and can(there, Verb.ARRANGE_CHANNELS, channel)
 
 
 def counts(actor: Actor, about: About) -> bool:

@@ -151,7 +151,7 @@ def approvals(request: MemberRequest) -> QuerySet[Approval]:
 def approval_or_404(request: MemberRequest, approval_id: str) -> Approval:
     """The approval; its page is also reached by links, so it opens in whichever organization it is."""
     found = look_up(request, approval_id)
-    current.choose(request, request.membership.organization_id)
+    current.stand(request.user, request.membership)
     return found
 
 

@@ -157,7 +157,7 @@ def _server(request: MemberRequest, server_id: str) -> McpServer:
         found = accounts.offered(membership.organization_id).filter(pk=server_id).first()
         if found is not None:
             access.enter(request, membership)
-            current.choose(request, membership.organization_id)
+            current.stand(request.user, membership)
             return found
     raise Http404
 

@@ -787,7 +787,18 @@ def test_a_linked_account_decides_by_a_button(asked, world, receiver, in_slack):
 
 
 @pytest.mark.parametrize(
-    "then", ["nothing", "keeper", "off", "removed", "secret", "unlinked", "another account", "project"]
+    "then",
+    [
+        "nothing",
+        "keeper",
+        "their right",
+        "off",
+        "removed",
+        "secret",
+        "unlinked",
+        "another account",
+        "project",
+    ],
 )
 def test_what_was_pressed_counts_as_long_as_the_app_does(then, asked, world, receiver, in_slack):
     """Who has entered an app's secret can press its buttons as anybody who has linked an account."""
@@ -797,6 +808,8 @@ def test_what_was_pressed_counts_as_long_as_the_app_does(then, asked, world, rec
     slack_hook.pressed(in_slack, "U1", True, {"approval": approval.pk, "digest": approval.arguments_digest})
     if then == "keeper":
         type(in_slack.kept_by).objects.filter(pk=in_slack.kept_by_id).update(is_active=False)
+    elif then == "their right":
+        Channel.objects.filter(pk=in_slack.pk).update(kept_by=decider(world, name="yan"))
     elif then == "off":
         Channel.objects.filter(pk=in_slack.pk).update(enabled=False)
     elif then == "removed":

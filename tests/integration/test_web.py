@@ -738,6 +738,25 @@ def test_without_the_right_nobody_issues_a_token_and_nobody_revokes_anothers(acm
     assert not user.deputy_tokens.exists()
 
 
+def test_a_link_to_another_organizations_approval_chooses_nothing(acme):
+    """What a script in the reader's session asks for next is for the organization they have chosen."""
+    mail_needs_approval(acme)
+    _, mia = member(acme, "mia")
+    ines, decider = member(acme, "ines", "runs.decide_approval")
+    _, approval = waiting_mail(acme, mia)
+    other = MembershipFactory(user=ines, organization__name="Zeta")
+    decider.post(reverse("web:choose"), {"organization": other.organization_id})
+    html = page(decider, "approval", approval.pk)
+    assert "ada@example.org" in html and "Acme" in html
+    assert decider.session[current.CHOSEN] == other.organization_id
+    assert "You are ines in Zeta." in page(decider, "settings")
+    said = {"decision": "approve", "arguments_digest": approval.arguments_digest}
+    decider.post(reverse("web:approval", args=[approval.pk]), said)
+    approval.refresh_from_db()
+    assert (approval.status, approval.decided_by) == ("approved", ines)
+    assert decider.session[current.CHOSEN] == other.organization_id
+
+
 def test_theme_time_zone_and_organization_are_the_readers_choice(acme):
     user, client = member(acme, "mia")
     other = MembershipFactory(user=user, organization__name="Zeta")
