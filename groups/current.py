@@ -71,8 +71,8 @@ def vouched_for(found: QuerySet[Membership], user: Any) -> QuerySet[Membership]:
 def membership_of(user: Any) -> Membership | None:
     """The membership by which the user acts now.
 
-    For a request it is found once. Without a request there is no choice: somebody who belongs to several
-    organizations acts in none of them.
+    For a request it is found once; who has chosen none acts where they have been longest. Without a request
+    there is no choice: somebody who belongs to several organizations acts in none of them.
     """
     if hasattr(user, STANDING):
         membership: Membership | None = getattr(user, STANDING)
@@ -81,7 +81,9 @@ def membership_of(user: Any) -> Membership | None:
     if not hasattr(user, CHOICE):
         return found[0] if len(found) == 1 else None
     chosen = [each for each in found if each.organization_id == getattr(user, CHOICE)]
-    membership = next(iter(chosen or found), None)
+    # nobody else puts them anywhere by taking them into another one, or by what that is called
+    longest = sorted(found, key=lambda each: (each.created_at, each.pk))
+    membership = next(iter(chosen or longest), None)
     stand(user, membership)
     return membership
 

@@ -178,6 +178,16 @@ def test_nobody_chooses_where_they_do_not_belong(both, here, there):
     assert elsewhere.run.pk not in browser.get(url("runs_run_changelist")).content.decode()
 
 
+def test_who_has_chosen_nothing_acts_where_they_have_been_longest(here):
+    """Whoever takes them into another organization, whatever it is called, does not move them there."""
+    user = person(here, "longstanding", is_staff=True)
+    permit_all(user)
+    other = tenant("Aaa", "aaa")
+    MembershipFactory(organization=other.organization, user=user, role="administrator")
+    shown = client_of(user).get(url("runs_run_changelist")).context["cl"].result_list
+    assert {run.organization for run in shown} == {here.organization}
+
+
 def test_the_api_takes_the_choice_of_the_session_and_a_header_before_it(both, here, there):
     browser = client_of(both)
     assert problem(browser.get("/api/runs/")) == (400, "ORGANIZATION_MISSING")
