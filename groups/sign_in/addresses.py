@@ -5,6 +5,10 @@ A database that ignores case takes letters for the same that stand in different 
 """
 
 import re
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django.contrib.auth import get_user_model
 
 PLAIN = re.compile(r"[^\s@,;<>\"]+@[^\s@,;<>\"]+")
 ASCII_LETTERS = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
@@ -22,3 +26,14 @@ def lowered(address: str) -> str:
 
 def is_same(one: str, other: str) -> bool:
     return lowered(one) == lowered(other)
+
+
+def holders(address: str) -> list[Any]:
+    """The active accounts whose address it is: those that have shown it, or else those made with it.
+    What somebody has merely typed in for their own is not theirs.
+    """
+    shown = EmailAddress.objects.filter(email__iexact=address, verified=True).select_related("user")
+    found = [one.user for one in shown if is_same(one.email, address)]
+    made = get_user_model().objects.filter(email__iexact=address).order_by("pk")
+    found = found or [user for user in made if is_same(user.email, address)]
+    return [user for user in found if user.is_active]

@@ -9,6 +9,7 @@ from allauth.mfa.base import forms as factors
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from groups.sign_in import pace
+from groups.sign_in.addresses import holders
 
 
 class SignInForm(account.LoginForm):
@@ -22,14 +23,20 @@ class SignInForm(account.LoginForm):
 
 class RequestCodeForm(account.RequestLoginCodeForm):
     def clean_email(self) -> str:
+        """allauth takes any account that somebody has given the address."""
         pace.paced_mail(context.request, self.cleaned_data["email"])
-        return str(super().clean_email())
+        address = str(super().clean_email())
+        self._user = next(iter(holders(address)), None)
+        return address
 
 
 class ResetForm(account.ResetPasswordForm):
     def clean_email(self) -> str:
+        """As for a code."""
         pace.paced_mail(context.request, self.cleaned_data["email"])
-        return str(super().clean_email())
+        address = str(super().clean_email())
+        self.users = holders(address)
+        return address
 
 
 class Paced:

@@ -28,7 +28,7 @@ from groups.sign_in.sessions import BEGAN_AT, SEEN_AT
 from launch.home import PROJECT
 from policy.authority import NotAllowed, may_act_as_person
 from tests.admin_world import PASSWORD, superuser
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, UserFactory
 from tests.unit.test_deploy_check import PRODUCTION
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +168,27 @@ def test_nobody_has_deputy_write_to_an_address_that_they_have_not_shown_to_be_th
     client.post(change, {**theirs, "action_primary": ""})
     ada.refresh_from_db()
     assert ada.email == "board@example.net"
+
+
+@pytest.mark.parametrize("door", ["account_reset_password", "account_request_login_code"])
+@pytest.mark.parametrize("has_an_account", [True, False])
+def test_an_address_that_somebody_else_has_typed_in_leads_nobody_into_their_account(
+    ada, door, has_an_account
+):
+    """Its owner would show it to be the other's, and a provider then take the other for them."""
+    theirs = {"email": "board@example.net"}
+    with_password().client.post(reverse("account_email"), {**theirs, "action_add": ""})
+    if has_an_account:
+        chair = UserFactory(username="chair", **theirs)
+    mail.outbox.clear()
+    owner = Client()
+    owner.post(reverse(door), theirs)
+    assert len(mail.outbox) == has_an_account
+    assert not has_an_account or "chair" in mail.outbox[0].body or door == "account_request_login_code"
+    if found := re.search(r"^([A-Z0-9-]{4,})$", "".join(one.body for one in mail.outbox), re.MULTILINE):
+        owner.post(reverse("account_confirm_login_code"), {"code": found.group(1)})
+        assert owner.session["_auth_user_id"] == str(chair.pk)
+    assert not EmailAddress.objects.filter(user=ada, verified=True, **theirs).exists()
 
 
 def test_nobody_has_deputy_write_to_many_strangers(ada):
