@@ -19,6 +19,7 @@ from common import mail, sealed
 from groups import actors
 from groups.models.providers import INSTALLATION
 from groups.sign_in import pace, sessions
+from groups.sign_in.addresses import is_same
 from groups.sign_in.providers import ways
 
 
@@ -31,6 +32,10 @@ class AccountAdapter(DefaultAccountAdapter):
         """The user of a name and a password, or None. Raises pace.TooMany."""
         name = str(credentials.get("username") or "")
         return pace.paced(request, name, lambda: authenticate(request, **credentials))
+
+    def can_delete_email(self, email_address: Any) -> bool:
+        """Not the one that Deputy writes to: allauth would take another for it, were it only typed in."""
+        return not is_same(email_address.email, email_address.user.email)
 
     def set_password(self, user: Any, password: str) -> None:
         """The password alone: what an administrator takes from the account meanwhile stays taken."""

@@ -191,6 +191,17 @@ def test_an_address_that_somebody_else_has_typed_in_leads_nobody_into_their_acco
     assert not EmailAddress.objects.filter(user=ada, verified=True, **theirs).exists()
 
 
+def test_removing_ones_address_makes_none_ones_own_that_was_only_typed_in(ada):
+    client = with_password().client
+    change, theirs = reverse("account_email"), {"email": "board@example.net"}
+    client.post(change, {**theirs, "action_add": ""})
+    for email in ("ada@example.org", "board@example.net", "ada@example.org"):
+        client.post(change, {"email": email, "action_remove": ""})
+        ada.refresh_from_db()
+        assert ada.email == "ada@example.org"
+    assert not EmailAddress.objects.filter(**theirs).exists()
+
+
 def test_nobody_has_deputy_write_to_many_strangers(ada):
     client = with_password().client
     change = reverse("account_email")
