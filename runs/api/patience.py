@@ -81,6 +81,8 @@ def patient(view: Callable[..., Any], then: Callable[..., Any]) -> Callable[...,
             await awaited.come()
         finally:
             slot.give_back()
+        # that Deputy's own page has sent it is known by now, and the body, where that is looked for, is read
+        request.csrf_processing_done = True
         return await sync_to_async(then)(request, pk=awaited.run_id, call_id=awaited.call_id)
 
     return answer

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.core import mail
 from django.db import connection
+from django.test import Client
 
 from common import current, turns
 from groups.models import Project
@@ -309,6 +310,20 @@ def test_whoever_waits_hears_of_the_end_at_once(api, run, together, world):
     with ends(25):  # what nobody told of waits for 30
         answer, _ = together(lambda: api.get(f"{run}tool-calls/m/", wait=30), decide)
     assert (answer.status_code, answer.json()["status"]) == (200, "succeeded")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_so_does_a_browser_whose_request_is_looked_at_again_when_it_has_waited(world, run):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(world.user)
+    browser.get("/settings/")
+    token = browser.cookies["csrftoken"].value
+    body = {"call_id": "m", "name": "send_email", "arguments": MAIL}
+    for headers, status in (({}, 403), ({"X-CSRFToken": token}, 202)):
+        answer = browser.post(
+            f"/api/{run}tool-calls/?wait=1", body, content_type="application/json", headers=headers
+        )
+        assert answer.status_code == status, answer.content
 
 
 @pytest.mark.django_db(transaction=True)
