@@ -42,7 +42,8 @@ class Via(StrEnum):
 class Actor:
     """`membership` in the organization at hand, None without an active one there. `scopes`: None is every
     scope. `interactive`: a browser session whose user signed in or confirmed their password within
-    CONFIRMED_SECONDS. `acts_for`: the person a program acts for. `chat`: where they pressed
+    CONFIRMED_SECONDS. `acts_for`: the person a program acts for. `chat`: where it was
+    pressed, of what comes from one (runs/gate/chats.py).
     """
 
     user: Any

@@ -49,10 +49,6 @@ class OrganizationAdmin(TenantAdmin):
         named = fields if members.settles(request.user) else (*fields, "slug")
         return named if request.user.is_superuser else (*named, *LIMITS)
 
-    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        shown = self.get_readonly_fields(request, obj)
-        return {} if "slug" in shown else super().get_prepopulated_fields(request, obj)
-
     def get_urls(self) -> list[Any]:
         choose = self.admin_site.admin_view(self.choose_view)
         return [path("choose/", choose, name="groups_organization_choose"), *super().get_urls()]
@@ -115,11 +111,6 @@ class ProjectAdmin(Refuses, TenantAdmin):
         if members.settles(request.user):
             return fields
         return (*fields, *(members.SETTINGS if obj is not None else members.OF_NEW))
-
-    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        shown = self.get_readonly_fields(request, obj)
-        filled = super().get_prepopulated_fields(request, obj)
-        return {name: of for name, of in filled.items() if name not in shown}
 
     def refuses(self, user: Any, wanted: Project) -> str:
         """Why the user may not save the project so; empty where they may."""

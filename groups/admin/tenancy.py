@@ -176,6 +176,12 @@ class TenantAdmin(Visible, ListFields, Moments, Choosing, Locked, Addressed, Mod
         fields = tuple(super().get_readonly_fields(request, obj))
         return (*fields, *self.fixed) if obj else fields
 
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Not those that are shown alone: Django looks for each in the form."""
+        shown = self.get_readonly_fields(request, obj)
+        filled = super().get_prepopulated_fields(request, obj)
+        return {name: of for name, of in filled.items() if name not in shown}
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         seen = sight(request)

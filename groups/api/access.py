@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from common.api.errors import Problem
 from groups.models import Membership, Project
@@ -16,6 +16,14 @@ def visible(queryset: QuerySet[M], membership: Membership, project: str = "proje
     if membership.projects is None:
         return found
     return found.filter(**{f"{project}__in": membership.projects})
+
+
+def shared(queryset: QuerySet[M], membership: Membership) -> QuerySet[M]:
+    """The same with the rows of no project, which are the whole organization's."""
+    found = queryset.filter(organization_id=membership.organization_id)
+    if membership.projects is None:
+        return found
+    return found.filter(Q(project=None) | Q(project__in=membership.projects))
 
 
 def projects(membership: Membership) -> QuerySet[Project]:

@@ -28,12 +28,21 @@ def is_same(one: str, other: str) -> bool:
     return lowered(one) == lowered(other)
 
 
+def entered(user: Any, address: str) -> list[EmailAddress]:
+    """The account's own rows of the address: whoever has typed it in, or has shown that it is theirs."""
+    return [one for one in EmailAddress.objects.filter(user=user) if is_same(one.email, address)]
+
+
+def called(address: str) -> list[Any]:
+    """The active accounts that Deputy writes to at the address."""
+    alike = get_user_model().objects.filter(email__iexact=address, is_active=True).order_by("pk")
+    return [user for user in alike if is_same(user.email, address)]
+
+
 def holders(address: str) -> list[Any]:
     """The active accounts whose address it is: those that have shown it, or else those made with it.
     What somebody has merely typed in for their own is not theirs.
     """
     shown = EmailAddress.objects.filter(email__iexact=address, verified=True).select_related("user")
     found = [one.user for one in shown if is_same(one.email, address)]
-    made = get_user_model().objects.filter(email__iexact=address).order_by("pk")
-    found = found or [user for user in made if is_same(user.email, address)]
-    return [user for user in found if user.is_active]
+    return [user for user in found if user.is_active] if found else called(address)

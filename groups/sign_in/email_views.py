@@ -3,13 +3,12 @@
 from typing import Any
 
 from allauth.account.adapter import get_adapter
-from allauth.account.models import EmailAddress
 from allauth.account.views import EmailView
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
 from groups.sign_in import pace
-from groups.sign_in.addresses import is_same
+from groups.sign_in.addresses import entered
 
 
 class Addresses(EmailView):
@@ -33,8 +32,7 @@ class Addresses(EmailView):
         return answer
 
     def _is_proven(self, address: str) -> bool:
-        mine = EmailAddress.objects.filter(user_id=self.request.user.pk, verified=True)
-        return any(is_same(one.email, address) for one in mine)
+        return any(one.verified for one in entered(self.request.user, address))
 
     def _shown(self, request: HttpRequest) -> HttpResponse:
         answer: HttpResponse = self.get(request)

@@ -9,7 +9,6 @@ import logging
 import re
 from typing import Any
 
-from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -17,7 +16,7 @@ from django.db import transaction
 from groups import changes
 from groups.models import CustomRole, IdentityProvider, MemberRole, Membership, Project
 from groups.models.organizations import MembershipKind
-from groups.sign_in.addresses import is_plain, is_same, lowered
+from groups.sign_in.addresses import called, entered, is_plain, lowered
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider, home_of
 
@@ -74,8 +73,7 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
     address = vouched_address(provider, claims)
     if not address:
         return None
-    alike = User.objects.filter(email__iexact=address, is_active=True)
-    found = [user for user in alike if is_same(user.email, address)]
+    found = called(address)
     if len(found) != 1:
         return None
     (user,) = found
@@ -88,8 +86,8 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
 
 def _said_alone(user: Any, address: str) -> bool:
     """Whether the account's own person entered the address and has not shown that it is theirs."""
-    entered = [one for one in EmailAddress.objects.filter(user=user) if is_same(one.email, address)]
-    return bool(entered) and not any(one.verified for one in entered)
+    rows = entered(user, address)
+    return bool(rows) and not any(one.verified for one in rows)
 
 
 def _member(provider: IdentityProvider, user: Any) -> bool:

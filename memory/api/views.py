@@ -15,7 +15,7 @@ from common.api.errors import Problem, bad_query
 from common.api.pagination import whole_number
 from common.api.schema import documented
 from common.api.views import only
-from groups.api.access import find_project, visible
+from groups.api.access import find_project, shared, visible
 from groups.models import AgentInstance, Group
 from memory.api.curation import Curation
 from memory.api.serializers import FoundSerializer, MemorySerializer
@@ -50,11 +50,8 @@ class MemoryView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Curation):
     def get_queryset(self) -> QuerySet[Memory]:
         """What the organization and the member's projects share, and the member's own."""
         mine = self.request.membership
-        found = Memory.objects.filter(organization=mine.organization_id).select_related("user")
-        found = found.filter(Q(user=None) | Q(user=mine.user_id))
-        if mine.projects is None:
-            return found
-        return found.filter(Q(project=None) | Q(project__in=mine.projects))
+        found = shared(Memory.objects.select_related("user"), mine)
+        return found.filter(Q(user=None) | Q(user=mine.user_id))
 
     @documented("Memories, the newest first", description="What is shared with you, and your own.")
     def list(self, request: Any, *args: Any, **kwargs: Any) -> Response:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib.admin.models import CHANGE
-from django.db.models import Count, Model, Q, QuerySet
+from django.db.models import Count, Model, QuerySet
 from django.db.models.functions import Now
 from django_filters import rest_framework as filters
 from rest_framework.decorators import action
@@ -76,11 +76,7 @@ class RuleView(Changeable, Removable):
     lookup_value_regex = "rul_[0-9a-z]{26}"
 
     def get_queryset(self) -> QuerySet[CapabilityRule]:
-        mine = self.request.membership
-        found = CapabilityRule.objects.filter(organization=mine.organization_id).select_related("capability")
-        if mine.projects is None:
-            return found
-        return found.filter(Q(project=None) | Q(project__in=mine.projects))
+        return access.shared(CapabilityRule.objects.select_related("capability"), self.request.membership)
 
     def resolved(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Rows for names; none of them of another organization, or of a project out of sight."""

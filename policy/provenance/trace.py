@@ -177,10 +177,10 @@ class Material:
         piece.like, piece.nouns = self._like(declared), declared.nouns
         piece.keyed = tuple(value for _, _, value in values_of(arguments) if value.strip())
         piece.like.append(piece)
-        if declared.output_trust == "user":
-            self.said.append("\n".join(found.text for found in fields(result)))
-            self._intent = None
         parts = fields(result)
+        if declared.output_trust == "user":
+            self.said.append("\n".join(found.text for found in parts))
+            self._intent = None
         for found in parts:
             kept = (
                 declared.kept(found.key)

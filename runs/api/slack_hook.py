@@ -122,9 +122,7 @@ def _pressed(channel: Channel, payload: str) -> None:
 
 def pressed(channel: Channel, account: str, approve: bool, value: dict[str, Any]) -> str:
     """Take the decision; returns what came of it, in the language of whoever pressed."""
-    linked = (
-        ChatAccount.objects.filter(channel=channel, account=account).select_related("user", "channel").first()
-    )
+    linked = channel.accounts.filter(account=account).select_related("user").first()
     refused = NOT_LINKED if linked is None else "" if chats.is_vouched_for(channel) else NOT_VOUCHED_FOR
     if linked is None or refused:
         with translation.override(language_of(channel)):

@@ -106,14 +106,16 @@ def seated(places: list[list[str]]) -> int:
 def taken_by(approval_id: str, arguments_digest: str, organization_id: str) -> list[tuple[Actor, datetime]]:
     """Whoever approved these arguments, as they are today, by the door they did it at; and when."""
     found = rows(TAKEN, [organization_id, approval_id, arguments_digest])
-    return [(replace(_taker(*one[2:5], values=iter(one[5:])), chat=one[1]), one[0]) for one in found]
+    return [(_taker(*one[1:5], values=iter(one[5:])), one[0]) for one in found]
 
 
-def _taker(door: str, as_human: bool, token_id: str | None, *, values: Iterator[Any]) -> Actor:
+def _taker(
+    chat: str | None, door: str, as_human: bool, token_id: str | None, *, values: Iterator[Any]
+) -> Actor:
     """Who took a decision. One from before doors were recorded, without any, counts as a token's, never as
     made on Deputy's pages.
     """
-    return today.taken(door, token_id, values, as_human)
+    return replace(today.taken(door, token_id, values, as_human), chat=chat)
 
 
 def refusal(actor: Actor, demand: Demand, about: About) -> str:

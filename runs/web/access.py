@@ -3,7 +3,7 @@
 import zoneinfo
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Case, Q, QuerySet, When
@@ -27,7 +27,6 @@ from runs.models import Approval, Channel, Run, Schedule, Wait
 from runs.models.choices import ApprovalStatus, WaitKind
 
 View = Callable[..., HttpResponseBase]
-M = TypeVar("M", Memory, Channel)
 
 TIME_ZONE = "time_zone"  # the cookie
 MOST_QUEUED = 500  # of which a page knows the next one
@@ -125,21 +124,14 @@ def own_waits(request: MemberRequest) -> QuerySet[Wait]:
 
 def memories(request: MemberRequest) -> QuerySet[Memory]:
     """What counts of the organization's and the projects' memories, and of the person's own."""
-    whole = Memory.objects.filter(organization_id=request.membership.organization_id)
-    shown = whole.filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
-    return _in_reach(shown.filter(Q(user=None) | Q(user=request.user.pk)), request)
+    shown = Memory.objects.filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
+    mine = shown.filter(Q(user=None) | Q(user=request.user.pk))
+    return organization.shared(mine, request.membership)
 
 
 def channels(request: MemberRequest) -> QuerySet[Channel]:
     """The channels of the organization and of the person's projects that are on."""
-    here = {"organization_id": request.membership.organization_id, "user": None, "enabled": True}
-    return _in_reach(Channel.objects.filter(**here), request)
-
-
-def _in_reach(found: QuerySet[M], request: MemberRequest) -> QuerySet[M]:
-    """Those of the whole organization, and those of the person's projects."""
-    mine = request.membership.projects
-    return found if mine is None else found.filter(Q(project=None) | Q(project__in=mine))
+    return organization.shared(Channel.objects.filter(user=None, enabled=True), request.membership)
 
 
 def approvals(request: MemberRequest) -> QuerySet[Approval]:
