@@ -1,11 +1,16 @@
 """One's own e-mail addresses: allauth's page, by which nobody has Deputy write to strangers."""
 
+from contextlib import suppress
 from typing import Any
 
 from allauth.account.adapter import get_adapter
-from allauth.account.views import EmailView
+from allauth.account.views import ConfirmEmailView, EmailView
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
 from groups.sign_in import pace
 from groups.sign_in.addresses import entered
@@ -36,4 +41,20 @@ class Addresses(EmailView):
 
     def _shown(self, request: HttpRequest) -> HttpResponse:
         answer: HttpResponse = self.get(request)
+        return answer
+
+
+class Confirmed(ConfirmEmailView):
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """The link counts for whoever is signed in to the account that has named the address. Followed by its
+        owner alone, who may not know whose mail it is, it would give the address to somebody else's account.
+        """
+        with suppress(Http404):
+            account = self.get_object().email_address.user
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            if request.user != account:
+                messages.error(request, _("This link is another account’s. Nothing was changed."))
+                return redirect("account_email")
+        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         return answer

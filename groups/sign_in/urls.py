@@ -4,7 +4,7 @@ from allauth.account import views
 from django.urls import include, path, re_path
 
 from groups.sign_in import openid_views, session_views
-from groups.sign_in.email_views import Addresses
+from groups.sign_in.email_views import Addresses, Confirmed
 
 urlpatterns = [
     path("inactive/", views.account_inactive, name="account_inactive"),
@@ -12,7 +12,7 @@ urlpatterns = [
     path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
     path("email/", Addresses.as_view(), name="account_email"),
     path("confirm-email/", views.email_verification_sent, name="account_email_verification_sent"),
-    re_path(r"^confirm-email/(?P<key>[-:\w]+)/$", views.confirm_email, name="account_confirm_email"),
+    re_path(r"^confirm-email/(?P<key>[-:\w]+)/$", Confirmed.as_view(), name="account_confirm_email"),
     path("password/change/", views.password_change, name="account_change_password"),
     path("password/set/", views.password_set, name="account_set_password"),
     path("password/reset/", views.password_reset, name="account_reset_password"),

@@ -191,6 +191,22 @@ def test_an_address_that_somebody_else_has_typed_in_leads_nobody_into_their_acco
     assert not EmailAddress.objects.filter(user=ada, verified=True, **theirs).exists()
 
 
+@pytest.mark.parametrize("who", ["its owner, without an account", "its owner, with one", "the account"])
+def test_a_link_that_shows_an_address_counts_in_a_session_of_the_account_that_named_it(ada, who):
+    own = with_password().client
+    theirs = {"email": "board@example.net"}
+    own.post(reverse("account_email"), {**theirs, "action_add": ""})
+    link = re.search(r"https?://[^/]+(/account/confirm-email/\S+)", mail.outbox[-1].body).group(1)
+    chair = UserFactory(username="chair")
+    client = {"the account": own}.get(who, Client())
+    if who == "its owner, with one":
+        client.force_login(chair)
+    answers = [client.get(link), client.post(link)]
+    assert EmailAddress.objects.get(**theirs).verified == (who == "the account")
+    if who == "its owner, without an account":
+        assert {answer["Location"].partition("?")[0] for answer in answers} == {reverse("account_login")}
+
+
 def test_removing_ones_address_makes_none_ones_own_that_was_only_typed_in(ada):
     client = with_password().client
     change, theirs = reverse("account_email"), {"email": "board@example.net"}
