@@ -155,6 +155,7 @@ def openid() -> dict[str, Any] | None:
     found["default_role"] = text("OIDC_DEFAULT_ROLE", "")
     found["domains"] = names("OIDC_DOMAINS", ())
     found["only"] = flag("OIDC_ONLY", False)
+    found["makes_accounts"] = flag("OIDC_MAKES_ACCOUNTS", True)
     found["organization"] = text("OIDC_ORGANIZATION", "")
     if (found["rules"] or found["default_role"]) and not found["organization"]:
         raise BadSetting("OIDC_ORGANIZATION is not set; OIDC_GROUPS and OIDC_DEFAULT_ROLE take its slug.")

@@ -51,21 +51,19 @@ def here(found: QuerySet[Membership]) -> QuerySet[Membership]:
 
 def vouched_for(found: QuerySet[Membership], user: Any) -> QuerySet[Membership]:
     """Those of a session's memberships that its sign-in reaches. An organization's provider opens that
-    organization alone; where an organization takes sign-ins by its provider only, others open it for
-    superusers.
+    organization alone; where an organization takes sign-ins only by providers it says so of, others open it
+    for superusers.
     """
     through = getattr(user, THROUGH)
     if through is not None and through.organization is not None:
         found = found.filter(organization_id=through.organization)
     if user.is_superuser:
         return found
-    of_others = IdentityProvider.objects.filter(
+    only = IdentityProvider.objects.filter(
         organization_id=OuterRef("organization_id"), active=True, only=True
     )
-    own = IdentityProvider.objects.filter(
-        organization_id=OuterRef("organization_id"), active=True, pk=through.provider if through else ""
-    )
-    return found.filter(~Exists(of_others) | Exists(own))
+    own = only.filter(pk=through.provider if through else "")
+    return found.filter(~Exists(only) | Exists(own))
 
 
 def membership_of(user: Any) -> Membership | None:

@@ -98,7 +98,7 @@ class IdentityProviderAdmin(PlaceAdmin):
     fields = (
         *("organization", "name", "issuer", "client_id", "secret", "redirect", "door", "scopes"),
         *("groups_claim", "who"),
-        *("default_role", "domains", "only", "active"),
+        *("default_role", "domains", "makes_accounts", "only", "active"),
     )
     empty_message = gettext_lazy("No provider yet. People sign in with a password, a code or a passkey.")
 

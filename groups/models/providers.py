@@ -64,6 +64,13 @@ class IdentityProvider(Created):
         default=False,
         help_text="Who signs in otherwise is not in this organization; superusers are.",
     )
+    makes_accounts = models.BooleanField(
+        "makes accounts",
+        default=False,
+        db_default=False,
+        help_text="For whoever it names and Deputy does not know. Where members sign in otherwise too, some may "
+        "get a second account by it, and with it a second vote: leave it off, and have them connect.",
+    )
     active = models.BooleanField(default=True)
     changed_at = models.DateTimeField(auto_now=True)
 

@@ -16,7 +16,7 @@ from django.db import transaction
 from groups import changes
 from groups.models import CustomRole, IdentityProvider, MemberRole, Membership, Project
 from groups.models.organizations import MembershipKind
-from groups.sign_in.addresses import called, entered, is_plain, lowered
+from groups.sign_in.addresses import had, is_plain, is_same, lowered, owners
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider, home_of
 
@@ -46,6 +46,8 @@ def of(provider: Provider, claims: dict[str, Any]) -> Any:
             raise Refused("an e-mail address the provider may not vouch for")
         if wanted(provider, claims) is None:
             raise Refused("in no group that makes a member")
+        if not provider.makes_accounts:
+            raise Refused("no account is connected to this identity, and the provider makes none")
         user = _made(provider, claims)
     with changes.acting(user):
         if link is None:
@@ -66,28 +68,38 @@ def connect(provider: Provider, claims: dict[str, Any], user: Any) -> None:
 
 
 def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
-    """The one account that has the verified e-mail address, where the provider may vouch for its domain.
+    """The one account that has the verified e-mail address, where the provider may vouch for its domain; None
+    where there is none. An organization's provider finds only people of the organization.
 
-    An organization's provider finds only people of the organization, and no superuser.
+    Raises Refused for an address of somebody who is here and cannot be meant: another account would give them
+    a second vote, or bring back who was closed.
     """
     address = vouched_address(provider, claims)
     if not address:
         return None
-    found = called(address)
-    if len(found) != 1:
+    found = _people(provider, owners(address))
+    if len(found) > 1:
+        raise Refused("several accounts have the e-mail address")
+    if not found:
+        before = User.objects.filter(pk__in=had(address))
+        if _people(provider, [user for user in before if not is_same(user.email, address)]):
+            raise Refused("an account had the e-mail address: sign in to it and connect this identity")
         return None
     (user,) = found
-    if user.is_superuser or SocialAccount.objects.filter(provider=provider.pk, user=user).exists():
-        return None
-    if isinstance(provider, IdentityProvider) and not _member(provider, user):
-        return None
-    return None if _said_alone(user, address) else user
+    if user.is_superuser and not isinstance(provider, IdentityProvider):
+        raise Refused("a superuser connects the identity by hand")
+    if SocialAccount.objects.filter(provider=provider.pk, user=user).exists():
+        raise Refused("the account is connected to another identity")
+    return user
 
 
-def _said_alone(user: Any, address: str) -> bool:
-    """Whether the account's own person entered the address and has not shown that it is theirs."""
-    rows = entered(user, address)
-    return bool(rows) and not any(one.verified for one in rows)
+def _people(provider: Provider, users: list[Any]) -> list[Any]:
+    """Those whom the provider may find: of an organization's, people who are or were its members."""
+    if not isinstance(provider, IdentityProvider):
+        return users
+    human = Membership.objects.filter(organization_id=provider.organization_id, kind=MembershipKind.HUMAN)
+    there = set(human.filter(user__in=users).values_list("user_id", flat=True))
+    return [user for user in users if user.pk in there]
 
 
 def _member(provider: IdentityProvider, user: Any) -> bool:

@@ -27,6 +27,7 @@ class Installation:
     domains: list[str]
     only: bool
     organization: str  # its slug; where the groups make people members
+    makes_accounts: bool = True
     pk: str = INSTALLATION
 
 

@@ -20,6 +20,7 @@ from django.utils import timezone
 from groups.actors import CONFIRMED_AT
 from groups.models import Change, IdentityProvider, Membership, ProviderSession
 from groups.sign_in import openid, sessions
+from groups.sign_in.addresses import entered
 from tests.admin_world import PASSWORD, superuser
 from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory
 from tests.identity_provider import OTHER_KEY, IdentityServer
@@ -53,6 +54,7 @@ def provider(acme, server):
 
 def provider_of(organization, **fields):
     usual = {"issuer": "https://id.example.org", "client_id": "deputy", "default_role": "member"}
+    usual["makes_accounts"] = True
     found = IdentityProvider(organization=organization, name="Company", **{**usual, **fields})
     found.keep_secret("s3cret")
     found.save()
@@ -236,10 +238,9 @@ def test_nor_as_a_superuser_who_is_its_member(server, acme, caplog):
     MembershipFactory(user=root, organization=acme)
     evil = provider_of(acme, domains=["acme.example"])
     server.claims = {"sub": "s-9", "email": "root@acme.example", "email_verified": True}
-    assert who(sign_in(evil, server).browser) not in (None, root)
-    SocialAccount.objects.update(user=root)
-    answer = sign_in(evil, server)
-    assert refused(answer, "a superuser signs in by no organization", caplog)
+    assert refused(sign_in(evil, server), "a superuser signs in by no organization", caplog)
+    SocialAccount.objects.create(provider=evil.pk, uid="s-9", user=root)
+    assert refused(sign_in(evil, server), "a superuser signs in by no organization", caplog)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +297,108 @@ def test_an_address_that_somebody_only_says_is_theirs_draws_nobody_to_their_acco
     trusted = provider_of(acme, domains=["acme.example"])
     server.claims = {"sub": "s-2", "email": "chief@acme.example", "email_verified": True}
     assert who(sign_in(trusted, server).browser) not in (None, eve)
+
+
+def moved(ada):
+    """They gave their account another address, which they have shown to be theirs, and removed the first."""
+    client = Client()
+    client.force_login(ada)
+    session = client.session
+    session[CONFIRMED_AT] = int(time.time())
+    session.save()
+    ada.emailaddress_set.create(email="ada@home.example", verified=True)
+    for action, address in (("primary", "ada@home.example"), ("remove", "ada@acme.example")):
+        client.post(reverse("account_email"), {"email": address, f"action_{action}": ""})
+    ada.refresh_from_db()
+    assert ada.email == "ada@home.example" and not entered(ada, "ada@acme.example")
+
+
+def shown_and_removed(ada):
+    ada.emailaddress_set.create(email="ada@home.example", verified=True, primary=True)
+    User.objects.filter(pk=ada.pk).update(email="ada@home.example")
+    ada.emailaddress_set.create(email="ada@acme.example", verified=True).delete()
+
+
+def closed(ada):
+    ada.is_active = False
+    ada.save()
+
+
+def connected_to_another(ada):
+    SocialAccount.objects.create(provider=IdentityProvider.objects.get().pk, uid="s-1", user=ada)
+
+
+def of_two(ada):
+    local("ada2", ada.memberships.get().organization, "ADA@acme.example")
+
+
+ANOTHER = {
+    moved: "an account had the e-mail address",
+    shown_and_removed: "an account had the e-mail address",
+    closed: "the account is not active",
+    connected_to_another: "the account is connected to another identity",
+    of_two: "several accounts have the e-mail address",
+}
+
+
+@pytest.mark.parametrize("what", ANOTHER)
+def test_who_has_an_account_gets_no_second_one(server, acme, what, caplog):
+    """With which they would vote twice, decide about their own runs, or come back."""
+    ada = local("ada", acme, "ada@acme.example")
+    trusted = provider_of(acme, domains=["acme.example"], default_role="decider")
+    what(ada)
+    before = User.objects.count()
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    assert refused(sign_in(trusted, server), ANOTHER[what], caplog)
+    assert User.objects.count() == before
+
+
+def looked_at(ada):
+    client = Client()
+    client.force_login(ada)
+    client.get(reverse("account_email"))
+    assert ada.emailaddress_set.filter(verified=False).exists()  # allauth's own
+
+
+def taken_out(ada):
+    Membership.objects.filter(user=ada).update(active=False, denied_tools=["send_email"])
+
+
+@pytest.mark.parametrize("what", [looked_at, taken_out])
+def test_who_has_an_account_signs_in_to_it(server, acme, what):
+    ada = local("ada", acme, "ada@acme.example")
+    trusted = provider_of(acme, domains=["acme.example"], default_role="decider")
+    what(ada)
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    assert who(sign_in(trusted, server).browser) == ada
+    assert Membership.objects.filter(organization=acme).count() == 1
+
+
+@pytest.mark.parametrize("domains", [[], ["acme.example"]])
+def test_accounts_are_made_where_the_provider_is_said_to(server, acme, domains, caplog):
+    """Somebody whose account has no address, or another one, would get a second."""
+    local("ada", acme)
+    trusted = provider_of(acme, domains=domains, makes_accounts=False)
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    assert refused(sign_in(trusted, server), "no account is connected to this identity", caplog)
+    IdentityProvider.objects.update(makes_accounts=True)
+    assert who(sign_in(trusted, server).browser) is not None
+
+
+def test_only_through_a_provider_shuts_out_who_came_by_another(server, acme):
+    ada = local("ada", acme)
+    other = provider_of(acme, issuer="https://other.example.org")
+    only = provider_of(acme, only=True)
+    for provider, opens in ((only, True), (other, False)):
+        client = Client()
+        client.force_login(ada)
+        session = client.session
+        told = {"user": ada.pk, "provider": provider.pk, "organization": acme.pk, "sid": "", "at": 0}
+        session["deputy_through"] = told
+        session.save()
+        assert (client.get("/api/runs/").status_code == 200) == opens
+    IdentityProvider.objects.filter(pk=other.pk).update(only=True)
+    assert client.get("/api/runs/").status_code == 200
 
 
 def test_what_an_organizations_provider_opens_is_that_organization_alone(provider, server, acme):
