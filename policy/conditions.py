@@ -11,14 +11,14 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 from cel_expr_python import cel
 
 from common.normal_forms import normalized
-from policy import apart
+from policy import apart, meanings
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
 from policy.provenance.words import INVISIBLE
@@ -75,14 +75,6 @@ LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
 LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
 MOST_LETTERS = 63
 
-# What may stand between and around the addresses of a text that is nothing but recipients, as in
-# `"Ann" <ann@bank.example>, bob@post.example (home)`.
-BETWEEN = re.compile(r"[,;|\n\r]")
-NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
-COMMENT = re.compile(r"\([^()@]*\)")
-AROUND = "<>()[]\"'."
-MOST_RECIPIENTS = 50  # in one text
-
 # What is sure to be quick, and up to how many bytes of values: no call but these, or one macro and nothing
 # put together. It goes by the whole text, strings included, so that nothing hides in what looks like one.
 CALLED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
@@ -102,8 +94,10 @@ STRING = re.compile(
 LITERAL = re.compile(rf"{STRING.pattern}|//[^\n]*", re.DOTALL)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BARE_TYPE = re.compile(rf"(?<![\w.])(?:{TYPES})\b(?!\s*\()")
+ARGS = re.compile(r"(?<![\w.])args\b")
 ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
+INDEXED = re.compile(r"\[\s*([\"'])([A-Za-z_]\w*)\1\s*\]")
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
 SURROGATE = re.compile("[\ud800-\udfff]")
 ESCAPE = re.compile(r"(\\.)", re.DOTALL)
@@ -184,12 +178,37 @@ def answers(
         values["args"] = arguments
     if condition.asks_origin or condition.asks_results:
         values |= _origins(arguments, facts, condition.asks_results)
+    said = values | ({"args": _said(text, arguments)} if condition.reads_args else {})
     try:
-        return frozenset(_asked(*spelled) for spelled in _spelled(text, values))
-    except apart.Failed as failure:
+        found = frozenset(_asked(*spelled) for spelled in _spelled(text, values, said))
+        inside = meanings.within(said, _code(INDEXED.sub(r".\2", text)))
+        if True not in found and any(_asks(text, each) for each in inside):
+            found |= {True}
+        return found
+    except (apart.Failed, meanings.TooMany) as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
         raise ConditionError("a value is nested too deeply") from failure
+
+
+def _asks(text: str, values: Mapping[str, Any]) -> bool:
+    """Whether it is true of values of other types than the call has, of which it may well be an error."""
+    try:
+        return any(_asked(*spelled) for spelled in _spelled(text, values, values))
+    except ConditionError:
+        return False
+
+
+def _said(text: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments that the condition names; all of them where it asks of `args` as a whole."""
+    code = _code(text)
+    names = {field[1] for field in ARGS_FIELD.finditer(code)}
+    indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
+    literals = [literal for index in indexes if (literal := STRING.match(text, index.end()))]
+    names |= {literal[0][1:-1] for literal in literals}
+    if len(ARGS.findall(code)) > len(ARGS_FIELD.findall(code)) + len(literals):
+        return arguments
+    return {name: value for name, value in arguments.items() if name in names}
 
 
 def _asked(text: str, values: Mapping[str, Any]) -> bool:
@@ -197,7 +216,9 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
     return here(text, values) if _size(values, quick) <= quick else apart.truth(text, values)
 
 
-def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _spelled(
+    text: str, values: Mapping[str, Any], said: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The condition and the values in each of the spellings in which it is asked: where a text is nothing but
     recipients, with names or other signs around them, about each of these alone as well.
     """
@@ -205,46 +226,16 @@ def _spelled(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Mappin
     ways = [(_condition_small(text), _small), (_condition_small(composed), _usual)]
     if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
         ways.append((_condition_of_machines(composed), _of_machines))
-    asked: list[tuple[str, Mapping[str, Any]]] = []
-    for each, (words, way) in product(_alone(values), ways):
-        found = _each(each, way)
-        if (words, found) in asked:
+    asked: set[str] = set()
+    for one, (words, way) in product(meanings.ways(values, said, _code(text)), ways):
+        found = meanings.each(one, way)
+        if (key := repr((words, found))) in asked:
             continue
-        asked.append((words, found))
+        asked.add(key)
         yield words, found
         without, lowered = _without_capitals(words), _lowered(found)
         if (without != words and _has_place(found)) or (lowered != found and _has_bare(found)):
             yield without, lowered
-
-
-def _alone(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The values, and then with one recipient in the place of each text that is nothing but such."""
-    yield values
-    addresses = cache(_recipients)  # asked of each text once for each of the recipients
-    most = max((len(addresses(text)) for text in _texts(values)), default=0)
-    if most > MOST_RECIPIENTS:
-        raise ConditionError(f"a text names more than {MOST_RECIPIENTS} recipients")
-    for number in range(most):
-        yield _each(values, partial(_recipient, addresses, number))
-
-
-def _recipient(addresses: Callable[[str], list[str]], number: int, text: str) -> str:
-    return (addresses(text) or [text])[: number + 1][-1]
-
-
-def _recipients(text: str) -> list[str]:
-    """The addresses of a text that is nothing but recipients, unless it is one as it stands."""
-    found: list[str] = []
-    for part in BETWEEN.split(text) if "@" in text else ():
-        named = NAMED.fullmatch(part)
-        words = (named[1] if named else COMMENT.sub(" ", part)).split()
-        if "<" in text and "@" not in part:
-            continue  # `Doe, Jane <jane@bank.example>`
-        addresses = [word.strip(AROUND).removeprefix("mailto:") for word in words]
-        if any(address.count("@") != 1 for address in addresses):
-            return []
-        found += addresses
-    return [] if found == [text] else found
 
 
 @lru_cache(maxsize=CACHED)
@@ -266,18 +257,6 @@ def _places_in_condition(text: str, spelled: Callable[[str], str]) -> str:
         return "".join(parts)
 
     return SPOKEN.sub(place, text)
-
-
-def _each(value: Any, spelled: Callable[[str], str]) -> Any:
-    """The same with each text and name `spelled`."""
-    if isinstance(value, str):
-        return spelled(value)
-    if isinstance(value, Mapping):
-        found = {spelled(name): _each(inner, spelled) for name, inner in value.items()}
-        if len(found) < len(value):
-            raise ConditionError("two names in a value are the same address")
-        return found
-    return [_each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _small(text: str) -> str:
@@ -344,24 +323,11 @@ def _is_place(text: str) -> bool:
 
 
 def _has_place(value: Any) -> bool:
-    return any(map(_is_place, _texts(value)))
+    return any(map(_is_place, meanings.texts(value)))
 
 
 def _has_bare(value: Any) -> bool:
-    return any(map(BARE.fullmatch, _texts(value)))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts and names in it."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield name
-            yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner)
+    return any(map(BARE.fullmatch, meanings.texts(value)))
 
 
 def _lowered(value: Any) -> Any:

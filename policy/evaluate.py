@@ -6,7 +6,7 @@ Pure: no ORM, no clock, no I/O of its own (conditions: policy/apart.py). Tool na
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import reduce
+from functools import partial, reduce
 from operator import itemgetter
 from typing import Any
 
@@ -14,7 +14,7 @@ from common.canonical import canonical
 from policy import apart, conditions
 from policy.provenance import profiles
 from policy.provenance.terms import Facts
-from policy.ruleset import Rank, Rule, RuleSet
+from policy.ruleset import Rank, Ranked, Rule, RuleSet
 from policy.terms import (
     PEOPLE,
     RUN_USER,
@@ -186,6 +186,27 @@ def rule_for(
     arguments: Arguments,
     shadowed: dict[str, Shadowed],
 ) -> Decision | None:
+    """What the rules of the agent's own scope say, and what those that name a group or a role above it ask or
+    deny: whoever may not do something has nobody else do it.
+    """
+    ask = partial(answer_of, capability=capability, context=context, tool=tool, arguments=arguments)
+    about = partial(context.rules.about, tool.name, capability)
+    decided = ask(about(context.scope), shadowed=shadowed)
+    for scope in context.above:
+        passed_on = ask([ranked for ranked in about(scope) if ranked[1].of_level], shadowed=shadowed)
+        if passed_on is not None and passed_on.effect != "allow":
+            decided = stricter(passed_on, decided)
+    return decided
+
+
+def answer_of(
+    ranked: Iterable[Ranked],
+    capability: str | None,
+    context: Context,
+    tool: ToolInfo,
+    arguments: Arguments,
+    shadowed: dict[str, Shadowed],
+) -> Decision | None:
     """Any matching deny wins, at whatever scope; otherwise the most specific rule; none → None.
 
     What several ask for that are equally specific holds together: none of them takes another's place. Beside
@@ -194,7 +215,7 @@ def rule_for(
     """
     matching: list[Matched] = []
     denying: list[tuple[Rank, Rule, str | None]] = []
-    for rank, rule in context.rules.about(tool.name, capability, context.scope):
+    for rank, rule in ranked:
         error, sure = None, True
         if rule.condition is not None:
             try:

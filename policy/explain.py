@@ -18,6 +18,7 @@ from policy.evaluate import (
     evaluate,
     facts,
     grant_covers,
+    in_scope,
     profile_says,
     risk_default,
     role_lists,
@@ -77,9 +78,10 @@ def _rule(
 def _why(
     rule: Rule, decision: Decision, context: Context, tool: ToolInfo, arguments: Arguments
 ) -> tuple[bool, str]:
-    for level, wanted, actual in zip(LEVELS, rule.scope, context.scope, strict=True):
-        if wanted is not None and wanted != actual:
-            return False, f"is for another {level}"
+    if not any(in_scope(rule.scope, scope) for scope in (context.scope, *context.above)):
+        levels = zip(LEVELS, rule.scope, context.scope, strict=True)
+        other = next(level for level, wanted, actual in levels if wanted is not None and wanted != actual)
+        return False, f"is for another {other}"
     if rule.tool is not None and rule.tool != tool.name:
         return False, f"is about the tool {rule.tool}"
     if rule.capability is not None and rule.capability not in tool.capabilities:

@@ -50,6 +50,11 @@ class Rule:
     def scope(self) -> Scope:
         return (self.organization, self.project, self.group, self.role)
 
+    @property
+    def of_level(self) -> bool:
+        """Whether it names a group or a role, and so holds for what these pass on."""
+        return self.group is not None or self.role is not None
+
 
 def specificity(rule: Rule) -> int:
     """Role > group > project > organization, then tool > capability; a further scope named adds to it."""
@@ -85,11 +90,12 @@ class RuleSet:
     of a look-up depends on the kinds of rules there are and not on their number.
     """
 
-    __slots__ = ("_index", "rules")
+    __slots__ = ("_index", "of_levels", "rules")
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self.rules = tuple(rules)
         self._index = _index(self.rules)
+        self.of_levels = any(rule.of_level for rule in self.rules)
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)

@@ -145,6 +145,7 @@ class Context:
 
     `approvals` holds (idempotency key, effect its decider may satisfy) of what was approved and not yet
     used. `role` is the acting agent's; it is not stated twice. `trace` says where a call's values came from.
+    `above`: the scopes of the groups and roles that passed the work on.
     """
 
     agent: AgentContext
@@ -158,6 +159,7 @@ class Context:
     approvals: Collection[tuple[str, Effect]] = frozenset()
     profile: Profile = "off"
     trace: Trace | None = None
+    above: tuple[Scope, ...] = ()
 
     @property
     def role(self) -> str | None:

@@ -2,8 +2,8 @@ from django.db import migrations, models
 
 FIELD = {
     "default": False,
-    "help_text": "For whoever it names and Deputy does not know. Where members sign in otherwise too, some may "
-    "get a second account by it, and with it a second vote: leave it off, and have them connect.",
+    "help_text": "For whoever it names and Deputy does not know. Where members sign in otherwise too, some "
+    "of them may get a second account, and with it a second vote: leave it off, and have them connect.",
     "verbose_name": "makes accounts",
 }
 

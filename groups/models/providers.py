@@ -68,8 +68,8 @@ class IdentityProvider(Created):
         "makes accounts",
         default=False,
         db_default=False,
-        help_text="For whoever it names and Deputy does not know. Where members sign in otherwise too, some may "
-        "get a second account by it, and with it a second vote: leave it off, and have them connect.",
+        help_text="For whoever it names and Deputy does not know. Where members sign in otherwise too, some "
+        "of them may get a second account, and with it a second vote: leave it off, and have them connect.",
     )
     active = models.BooleanField(default=True)
     changed_at = models.DateTimeField(auto_now=True)

@@ -1,10 +1,13 @@
 """The pages of one's account: allauth's, except those on which strangers could make one."""
 
 from allauth.account import views
+from allauth.account.decorators import reauthentication_required
 from django.urls import include, path, re_path
 
 from groups.sign_in import openid_views, session_views
 from groups.sign_in.email_views import Addresses, Confirmed
+
+confirmed = reauthentication_required  # allauth asks for a password here, where there is one, and at no pace
 
 urlpatterns = [
     path("inactive/", views.account_inactive, name="account_inactive"),
@@ -13,8 +16,8 @@ urlpatterns = [
     path("email/", Addresses.as_view(), name="account_email"),
     path("confirm-email/", views.email_verification_sent, name="account_email_verification_sent"),
     re_path(r"^confirm-email/(?P<key>[-:\w]+)/$", Confirmed.as_view(), name="account_confirm_email"),
-    path("password/change/", views.password_change, name="account_change_password"),
-    path("password/set/", views.password_set, name="account_set_password"),
+    path("password/change/", confirmed(views.password_change), name="account_change_password"),
+    path("password/set/", confirmed(views.password_set), name="account_set_password"),
     path("password/reset/", views.password_reset, name="account_reset_password"),
     path("password/reset/done/", views.password_reset_done, name="account_reset_password_done"),
     re_path(

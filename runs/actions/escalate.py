@@ -22,14 +22,14 @@ def spawn(
     call: Call,
     wanted: Spawn,
     authority: Any,
-    roles: list[str],
+    above: tuple[list[str], list[str]],
     tool_call_id: str,
     seen: list[dict[str, Any]],
 ) -> RunLog | Failed:
     """Create the child and the parent's wait. The parent's row is locked and fenced.
 
-    `roles` pass on the rights that the child gets. `seen` are pages of the parent's view, for the child's to
-    start with.
+    `above`: the roles and the groups that pass on the work, and the rights that the child gets. `seen` are
+    pages of the parent's view, for the child's to start with.
 
     Returns the child, still to be flushed, or Failed when a budget does not allow it.
     """
@@ -56,7 +56,8 @@ def spawn(
             depth=log.depth + 1,
             group_id=group.id,
             delegated_permissions=delegate(*authority).to_json(),
-            roles_above=roles,
+            roles_above=above[0],
+            groups_above=above[1],
             author=state.speaker.role,
             snapshot={"group": group.name, "inherited": seen, **restored},
         ),

@@ -139,7 +139,7 @@ def _new(
     session_key: str,
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
-    above = _roles_above(old)
+    above = _above(old)
     kept: dict[str, Any] = {
         name: created[name] for name in ("escalate_to", "group", "inherited") if name in created
     }
@@ -157,8 +157,9 @@ def _new(
         group_id=old.group_id,
         agent_instance_id=old.agent_instance_id,
         role_id=old.role_id,
-        delegated_permissions=_delegated(old, above),
-        roles_above=[role for role in reversed(above) if role],
+        delegated_permissions=_delegated(old, [role for role, _ in above]),
+        roles_above=[role for role, _ in reversed(above) if role],
+        groups_above=[group for _, group in reversed(above) if group],
         max_rounds=state.max_rounds,
         snapshot={**kept, "forked_from": origin},
     )
@@ -203,23 +204,24 @@ def _delegated(old: Run, roles_above: list[str | None]) -> dict[str, Any] | None
     return delegate(given, today.boundary).to_json()
 
 
-def _roles_above(run: Run) -> list[str | None]:
-    """The roles in which the run and those above it were asked for, the nearest first."""
-    found: list[str | None] = []
+def _above(run: Run) -> list[tuple[str | None, str | None]]:
+    """In which role and by which group the run and those above it were asked for, the nearest first."""
+    found: list[tuple[str | None, str | None]] = []
     while run.depth or run.kind == RunKind.GROUP:
         if not run.parent_run_id:  # made again itself: what it was made of has had a parent
             created = run.events.filter(seq=1).values_list("payload", flat=True).first() or {}
             of = Run.objects.filter(pk=(created.get("forked_from") or {}).get("run")).first()
             if of is None:
-                return [None]  # nobody knows who asked, so nothing is passed on
+                return [(None, None)]  # nobody knows who asked, so nothing is passed on
             run = of
             continue
         asked = Wait.objects.filter(run_id=run.parent_run_id, child_run_id=run.pk)
         wait = asked.select_related("tool_call", "run").first()
         if wait is None:
-            return [None]
+            return [(None, None)]
         run = wait.run
-        found.append((wait.tool_call.role_id if wait.tool_call else "") or run.role_id)
+        role_id = (wait.tool_call.role_id if wait.tool_call else "") or run.role_id
+        found.append((role_id, run.group_id))
     return found
 
 

@@ -78,6 +78,7 @@ class NewRun:
     role_id: str | None = None
     delegated_permissions: dict[str, Any] | None = None
     roles_above: list[str] | None = None
+    groups_above: list[str] | None = None
     max_rounds: int = 1
     author: str = ""
     outside: bool = False  # whether the goal is somebody else's words than the person's
@@ -305,7 +306,8 @@ def begin(new: NewRun, now: datetime) -> RunLog:
 
 _PLAIN = tuple(
     "organization_id project_id user_id parent_run_id depth kind driver group_id agent_instance_id "  # noqa: SIM905
-    "role_id session_key goal context delegated_permissions roles_above budgets".split()
+    "role_id session_key goal context delegated_permissions roles_above groups_above "
+    "budgets".split()
 )
 
 
@@ -325,6 +327,7 @@ def _created(new: NewRun) -> dict[str, Any]:
         "group_id": new.group_id,
         "delegated_permissions": new.delegated_permissions,
         "roles_above": new.roles_above,
+        "groups_above": new.groups_above,
         **new.snapshot,
     }
     return {name: value for name, value in told.items() if value not in (None, "")}

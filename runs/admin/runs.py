@@ -147,7 +147,7 @@ class RunAdmin(SearchesWhatIsShown, WithoutSecrets, ListedFromReplica, History, 
         rows = super().get_queryset(request)
         match = request.resolver_match
         if match and match.url_name == "runs_run_changelist":
-            rows = rows.defer("context", "output", "delegated_permissions", "roles_above")
+            rows = rows.defer("context", "output", "delegated_permissions", "roles_above", "groups_above")
         return rows
 
     @admin.display(description=gettext_lazy("Goal"))  # an order by goals would tell what they hide

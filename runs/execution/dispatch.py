@@ -231,8 +231,10 @@ def record_answer(
     gate_ = gate()
     authority = (gate_.authority(agent), gate_.live.boundary, answer.delegated)
     roles = [*gate_.roles_above, *([agent.role_id] if agent.role_id else [])]
+    groups = [*gate_.groups_above, *([gate_.group_id] if gate_.group_id else [])]
     seen = working_memory.passed_on(claimed, member_of(claimed, call))
-    spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, roles, row_id, seen)
+    above = (roles, groups)
+    spawned = escalate.spawn(_log(claimed), claimed.state, call, answer, authority, above, row_id, seen)
     claimed.absorb()
     if isinstance(spawned, Failed):
         fail(claimed, call, spawned)

@@ -33,7 +33,7 @@ class Asked:
 def gate_of(run: Run, live: LiveBoundary | None = None) -> Gate:
     """The gate as the run stands before it now. `live`: the boundary of its user, where it was just read."""
     whose = (run.organization_id, run.project_id, run.group_id, run.user_id)
-    gate = Gate.open(*whose, run.delegated_permissions, live, run.roles_above)
+    gate = Gate.open(*whose, run.delegated_permissions, live, run.roles_above, run.groups_above)
     gate.trace = lambda tool, arguments: of_run(run, gate.declared).facts(tool, arguments)
     return gate
 

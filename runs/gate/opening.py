@@ -14,7 +14,8 @@ def open_gate(claimed: ClaimedRun) -> Gate:
     if claimed.gate is None:
         scope = (claimed.organization_id, claimed.project_id, claimed.group_id)
         live = claimed.log.live if claimed.log else None
-        claimed.gate = Gate.open(*scope, claimed.user_id, claimed.delegated, live, claimed.roles_above)
+        above = (claimed.roles_above, claimed.groups_above)
+        claimed.gate = Gate.open(*scope, claimed.user_id, claimed.delegated, live, *above)
         claimed.gate.trace = Heard(claimed)
     gate: Gate = claimed.gate
     return gate

@@ -34,6 +34,7 @@ READ = {
     **{name: f"r.{name}" for name in ("depth", "kind", "group_id", "session_key", "created_at")},
     "delegated": "r.delegated_permissions",
     "roles_above": "r.roles_above",
+    "groups_above": "r.groups_above",
     "past_deadline": "clock_timestamp() >= r.deadline",
     "person": f"COALESCE({FULL_NAME}, u.username)",
     "organization_name": "o.name",
@@ -74,6 +75,7 @@ class ClaimedRun:
     session_key: str
     delegated: dict[str, Any] | None
     roles_above: list[str] | None
+    groups_above: list[str] | None
     created_at: Any
     past_deadline: bool
     person: str
@@ -119,6 +121,7 @@ class ClaimedRun:
             session_key="",
             delegated=log.unborn["delegated_permissions"],
             roles_above=log.unborn["roles_above"],
+            groups_above=log.unborn["groups_above"],
             created_at=log.unborn["created_at"],
             past_deadline=False,
             group_name=log.appended[0].payload.get("group", ""),
@@ -139,7 +142,7 @@ class ClaimedRun:
     def in_state(cls, run_id: str, state: State, attempt: int = 0) -> "ClaimedRun":
         """The run in this state; without an attempt it can be looked at and not written to."""
         facts = dict(zip(READ, row(FACTS, [run_id]), strict=True))
-        for name in ("delegated", "roles_above", "preferences"):
+        for name in ("delegated", "roles_above", "groups_above", "preferences"):
             facts[name] = from_json(facts[name])
         return cls(run_id, attempt, **facts, state=state)
 

@@ -123,6 +123,9 @@ FORMS = {
             "roles_above": several(
                 text("The id of a role."), "The roles that passed it on, from the root on."
             ),
+            "groups_above": several(
+                text("The id of a group."), "The groups that passed it on, from the root on."
+            ),
             "escalate_to": record("The group that was wished for."),
             "inherited": several(record("A page."), "Pages of working memory that the run above passed on."),
             "forked_from": record(

@@ -19,10 +19,10 @@ class Run(Created):
     """The row that is claimed and shown. The truth is its events; this repeats their sum.
 
     `budgets` {"steps", "tokens", "depth", "children"} and `usage` {"steps", "tokens", "children"} count;
-    `attempt` is the fencing token. `roles_above`: the ids of the roles that passed on its rights, from the
-    root on; null for a person's own agent, and in runs of before they were recorded. `traceparent` names the
-    span of the request from outside that began a tree of runs, where spans are exported; nothing is decided
-    by it.
+    `attempt` is the fencing token. `roles_above` and `groups_above`: the ids of the roles and the groups that
+    passed on its rights, from the root on; null for a person's own agent, and in runs of before they were
+    recorded. `traceparent` names the span of the request from outside that began a tree of runs, where spans
+    are exported; nothing is decided by it.
     """
 
     id = models.CharField(primary_key=True, max_length=ids.ID_LENGTH, default=ids.run_id, editable=False)
@@ -60,6 +60,7 @@ class Run(Created):
     error = models.JSONField(null=True)
     delegated_permissions = models.JSONField(null=True)
     roles_above = models.JSONField(null=True)
+    groups_above = models.JSONField(null=True)
     budgets = models.JSONField(default=dict)
     usage = models.JSONField(default=dict)
     deadline = models.DateTimeField(null=True)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from django.db import transaction
@@ -29,6 +30,7 @@ from policy.terms import (
     Context,
     Decision,
     DelegatedPermissions,
+    Scope,
     ToolInfo,
     Trace,
 )
@@ -101,6 +103,7 @@ class Gate:
     policy: policy_cache.CompiledPolicy
     tools: Mapping[str, Tool]  # the organization's, by name
     roles_above: tuple[str, ...] = ()
+    groups_above: tuple[str, ...] = ()
     trace: Trace | None = None  # where the values of its run's calls came from
     weighed: bool = False  # whether that was asked, which may take a minute, since the rules were looked at
 
@@ -114,6 +117,7 @@ class Gate:
         delegated: dict[str, Any] | None,
         live: policy_cache.LiveBoundary | None = None,
         roles_above: Sequence[str] | None = None,
+        groups_above: Sequence[str] | None = None,
     ) -> "Gate":
         """What decisions rest on: what was passed on as it was then, without what the roles above are denied
         today, and nothing where one of them is gone. One query, unless the caller has just read the boundary;
@@ -137,7 +141,8 @@ class Gate:
             allowed = None if all(role in policy.roles for role in roles) else ()
             given = narrowed(given, DelegatedPermissions(allowed, denied))
         place = (organization_id, project_id, group_id, user_id)
-        return cls(*place, delegated, given, live, policy, tools, roles)
+        groups = tuple(groups_above or ())
+        return cls(*place, delegated, given, live, policy, tools, roles, groups)
 
     def declared(self, tool: str) -> Declaration:
         """What the tool's values are worth in this organization."""
@@ -186,7 +191,7 @@ class Gate:
             return False
         self.weighed = False
         place = (self.organization_id, self.project_id, self.group_id, self.user_id)
-        now = Gate.open(*place, self.passed_on, None, self.roles_above)
+        now = Gate.open(*place, self.passed_on, None, self.roles_above, self.groups_above)
         was, self.live = self.live, now.live
         self.policy, self.tools, self.delegated = now.policy, now.tools, now.delegated
         return any(getattr(was, name) != getattr(now.live, name) for name in MOVES)
@@ -246,8 +251,15 @@ class Gate:
             group=self.group_id,
             profile=self.live.profile,
             trace=self._traced,
+            above=self.above() if self.policy.rules.of_levels else (),
         )
         return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.policy.bindings)  # type: ignore[arg-type]
+
+    def above(self) -> tuple[Scope, ...]:
+        """The scopes of what passed the work on: of each role, each group, and both."""
+        place = (self.organization_id, self.project_id)
+        levels = product((None, *self.groups_above), (None, *self.roles_above))
+        return tuple((*place, group, role) for group, role in levels if group or role)
 
     def beforehand(self, agent: AgentContext, tool: Tool, granted: frozenset[str]) -> "Beforehand":
         """What policy will say of the tool as far as that is known before its arguments are: to the agent in
@@ -322,7 +334,7 @@ def _concerns(rule: Rule, context: Context, info: ToolInfo) -> bool:
     about = rule.tool in (None, info.name) and (
         rule.capability is None or rule.capability in info.capabilities
     )
-    return about and in_scope(rule.scope, context.scope)
+    return about and any(in_scope(rule.scope, scope) for scope in (context.scope, *context.above))
 
 
 @lru_cache(maxsize=512)

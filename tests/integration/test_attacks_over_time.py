@@ -23,7 +23,7 @@ from runs.gate.provenance import of_run
 from runs.models import Approval, Run, RunEvent
 from tests.acting import approve, at_the_pages, cancel, fork, message, signal
 from tests.admin_world import client_of, url
-from tests.factories import MembershipFactory, permit
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, RoleFactory, permit
 from tests.forms import change_form
 from tests.integration.api_client import Api
 from tests.integration.test_attacks_by_members import limited  # noqa: F401
@@ -208,6 +208,33 @@ def test_nor_does_what_it_was_denied_pass_below_once_that_role_is_removed(denied
         role.delete()
 
     denied_below(removed)
+
+
+@pytest.mark.parametrize("level", ["role", "group"])
+def test_what_a_rule_denies_those_who_passed_the_work_on_it_denies_below(ask, world, level):
+    """Two groups deep: the person's agent asks one group, which asks another, whose mail waits."""
+    deep = GroupFactory(project=world.project, name="Deep")
+    RoleFactory(organization=world.organization, name="writer")
+    MemberFactory(group=deep, role=Role.objects.get(name="writer"))
+    parent = ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+            researcher=[call(("escalate_to_group", {"goal": "h", "group_id": deep.pk})), say("x"), say("x")],
+            writer=[MAIL, say("not sent"), say("DECISION: w")],
+            analyst=[say("y")] * 2,
+            lead=[say("DECISION: z")] * 2,
+        )
+    )
+    approval = Approval.objects.get()
+    middle = Run.objects.get(pk=approval.run.parent_run_id)
+    assert approval.run.groups_above == [middle.group_id] and middle.parent_run_id == parent.pk
+    named = {"role": {"role_id": parent.role_id}, "group": {"group_id": middle.group_id}}[level]
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="deny", **named)
+    approve(approval.pk, decider(world))
+    executor.run(approval.run_id)
+    call_of = approval.tool_call
+    call_of.refresh_from_db()
+    assert mail.outbox == [] and call_of.status == "denied"
 
 
 def test_a_seat_whose_role_was_changed_has_todays_when_its_run_is_made_again(worked, world):

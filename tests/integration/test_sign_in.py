@@ -226,6 +226,29 @@ def test_nobody_has_deputy_write_to_many_strangers(ada):
     assert statuses.count(429) == 2 and not EmailAddress.objects.filter(email=strangers[-1]).exists()
 
 
+@pytest.mark.parametrize("has", ["a password", "a passkey", "nothing"])
+@pytest.mark.parametrize("door", ["account_set_password", "account_change_password"])
+def test_a_browser_that_is_found_open_sets_no_password(ada, has, door):
+    """By which whoever found it would confirm that it is them; nor may the old one be guessed there."""
+    client = with_password().client
+    if has != "a password":
+        ada.set_unusable_password()
+        ada.save()
+        session = client.session
+        session["_auth_user_hash"] = ada.get_session_auth_hash()
+        session.save()
+    if has == "a passkey":
+        Authenticator.objects.create(user=ada, type="webauthn", data={"name": "Key"})
+    forget_confirmation(client)
+    before = ada.password
+    new = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
+    for answer in (client.get(reverse(door)), client.post(reverse(door), new)):
+        led = reverse("account_login" if has == "nothing" else "account_reauthenticate")
+        assert answer.status_code == 302 and answer["Location"].startswith(led)
+    ada.refresh_from_db()
+    assert ada.password == before and signed_in(client)
+
+
 # Second factors
 
 

@@ -163,6 +163,76 @@ def test_of_more_recipients_in_one_text_than_there_may_be_none_is_overlooked():
         holds('note.endsWith("@b.example")', {"note": ", ".join(["ann@bank.example"] * 51)})
 
 
+BOTH = 'args.to == "ann@bank.example" && args.cc == "eve@rival.example"'
+BOTH_IN_A_LIST = 'to.exists(a, a == "ann@bank.example") && to.exists(a, a == "eve@rival.example")'
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments", "truth"),
+    [
+        (BOTH, {"to": "bob@x.example, ann@bank.example", "cc": "eve@rival.example; bo@x.example"}, True),
+        (BOTH, {"to": "bob@x.example, ann@bank.example", "cc": "eva@rival.example; bo@x.example"}, False),
+        (BOTH_IN_A_LIST, {"to": ["ann@bank.example, eve@rival.example"]}, True),
+        (BOTH_IN_A_LIST, {"to": ["a@x.example, ann@bank.example", "eve@rival.example, b@x.example"]}, True),
+        (BOTH_IN_A_LIST, {"to": ["ann@bank.example, eva@rival.example"]}, False),
+    ],
+)
+def test_of_recipients_in_several_texts_each_is_looked_at_beside_each(condition, arguments, truth):
+    """Whoever writes them chooses in which order."""
+    assert holds(condition, arguments) is truth
+
+
+def test_where_they_are_more_than_are_looked_at_none_is_overlooked():
+    many = {name: ", ".join(f"{name}{n}@x.example" for n in range(21)) for name in ("to", "cc")}
+    with pytest.raises(ConditionError, match="more than 400 ways"):
+        holds(BOTH, many)
+    assert not holds('args.to.endsWith("@rival.example")', many)  # it relates none to another
+    either = 'args.to.endsWith("@rival.example") || (has(args.cc) && args.cc.endsWith("@rival.example"))'
+    assert not holds(either, many)
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        ["eve@rival.example"],
+        [["bob@x.example"], ["EVE@rival.example"]],
+        {"address": "eve@rival.example"},
+        [{"name": "Eve", "address": "eve@rival.example"}],
+    ],
+)
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'to == "eve@rival.example"',
+        'args.to == "eve@rival.example" && size(args.note) > 0',
+        '"eve@rival.example" == args["to"]',
+        'args.to in ["eve@rival.example"]',
+        'args.inner.to == "eve@rival.example"',
+        'args.to.exists(a, a == "eve@rival.example")',
+        '"eve@rival.example" in args.to',
+        "args.to == args.from",
+    ],
+)
+def test_a_rule_that_asks_or_denies_speaks_of_what_stands_within_a_value(condition, to):
+    """To CEL a list equals no text; the tool may take it for one."""
+    arguments = {"to": to, "inner": {"to": to}, "from": "eve@rival.example", "note": "x"}
+    assert holds(condition, arguments) is True
+    others = {"to": "ann@bank.example", "inner": {"to": ["ann@bank.example"]}, "from": "", "note": "x"}
+    assert not holds(condition, {**others, "to": [others["to"]]})
+
+
+@pytest.mark.parametrize(
+    "condition", ['to == "eve@rival.example"', "size(to) > 3", 'type(to) == string || to == ["x"]']
+)
+def test_a_list_is_still_a_list_to_a_rule_that_allows_or_asks_how_long_it_is(condition):
+    assert holds(condition, {"to": ["eve@rival.example"]}, allows=True) is False
+
+
+def test_of_more_values_in_a_list_than_are_looked_at_none_is_overlooked():
+    with pytest.raises(ConditionError, match="more than 2000 ways"):
+        holds('to == "x"', {"to": ["y"] * 2001})
+
+
 def test_of_two_spellings_of_one_name_neither_hides_the_other():
     with pytest.raises(ConditionError, match="the same address"):
         holds('args.to["eve@b.example"] == 1', {"to": {"EVE@b.example": 1, "eve@b.example": 2}})

@@ -152,6 +152,38 @@ def test_no_specific_rule_loosens_a_deny():
     assert decide(case(rules=rules)).effect == "deny"
 
 
+ABOVE = {"organization": "org_1", "tool": "send_email"}
+
+
+@pytest.mark.parametrize("level", ["group", "role"])
+@pytest.mark.parametrize("effect", ["deny", "require_human", "require_approval", "allow"])
+def test_what_a_rule_asks_or_denies_a_level_above_it_does_below(level, effect):
+    """Whoever may not do something by themselves has nobody else do it."""
+    own = Rule("own", "allow", **ABOVE, group="g", project="p")
+    above = Rule("above", effect, **ABOVE, **{level: "lead"}, deciders_needed=2)
+    context, tool, arguments = asked(case(rules=()))
+    place = {"organization": "org_1", "project": "p", "group": "g"}
+    scope = ("org_1", "p", "lead" if level == "group" else None, "lead" if level == "role" else None)
+    context = replace(context, **place, rules=RuleSet([own, above]))
+    assert evaluate(context, tool, arguments).effect == "allow"
+    decision = evaluate(replace(context, above=(scope,)), tool, arguments)
+    assert decision.effect == effect
+    assert effect in ("allow", "deny") or decision.deciders_needed == 2
+    assert evaluate(replace(context, above=(("org_1", "p", "x", "x"),)), tool, arguments).effect == "allow"
+
+
+def test_a_rule_of_no_level_asks_once_and_a_narrower_one_of_the_level_stands():
+    wide, role = Rule("wide", "require_approval", **ABOVE), Rule("r", "require_human", **ABOVE, role="lead")
+    narrow = Rule("narrow", "allow", **ABOVE, role="lead", project="p")
+    own = Rule("own", "allow", **ABOVE, group="g")
+    context, tool, arguments = asked(case(rules=()))
+    place = {"organization": "org_1", "project": "p", "group": "g", "above": (("org_1", "p", None, "lead"),)}
+    context = replace(context, **place)
+    assert evaluate(replace(context, rules=RuleSet([wide, own])), tool, arguments).effect == "allow"
+    assert evaluate(replace(context, rules=RuleSet([role, own])), tool, arguments).effect == "require_human"
+    assert evaluate(replace(context, rules=RuleSet([role, narrow, own])), tool, arguments).effect == "allow"
+
+
 def test_rules_of_another_organization_are_never_heard():
     rules = ({"effect": "deny", "capability": "mail", "organization": "org_2"},)
     assert decide(case(rules=rules)).effect == "allow"
