@@ -243,8 +243,8 @@ def test_a_browser_that_is_found_open_sets_no_password(ada, has, door):
     before = ada.password
     new = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
     for answer in (client.get(reverse(door)), client.post(reverse(door), new)):
-        led = reverse("account_login" if has == "nothing" else "account_reauthenticate")
-        assert answer.status_code == 302 and answer["Location"].startswith(led)
+        led = reverse("account_login") if has == "nothing" else "/reauthenticate/"
+        assert answer.status_code == 302 and led in answer["Location"]
     ada.refresh_from_db()
     assert ada.password == before and signed_in(client)
 
