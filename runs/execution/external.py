@@ -5,10 +5,12 @@ one that leaves this database is claimed by a queue worker, with an attempt and 
 """
 
 import logging
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Self
 
 from django.conf import settings
+from django.db import connection
 
 from common import crash, trace_context, tracing
 from common.db import execute as run_sql
@@ -16,6 +18,7 @@ from common.db import from_json, let_go, row
 from runs.actions import park
 from runs.execution import dispatch
 from runs.execution.dispatch import GateOnDemand, Outcome, Ready
+from runs.gate import admission
 from runs.log import state as phases
 from runs.log import tool_calls
 from runs.log.claimed import ClaimedRun
@@ -24,6 +27,7 @@ from runs.log.state import Call
 from runs.models.choices import CallStatus, Driver, RunStatus
 from runs.outbound.calls import tool_host
 from runs.queue import lease, put
+from runs.tools import leaving
 from runs.tools.base import Answer, Failed
 from runs.tools.call import perform
 
@@ -107,14 +111,30 @@ def _execute(tool_call_id: str, run_id: str, call_id: str) -> None:
                 return
             crash.point("before_slow")
             let_go()
-            with lease.held(tool_call_id, attempt):
+            with lease.held(tool_call_id, attempt), looking(ready, tool_call_id, attempt) as look:
                 done = ready, perform(ready.admitted, ready.context)
             crash.point("after_slow")
+            if look.held:
+                done = None
+                run_sql(LET_GO, [tool_call_id, attempt])
+                claimed.cache["held_back"] = frozenset({call_id})
     except Ended:
         run_sql(LET_GO, [tool_call_id, attempt])
     if done:
         logger.info("the answer of %s came too late", tool_call_id)
         dispatch.leave_evidence([done])
+
+
+def looking(ready: Ready, tool_call_id: str, attempt: int) -> AbstractContextManager[leaving.Look]:
+    """Performing the call; where it leaves late, policy is asked again."""
+
+    def may_leave() -> bool:
+        try:
+            return admission.leaves(tool_call_id, attempt, ready.admitted.arguments)
+        finally:
+            let_go()
+
+    return leaving.looking((lambda: True) if connection.in_atomic_block else may_leave)
 
 
 def host_of(tool_call_id: str) -> str:

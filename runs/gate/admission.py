@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists
+from django.db.models import Exists, QuerySet
 
 from policy.cache import LiveBoundary
 from policy.terms import Decision
@@ -12,7 +12,7 @@ from runs.gate.provenance import of_run
 from runs.log.log import read
 from runs.log.state import fold
 from runs.models import OutboundCall, Run, ToolCall
-from runs.models.choices import CallStatus, RunStatus
+from runs.models.choices import TERMINAL, CallStatus, RunStatus
 from runs.tools.base import Tool
 from runs.tools.call import Admitted, Gate, Refused, Stopped
 
@@ -58,16 +58,25 @@ def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, An
     """The tool of a call that was admitted and waits to leave, where policy lets it pass at this moment too;
     None where it does not, where the call was dropped, or its run goes on no more.
     """
-    at_work = {"status": CallStatus.RUNNING, "run__status": RunStatus.RUNNING}
-    calls = ToolCall.objects.select_related("run").filter(run_id=run_id, call_id=call_id, **at_work)
-    calls = calls.filter(Exists(OutboundCall.objects.filter(pk=outbound_id)))
+    calls = ToolCall.objects.filter(run_id=run_id, call_id=call_id, run__status=RunStatus.RUNNING)
+    return _leaving(calls.filter(Exists(OutboundCall.objects.filter(pk=outbound_id))), arguments)
+
+
+def leaves(tool_call_id: str, attempt: int, arguments: dict[str, Any]) -> bool:
+    """The same of a call of an outside agent that this attempt carries out."""
+    calls = ToolCall.objects.filter(pk=tool_call_id, attempt=attempt)
+    return _leaving(calls.exclude(run__status__in=TERMINAL), arguments) is not None
+
+
+def _leaving(calls: QuerySet[ToolCall], arguments: dict[str, Any]) -> Tool | None:
+    calls = calls.select_related("run").filter(status=CallStatus.RUNNING)
     call = calls.first()
     if call is None:
         return None
     run, gate = call.run, gate_of(call.run)
-    begun = Begun(run.organization_id, run.pk, call_id, call.tool, arguments)
+    begun = Begun(run.organization_id, run.pk, call.call_id, call.tool, arguments)
     agent = gate.agent(call.agent, role_of(run, call))
-    said = gate.admit(agent, call.tool, arguments, (run.pk, call_id), begun.satisfies)
+    said = gate.admit(agent, call.tool, arguments, (run.pk, call.call_id), begun.satisfies)
     if not isinstance(said, Admitted) or said.decision.grant_id:  # another's use has to be counted
         return None
     return said.tool if calls.exists() else None  # weighing it may have taken a minute

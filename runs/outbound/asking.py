@@ -21,6 +21,7 @@ from runs.outbound import packing
 from runs.outbound.table import Taken
 from runs.providers import asking, loop, registry
 from runs.providers.base import ModelSettings, ProviderError, Reply, Words
+from runs.tools import leaving
 from runs.tools.base import Tool, ToolContext
 from runs.tools.call import Admitted, perform
 
@@ -102,9 +103,10 @@ def _performed(
     if tool is None:
         return packing.HELD_BACK
     crash.point("before_slow")
-    answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
+    with leaving.looking(lambda: gates.submit(_leaving, call, arguments).result() is not None) as look:
+        answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
     crash.point("after_slow")
-    return packing.result(answer)
+    return packing.HELD_BACK if look.held else packing.result(answer)
 
 
 ADMITTED = Decision("allow", "ADMITTED", "Admitted when it was asked for, and when it left.", ())

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.core import mail
 from django.db import connections
 from django.utils import timezone
 
@@ -17,8 +18,9 @@ from policy import cache
 from policy.models import CapabilityRule, Grant
 from runs.execution import executor
 from runs.gate import admission, opening
-from runs.models import Approval, ApprovalDecision, OutboundCall, Run, ToolCall
+from runs.models import Approval, ApprovalDecision, McpServer, OutboundCall, Run, ToolCall
 from runs.outbound import asking, packing
+from runs.tools import leaving as last_look
 from runs.tools import registry
 from runs.tools.base import ToolContext
 from runs.workers import tasks
@@ -28,6 +30,7 @@ from tests.at_once import Beside
 from tests.factories import MembershipFactory, permit
 from tests.integration.helpers import chain_holds, types
 from tests.integration.outside import Outside, work_off
+from tests.integration.test_mcp_servers import accepted, site  # noqa: F401
 from tests.integration.test_outbound_calls import carry, gone, taken
 from tests.scripted import Scripted, call, in_order, say
 
@@ -416,6 +419,44 @@ def between(monkeypatch):
         monkeypatch.setattr(module, name, later)
 
     return _between
+
+
+@pytest.mark.parametrize("changed", [True, False])
+@pytest.mark.parametrize("by", ["a carrier", "a worker"])
+@pytest.mark.parametrize("tool", ["send_email", "crm.delete_customer"])
+def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
+    world,
+    ada,
+    site,  # noqa: F811
+    between,
+    monkeypatch,
+    tool,
+    by,
+    changed,
+):
+    monkeypatch.setattr(last_look, "SOON", 0)
+    crm = McpServer.objects.create(organization=world.organization, name="crm", url=site.url)
+    accepted(crm, ada)
+    allowed = CapabilityRule.objects.create(organization=world.organization, tool=tool, effect="allow")
+    deny = {"tool": tool, "effect": "deny", "organization": allowed.organization}
+
+    def changes():
+        if changed:
+            CapabilityRule.objects.create(**deny)
+
+    between(last_look, "once_more", changes)
+    said = {"to": ["a@example.com"], "subject": "s", "body": "b"} if tool == "send_email" else {"id": 1}
+    if by == "a worker":
+        status = Outside(world).call("p", tool, **said).status
+    else:
+        acts = (say("Done."), call((tool, said)))
+        Scripted.play = staticmethod(lambda messages, facts: acts[messages[-1].role == "user"])
+        run_id = start(user=world.user, project=world.project, goal="Do it")
+        tasks.advance(run_id)
+        goes_on(Run.objects.get(pk=run_id))
+        status = ToolCall.objects.get(run=run_id).status
+    assert len(mail.outbox) + len(site.calls) == (not changed)
+    assert status == ("denied" if changed else "succeeded")
 
 
 def test_a_right_that_is_taken_away_before_a_deny_is_lets_nothing_leave_between(world, effect, rule, between):

@@ -13,6 +13,7 @@ from django.core.validators import validate_email
 from django.utils.encoding import punycode
 
 from policy.provenance.infer import Declaration
+from runs.tools import leaving
 from runs.tools.base import NoAnswer, ToolContext, ToolError
 from runs.tools.previews import Preview
 from runs.tools.registry import tool
@@ -72,6 +73,7 @@ def _sent(mail: EmailMessage) -> int:
     mail.connection = connection = get_connection()
     try:
         connection.open()
+        leaving.once_more()
         return mail.send()
     except OSError as error:
         lost = isinstance(error, SILENT) and getattr(connection, "connection", None) is not None
