@@ -8,7 +8,7 @@ Nothing else is asked or kept.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -22,6 +22,7 @@ from policy import apart, meanings
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
 from policy.provenance.words import INVISIBLE
+from policy.strict import DIFFERENT, strict
 
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
@@ -43,6 +44,7 @@ FACTS = {
 }
 FACT = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, FACTS))})\b")
 SOURCES = "sources"
+ARGS_OF, KNOWN = "args", "known"  # of what a condition is asked about
 # A field of a record read earlier in the run: `read.get_order.status`, `read["shop.get_order"].status`.
 READ = re.compile(r"(?<![\w.])read\s*(?=[.\[])")
 RESULTS = "read"
@@ -97,7 +99,6 @@ BARE_TYPE = re.compile(rf"(?<![\w.])(?:{TYPES})\b(?!\s*\()")
 ARGS = re.compile(r"(?<![\w.])args\b")
 ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
-INDEXED = re.compile(r"\[\s*([\"'])([A-Za-z_]\w*)\1\s*\]")
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
 SURROGATE = re.compile("[\ud800-\udfff]")
 ESCAPE = re.compile(r"(\\.)", re.DOTALL)
@@ -173,42 +174,27 @@ def answers(
     as well.
     """
     condition = compiled(_condition_small(text))
-    values = {name: arguments[name] for name in condition.names if name in arguments}
-    if condition.reads_args:
-        values["args"] = arguments
+    known = {}
     if condition.asks_origin or condition.asks_results:
-        values |= _origins(arguments, facts, condition.asks_results)
-    said = values | ({"args": _said(text, arguments)} if condition.reads_args else {})
+        known = _origins(arguments, facts, condition.asks_results)
     try:
-        found = frozenset(_asked(*spelled) for spelled in _spelled(text, values, said))
-        inside = meanings.within(said, _code(INDEXED.sub(r".\2", text)))
-        if True not in found and any(_asks(text, each) for each in inside):
-            found |= {True}
-        return found
-    except (apart.Failed, meanings.TooMany) as failure:
+        return frozenset(_asked(*spelled) for spelled in _spelled(text, condition, arguments, known))
+    except (apart.Failed, meanings.Unclear) as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
         raise ConditionError("a value is nested too deeply") from failure
 
 
-def _asks(text: str, values: Mapping[str, Any]) -> bool:
-    """Whether it is true of values of other types than the call has, of which it may well be an error."""
-    try:
-        return any(_asked(*spelled) for spelled in _spelled(text, values, values))
-    except ConditionError:
-        return False
-
-
-def _said(text: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments that the condition names; all of them where it asks of `args` as a whole."""
     code = _code(text)
-    names = {field[1] for field in ARGS_FIELD.finditer(code)}
     indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
     literals = [literal for index in indexes if (literal := STRING.match(text, index.end()))]
-    names |= {literal[0][1:-1] for literal in literals}
-    if len(ARGS.findall(code)) > len(ARGS_FIELD.findall(code)) + len(literals):
+    fields = [field[1] for field in ARGS_FIELD.finditer(code)]
+    if len(ARGS.findall(code)) > len(fields) + len(literals):
         return arguments
-    return {name: value for name, value in arguments.items() if name in names}
+    said = {*names, *fields, *(literal[0][1:-1] for literal in literals)}
+    return {name: value for name, value in arguments.items() if name in said}
 
 
 def _asked(text: str, values: Mapping[str, Any]) -> bool:
@@ -217,7 +203,7 @@ def _asked(text: str, values: Mapping[str, Any]) -> bool:
 
 
 def _spelled(
-    text: str, values: Mapping[str, Any], said: Mapping[str, Any]
+    text: str, condition: Condition, arguments: Mapping[str, Any], known: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The condition and the values in each of the spellings in which it is asked: where a text is nothing but
     recipients, with names or other signs around them, about each of these alone as well.
@@ -227,8 +213,13 @@ def _spelled(
     if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
         ways.append((_condition_of_machines(composed), _of_machines))
     asked: set[str] = set()
-    for one, (words, way) in product(meanings.ways(values, said, _code(text)), ways):
-        found = meanings.each(one, way)
+    said = _said(text, condition.names, arguments)
+    for one, (words, way) in product(
+        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways
+    ):
+        of = one[ARGS_OF]
+        values = {name: of[name] for name in condition.names if name in of} | one[KNOWN]
+        found = meanings.each(values | ({"args": of} if condition.reads_args else {}), way)
         if (key := repr((words, found))) in asked:
             continue
         asked.add(key)
@@ -442,7 +433,7 @@ def compiled(text: str) -> Condition:
     if problems:
         raise ConditionError(str(problems[0]))
     try:
-        program = _untyped().compile(_plain(text), disable_check=True)
+        program = strict(_untyped(), _untyped().compile(_plain(text), disable_check=True))
     except RuntimeError as failure:
         problem = _problems(failure)[0]
         raise ConditionError(str(replace(problem, message=plain(problem.message)))) from failure
@@ -581,6 +572,8 @@ def _problems(failure: Exception) -> list[Problem]:
 
 
 def _reason(said: object) -> str:
+    if DIFFERENT in str(said):
+        return DIFFERENT
     first_line = str(said).split("\n", 1)[0].replace(" (in container '')", "")
     return re.sub(r"^[A-Z_]+: ", "", first_line)[:300]
 

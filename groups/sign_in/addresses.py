@@ -65,6 +65,11 @@ def owners(address: str) -> list[Any]:
     return list({user.pk: user for user in (*_shown(address), *made_with)}.values())
 
 
+def only_saying(address: str) -> list[Any]:
+    """The accounts that Deputy writes to at the address, and that have never shown it."""
+    return [user for user in _called(address) if _only_says(user, address)]
+
+
 def _only_says(user: Any, address: str) -> bool:
     """Whether the account's own person entered the address, which versions before took for theirs, and has
     not shown that it is.
@@ -72,8 +77,9 @@ def _only_says(user: Any, address: str) -> bool:
     rows = entered(user, address)
     if not rows or any(one.verified for one in rows):
         return False
-    own = Change.objects.filter(model=user._meta.label_lower, object_id=user.pk, user=user)
-    return any(one.primary for one in rows) or own.filter(after__email=user.email).exists()
+    changed = Change.objects.filter(model=user._meta.label_lower, object_id=user.pk, after__has_key="email")
+    last = changed.order_by("-id").first()
+    return any(one.primary for one in rows) or (last is not None and last.user_id == user.pk)
 
 
 def had(address: str) -> list[str]:

@@ -6,7 +6,9 @@ from typing import Any
 from allauth.account.adapter import get_adapter
 from allauth.account.views import ConfirmEmailView, EmailView
 from django.contrib import messages
+from django.contrib.auth import get_user_model
 from django.contrib.auth.views import redirect_to_login
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -33,7 +35,13 @@ class Addresses(EmailView):
             except pace.TooMany as refused:
                 messages.error(request, refused.messages[0])
                 return self._shown(request)
-        answer: HttpResponse = super().post(request, *args, **kwargs)
+        with (
+            transaction.atomic()
+        ):  # one change at a time: what is removed is not made the account's meanwhile
+            user: Any = request.user
+            get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
+            user.refresh_from_db(fields=["email"])
+            answer: HttpResponse = super().post(request, *args, **kwargs)
         return answer
 
     def _is_proven(self, address: str) -> bool:

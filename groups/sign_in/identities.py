@@ -13,10 +13,19 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
+from common.db import execute
 from groups import changes
-from groups.models import CustomRole, IdentityProvider, MemberRole, Membership, Project
+from groups.models import (
+    Change,
+    ChangeAction,
+    CustomRole,
+    IdentityProvider,
+    MemberRole,
+    Membership,
+    Project,
+)
 from groups.models.organizations import MembershipKind
-from groups.sign_in.addresses import had, is_plain, is_same, lowered, owners
+from groups.sign_in.addresses import had, is_plain, is_same, lowered, only_saying, owners
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider, home_of
 
@@ -28,6 +37,7 @@ ANYBODY = {  # issuers of people of no one organization
     "https://appleid.apple.com",
     "https://gitlab.com",
 }
+ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.identity ' || %s, 0))"
 NAME = re.compile(r"[^\w.+-]")
 
 
@@ -35,6 +45,8 @@ NAME = re.compile(r"[^\w.+-]")
 def of(provider: Provider, claims: dict[str, Any]) -> Any:
     """The claims' account, made where there is none, with the membership its groups make. Raises Refused."""
     subject = str(claims["sub"])
+    for one in sorted({f"{provider.pk} {subject}", lowered(vouched_address(provider, claims))}):
+        execute(ONE_AT_A_TIME, [one])  # whoever comes in twice at once is one person
     link = SocialAccount.objects.filter(provider=provider.pk, uid=subject).select_related("user").first()
     user = link.user if link else _owner_of_address(provider, claims)
     if user is not None and user.is_superuser and isinstance(provider, IdentityProvider):
@@ -51,7 +63,9 @@ def of(provider: Provider, claims: dict[str, Any]) -> Any:
         user = _made(provider, claims)
     with changes.acting(user):
         if link is None:
-            SocialAccount.objects.create(provider=provider.pk, uid=subject, user=user)
+            link = SocialAccount.objects.create(provider=provider.pk, uid=subject, user=user)
+        if (address := vouched_address(provider, claims)) and link.extra_data != {"email": address}:
+            SocialAccount.objects.filter(pk=link.pk).update(extra_data={"email": address})
         arrange(provider, claims, user)
     return user
 
@@ -77,13 +91,19 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
     address = vouched_address(provider, claims)
     if not address:
         return None
-    found = _people(provider, owners(address))
+    theirs = owners(address)
+    known = {user.pk: user for user in (*theirs, *_identified(provider, address))}
+    found = _people(provider, list(known.values()))
     if len(found) > 1:
         raise Refused("several accounts have the e-mail address")
     if not found:
-        before = User.objects.filter(pk__in=had(address))
-        if _people(provider, [user for user in before if not is_same(user.email, address)]):
+        before = list(User.objects.filter(pk__in=had(address)))
+        if _have_left(provider, [*theirs, *before]):
+            raise Refused("an account that has left the organization has the e-mail address")
+        if _people(provider, before):
             raise Refused("an account had the e-mail address: sign in to it and connect this identity")
+        if _people(provider, only_saying(address)):
+            raise Refused("an account has not shown that the e-mail address is its own")
         return None
     (user,) = found
     if user.is_superuser and not isinstance(provider, IdentityProvider):
@@ -94,12 +114,35 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
 
 
 def _people(provider: Provider, users: list[Any]) -> list[Any]:
-    """Those whom the provider may find: of an organization's, people who are or were its members."""
+    """Those whom the provider may find: of an organization's, its members, whether switched on or off."""
     if not isinstance(provider, IdentityProvider):
         return users
     human = Membership.objects.filter(organization_id=provider.organization_id, kind=MembershipKind.HUMAN)
     there = set(human.filter(user__in=users).values_list("user_id", flat=True))
     return [user for user in users if user.pk in there]
+
+
+def _identified(provider: Provider, address: str) -> list[Any]:
+    """The accounts that an identity with this address is connected to, at a provider of the same home."""
+    home = home_of(provider)
+    own = IdentityProvider.objects.filter(organization=home).values_list("pk", flat=True) if home else ()
+    links = SocialAccount.objects.filter(provider__in=[*own, provider.pk], extra_data__email__iexact=address)
+    return [one.user for one in links.select_related("user") if is_same(one.extra_data["email"], address)]
+
+
+def _have_left(provider: Provider, users: list[Any]) -> bool:
+    """Whether one of them was a member of the organization and is none, by the record of changes."""
+    if not isinstance(provider, IdentityProvider):
+        return False
+    places = Membership.objects.filter(organization_id=provider.organization_id)
+    gone = {user.pk for user in users} - set(places.filter(user__in=users).values_list("user_id", flat=True))
+    removed = Change.objects.filter(
+        organization_id=provider.organization_id,
+        model=Membership._meta.label_lower,
+        action=ChangeAction.REMOVED,
+        before__user_id__in=list(gone),
+    )
+    return bool(gone) and removed.exists()
 
 
 def _member(provider: IdentityProvider, user: Any) -> bool:

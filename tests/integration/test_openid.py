@@ -2,7 +2,9 @@
 
 import ast
 import base64
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from html import unescape
 from unittest.mock import patch
@@ -13,13 +15,15 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth import get_user_model, update_session_auth_hash
 from django.contrib.sessions.models import Session
+from django.db import connections
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from groups import changes
 from groups.actors import CONFIRMED_AT
 from groups.models import Change, IdentityProvider, Membership, ProviderSession
-from groups.sign_in import openid, sessions
+from groups.sign_in import identities, openid, sessions
 from groups.sign_in.addresses import entered
 from tests.admin_world import PASSWORD, superuser
 from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory
@@ -291,12 +295,28 @@ def test_no_address_of_another_domain_counts_as_of_one_that_is_named(server, acm
     assert who(sign_in(trusted, server).browser) is not None
 
 
-def test_an_address_that_somebody_only_says_is_theirs_draws_nobody_to_their_account(server, acme):
+def test_an_address_that_somebody_only_says_is_theirs_draws_nobody_to_their_account(server, acme, caplog):
     eve = local("eve", acme, "chief@acme.example")
     eve.emailaddress_set.create(email="chief@acme.example", primary=True)
     trusted = provider_of(acme, domains=["acme.example"])
     server.claims = {"sub": "s-2", "email": "chief@acme.example", "email_verified": True}
-    assert who(sign_in(trusted, server).browser) not in (None, eve)
+    assert refused(sign_in(trusted, server), "an account has not shown that the e-mail address is", caplog)
+
+
+def looked_at(ada):
+    client = Client()
+    client.force_login(ada)
+    client.get(reverse("account_email"))
+    assert ada.emailaddress_set.filter(verified=False).exists()  # allauth's own
+
+
+def given_back(ada):
+    """By a superuser, after the person had gone to and fro."""
+    removed_while_made_primary(ada)
+    with changes.acting(superuser()):
+        for address in ("ada@home.example", "ada@acme.example"):
+            ada.email = address
+            ada.save()
 
 
 def moved(ada):
@@ -328,6 +348,25 @@ def connected_to_another(ada):
     SocialAccount.objects.create(provider=IdentityProvider.objects.get().pk, uid="s-1", user=ada)
 
 
+def removed_while_made_primary(ada):
+    """Of two requests at once, as versions before took them: the account's address, and no row of it."""
+    with changes.acting(ada):
+        ada.email = "ada@home.example"
+        ada.save()
+        ada.email = "ada@acme.example"
+        ada.save()
+    looked_at(ada)
+
+
+def left(ada):
+    ada.memberships.get().delete()
+
+
+def closed_and_left(ada):
+    closed(ada)
+    left(ada)
+
+
 def of_two(ada):
     local("ada2", ada.memberships.get().organization, "ADA@acme.example")
 
@@ -337,6 +376,9 @@ ANOTHER = {
     shown_and_removed: "an account had the e-mail address",
     closed: "the account is not active",
     connected_to_another: "the account is connected to another identity",
+    removed_while_made_primary: "an account had the e-mail address",
+    left: "an account that has left the organization",
+    closed_and_left: "an account that has left the organization",
     of_two: "several accounts have the e-mail address",
 }
 
@@ -353,18 +395,11 @@ def test_who_has_an_account_gets_no_second_one(server, acme, what, caplog):
     assert User.objects.count() == before
 
 
-def looked_at(ada):
-    client = Client()
-    client.force_login(ada)
-    client.get(reverse("account_email"))
-    assert ada.emailaddress_set.filter(verified=False).exists()  # allauth's own
-
-
 def taken_out(ada):
     Membership.objects.filter(user=ada).update(active=False, denied_tools=["send_email"])
 
 
-@pytest.mark.parametrize("what", [looked_at, taken_out])
+@pytest.mark.parametrize("what", [looked_at, given_back, taken_out])
 def test_who_has_an_account_signs_in_to_it(server, acme, what):
     ada = local("ada", acme, "ada@acme.example")
     trusted = provider_of(acme, domains=["acme.example"], default_role="decider")
@@ -372,6 +407,44 @@ def test_who_has_an_account_signs_in_to_it(server, acme, what):
     server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
     assert who(sign_in(trusted, server).browser) == ada
     assert Membership.objects.filter(organization=acme).count() == 1
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_whoever_a_provider_has_brought_is_the_same_at_the_next_one(server, acme, elsewhere, caplog):
+    """Also where the account that was made has no address, since another organization's has it."""
+    if elsewhere:
+        local("ada", OrganizationFactory(), "ada@acme.example")
+    usual = {"domains": ["acme.example"], "default_role": "decider"}
+    first, second = provider_of(acme, **usual), provider_of(acme, **usual, issuer="https://two.example.org")
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    made = who(sign_in(first, server).browser)
+    link = SocialAccount.objects.get()
+    SocialAccount.objects.filter(pk=link.pk).update(provider=second.pk)
+    assert who(sign_in(first, server).browser) == made
+    server.claims["sub"] = "s-3"
+    assert refused(sign_in(first, server), "the account is connected to another identity", caplog)
+    assert Membership.objects.filter(organization=acme).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_comes_in_twice_at_once_is_one_person(acme):
+    """At two providers, or at one in two browsers."""
+    usual = {"domains": ["acme.example"], "default_role": "decider"}
+    first, second = provider_of(acme, **usual), provider_of(acme, **usual, issuer="https://two.example.org")
+    told = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    comes = [(first, told), (second, {**told, "sub": "s-3"}), (first, told), (second, {**told, "sub": "s-3"})]
+    together = threading.Barrier(len(comes))
+
+    def signs_in(provider, claims):
+        try:
+            together.wait()
+            return identities.of(provider, claims).pk
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(comes)) as pool:
+        accounts = {one.result() for one in [pool.submit(signs_in, *come) for come in comes]}
+    assert len(accounts) == 1 and SocialAccount.objects.count() == 2
 
 
 @pytest.mark.parametrize("domains", [[], ["acme.example"]])
