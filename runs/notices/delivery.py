@@ -42,6 +42,10 @@ SELECT bool_or(status = 'pending' OR (status = 'sending' AND due_at <= clock_tim
                                    THEN clock_timestamp() END) - clock_timestamp())::float8 + %s
 FROM runs_approvalnotice WHERE channel_id = %s
 """
+TRIED = """
+SELECT max(attempts) FROM runs_approvalnotice
+WHERE channel_id = %s AND status IN ('pending', 'sending')
+"""
 PUT_OFF = """
 UPDATE runs_approvalnotice SET due_at = clock_timestamp() + %s * interval '1 second'
 WHERE channel_id = %s AND status = 'pending'
@@ -120,13 +124,20 @@ def gathered(channel_id: str) -> bool:
     return True
 
 
-def soon(organization_id: str, channel_id: str, delay: float = 0) -> None:
-    """Have what waits for this channel sent, if need be after `delay` seconds."""
-    put.enqueue_task("deliver", channel_id, delay=delay, turn=put.for_people(organization_id))
+def soon(organization_id: str, channel_id: str, delay: float = 0, tried: int = 0) -> None:
+    """Have what waits for this channel sent, if need be after `delay` seconds; it was `tried` so often."""
+    again = (str(tried),) if tried else ()
+    put.enqueue_task("deliver", channel_id, *again, delay=delay, turn=put.for_people(organization_id))
 
 
-def deliver(channel_id: str) -> None:
-    """Send the notices that wait for this channel in one message, now or when NOTIFY_SECONDS are over."""
+def deliver(channel_id: str, tried: int = 0) -> None:
+    """Send the notices that wait for this channel in one message, now or when NOTIFY_SECONDS are over.
+
+    Where it has been `tried` more often since, whoever did that tries again: of the many that a channel which
+    fails is asked for, one goes on.
+    """
+    if tried and row(TRIED, [channel_id])[0] != tried:
+        return
     channel = Channel.objects.select_related("organization", "user").filter(pk=channel_id).first()
     if channel is None:
         return
@@ -144,11 +155,12 @@ def deliver(channel_id: str) -> None:
             send(channel, message.digest(_each_once(notices), channel, channel.organization.thin_notices))
     except NotSent as error:
         logger.warning("could not tell %s (%s): %s", channel.pk, channel.kind, error.why)
-        pause = pause_after(max(one.attempts for one in notices), error)
+        tried = max(one.attempts for one in notices)
+        pause = pause_after(tried, error)
         failed(channel, error)
         done(wanted, "obsolete" if error.gone else "pending", pause)
         if not error.gone:
-            soon(channel.organization_id, channel_id, delay=pause)
+            soon(channel.organization_id, channel_id, pause, tried)
         return
     done(wanted, "sent")
     Channel.objects.filter(pk=channel_id).update(failing_since=None, problem="", told_at=Now())

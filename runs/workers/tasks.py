@@ -192,9 +192,9 @@ def notify_webhook_disabled(endpoint_id: str) -> None:
     sending.told_who_manages(endpoint_id)
 
 
-def deliver(channel_id: str) -> None:
+def deliver(channel_id: str, tried: str = "0") -> None:
     """Send a channel the notices that wait for it."""
-    delivery.deliver(channel_id)
+    delivery.deliver(channel_id, int(tried))
 
 
 def answer_chat(address: str, words: str) -> None:

@@ -211,11 +211,34 @@ def test_mail_that_could_not_be_sent_is_tried_again_later(asked, world, queued, 
 
     monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse)
     tasks.notify(approval.pk)
-    assert queued == [("deliver", (mail_of(zoe).pk,), delivery.RETRY_SECONDS[0])]
+    assert queued == [("deliver", (mail_of(zoe).pk, "1"), delivery.RETRY_SECONDS[0])]
 
     monkeypatch.undo()
     tasks.deliver(mail_of(zoe).pk)
     assert addresses() == ["zoe@example.com"]
+
+
+def test_a_channel_that_fails_is_tried_again_once_however_many_notices_it_is_asked_for(
+    asked, world, queued, monkeypatch
+):
+    zoe = decider(world, name="zoe")
+    sent = []
+
+    def refuse(*_):
+        sent.append(1)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse)
+    for approval in [asked() for _ in range(5)]:
+        tasks.notify(approval.pk)
+    for _ in range(4):
+        waiting, sent[:] = [each for each in queued if each[0] == "deliver"], []
+        queued.clear()
+        for _, arguments, _ in waiting:
+            tasks.deliver(*arguments)
+        waiting_still = [each for each in queued if each[0] == "deliver"]
+        assert len(sent) == len(waiting_still) == 1
+        assert waiting_still[0][1][0] == mail_of(zoe).pk
 
 
 def test_a_mail_about_very_many_names_some_and_counts_the_rest(asked, world, monkeypatch):
