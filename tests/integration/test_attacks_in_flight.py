@@ -7,6 +7,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.core import mail
@@ -23,6 +24,7 @@ from runs.outbound import asking, packing
 from runs.tools import leaving as last_look
 from runs.tools import registry
 from runs.tools.base import ToolContext
+from runs.tools.builtin import mail as mails
 from runs.workers import tasks
 from runs.workers.sweep import sweep
 from tests.acting import approve, cancel, resolve, start
@@ -457,6 +459,28 @@ def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
         status = ToolCall.objects.get(run=run_id).status
     assert len(mail.outbox) + len(site.calls) == (not changed)
     assert status == ("denied" if changed else "succeeded")
+
+
+def test_a_mail_server_has_greeted_when_policy_is_asked_again(monkeypatch):
+    """Its answer to EHLO is a part of that, and says nothing of the mail."""
+    done = []
+
+    class Backend:
+        connection = SimpleNamespace(ehlo_or_helo_if_needed=lambda: done.append("greeted"))
+
+        def open(self):
+            done.append("opened")
+
+        def send_messages(self, mails):
+            done.append("sent")
+            return len(mails)
+
+        close = open
+
+    monkeypatch.setattr(mails, "get_connection", Backend)
+    monkeypatch.setattr(last_look, "once_more", lambda: done.append("looked"))
+    mails._sent(mail.EmailMessage("s", "b", to=["a@example.com"]))
+    assert done == ["opened", "greeted", "looked", "sent", "opened"]
 
 
 def test_a_right_that_is_taken_away_before_a_deny_is_lets_nothing_leave_between(world, effect, rule, between):

@@ -73,6 +73,8 @@ def _sent(mail: EmailMessage) -> int:
     mail.connection = connection = get_connection()
     try:
         connection.open()
+        if (server := getattr(connection, "connection", None)) is not None:
+            server.ehlo_or_helo_if_needed()  # the server's greeting is whole
         leaving.once_more()
         return mail.send()
     except OSError as error:
