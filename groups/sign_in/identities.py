@@ -45,7 +45,8 @@ NAME = re.compile(r"[^\w.+-]")
 def of(provider: Provider, claims: dict[str, Any]) -> Any:
     """The claims' account, made where there is none, with the membership its groups make. Raises Refused."""
     subject = str(claims["sub"])
-    for one in sorted({f"{provider.pk} {subject}", lowered(vouched_address(provider, claims))}):
+    names = {f"{provider.pk} {subject}", lowered(vouched_address(provider, claims))}
+    for one in sorted(names - {""}):
         execute(ONE_AT_A_TIME, [one])  # whoever comes in twice at once is one person
     link = SocialAccount.objects.filter(provider=provider.pk, uid=subject).select_related("user").first()
     user = link.user if link else _owner_of_address(provider, claims)
