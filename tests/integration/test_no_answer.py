@@ -4,6 +4,7 @@ nobody is told that it has failed.
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from runs.execution import executor
 from runs.models import Run, RunEvent, ToolCall
 from runs.outbound import packing
 from runs.tools.base import NoAnswer, ToolContext, Unknown
+from runs.tools.mcp import transport
 from runs.workers import tasks
 from tests.acting import request_call, resolve, start
 from tests.factories import MembershipFactory, permit
@@ -180,6 +182,43 @@ def test_a_tool_of_an_mcp_server_that_acts_and_gives_no_answer(world, crm, site,
 
     reads = ask(in_order(call(("crm.find_customer", {"name": "Ada"})), say("done")))
     assert only(reads).error["code"] == "TIMEOUT"
+
+
+NOTHING = {
+    "no content": (204, "", "application/json"),
+    "accepted": (202, "", "application/json"),
+    "an empty body": (200, "", "application/json"),
+    "something else": (200, '{"taken": true}', "application/json"),
+    "a stream without a result": (200, ": keep-alive\n\ndata: {}\n\n", "text/event-stream"),
+    "a stream that breaks off": (200, 'data: {"jsonrpc": "2.0", "id": 1, "resu', "text/event-stream"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_a_server_that_takes_a_call_and_says_nothing_of_it(
+    world,
+    crm,  # noqa: F811
+    site,  # noqa: F811
+    ask,
+    monkeypatch,
+    nothing,
+):
+    site.behave(FIND, {**DELETE, "annotations": {"destructiveHint": True}})
+    accepted(crm, world.user)
+    CapabilityRule.objects.create(organization=world.organization, tool="crm.delete_customer", effect="allow")
+    fetch = transport.fetch
+
+    def says_nothing(url, **how):
+        answer = fetch(url, **how)
+        if b"tools/call" not in how["content"]:
+            return answer
+        status, text, kind = NOTHING[nothing]
+        return replace(answer, status=status, text=text, headers={"content-type": kind})
+
+    monkeypatch.setattr(transport, "fetch", says_nothing)
+    run = ask(in_order(call(("crm.delete_customer", {"name": "Ada"})), say("done")))
+    assert in_review(run) and [one["name"] for one in site.calls] == ["delete_customer"]
 
 
 @pytest.fixture

@@ -317,6 +317,8 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
         return McpError(
             transport.failure.code, f"{said} gave no answer: {transport.failure.message}.", silent
         )
+    if transport.unanswered:
+        return McpError("MCP_BAD_ANSWER", f"{said} took the call and said nothing of it.", True)
     if isinstance(cause, TimeoutError):
         late = f"{said} gave no answer within {transport.timeout:g} seconds."
         return McpError("TIMEOUT", late, transport.may_have_acted)

@@ -1,5 +1,6 @@
 """HTTP for the MCP SDK, through the guard that every outbound request of Deputy's takes."""
 
+import contextlib
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ class Guarded(httpx2.AsyncBaseTransport):
     those of `tools/call` alone, which the SDK would make only after listing all tools. Connections older than
     2026-07-28 name no method in a header, and have none of these. `asked` is the JSON-RPC id of the last
     request, where `of_all` traces it. `may_have_acted`: a call of a tool has left and was not refused by 401.
+    `unanswered`: it was taken (2xx), and nothing was said of it.
     `tasks`: calls may become tasks. `about_task`: the last request was about one.
     """
 
@@ -39,7 +41,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         self.asked: Any = None
         self.failure: OutboundError | None = None
         self.status = 0
-        self.may_have_acted = False
+        self.may_have_acted = self.unanswered = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
@@ -64,6 +66,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         self.status = answer.status
         if calls and answer.status == 401:
             self.may_have_acted = False
+        if calls:
+            self.unanswered = 200 <= answer.status < 300 and not _says_something(answer.text)
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )
@@ -82,6 +86,17 @@ class Guarded(httpx2.AsyncBaseTransport):
         if answer.truncated:
             raise OutboundError("TOO_LARGE", f"the answer is larger than {MAX_ANSWER} bytes")
         return answer
+
+
+def _says_something(text: str) -> bool:
+    """Whether there is a result or an error in the answer, alone or in a stream of events."""
+    lines = (line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:"))
+    for each in (text, *lines):
+        with contextlib.suppress(ValueError):
+            said = json.loads(each)
+            if isinstance(said, dict) and not {"result", "error"}.isdisjoint(said):
+                return True
+    return False
 
 
 def _declaring(request: httpx2.Request, content: bytes, tasks: bool) -> tuple[httpx2.Request, bytes]:
