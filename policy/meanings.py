@@ -14,7 +14,9 @@ MOST_TOGETHER = 2500  # ways to take one recipient of each of several texts
 # `"Ann" <ann@bank.example>, bob@post.example (home)`.
 BETWEEN = re.compile(r"[,;|\n\r]")
 NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
+SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
+BEFORE = re.compile(r"\s*[^@<>:/]*:(?!/)")  # a group's name, or mailto:
 AROUND = "<>()[]\"'."
 
 Arguments = Mapping[str, Any]
@@ -68,11 +70,15 @@ def recipients(text: str) -> list[str]:
     """The addresses of a text that is nothing but recipients, unless it is one as it stands."""
     found: list[str] = []
     for part in BETWEEN.split(text) if "@" in text else ():
-        named = NAMED.fullmatch(part)
-        words = (named[1] if named else COMMENT.sub(" ", part)).split()
-        if "<" in text and "@" not in part:
+        if ("<" in text or not part.strip()) and "@" not in part:
             continue  # `Doe, Jane <jane@bank.example>`
-        addresses = [word.strip(AROUND).removeprefix("mailto:") for word in words]
+        part = BEFORE.sub("", part, count=1) if BEFORE.match(part) else part
+        named = NAMED.fullmatch(part)
+        if SEVERAL_NAMED.fullmatch(part):
+            words = re.findall(r"<([^<>]*)>", part)
+        else:
+            words = (named[1] if named else COMMENT.sub(" ", part)).split()
+        addresses = [BEFORE.sub("", word.strip(AROUND), count=1) for word in words]
         if any(address.count("@") != 1 for address in addresses):
             return []
         found += addresses

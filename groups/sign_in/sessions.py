@@ -74,14 +74,16 @@ def forget() -> int:
 
 
 def proven_at(provider: Provider, claims: dict[str, Any]) -> int:
-    """When the person proved to the provider who they are, by its clock; 0 where it does not say, and where
-    the provider's own entry has been changed so lately that somebody else's may be asked.
+    """When the person proved to the provider who they are, by its clock; 0 where it does not say, or names a
+    time to come, and where its own entry has been changed so lately that somebody else's may be asked.
     """
     changed = getattr(provider, "changed_at", None)
     if changed is not None and changed > timezone.now() - accounts.VOID_FOR:
         return 0
-    at = claims.get("auth_time")
-    return min(int(at), int(time.time())) if isinstance(at, (int, float)) else 0
+    at, now = claims.get("auth_time"), int(time.time())
+    if not isinstance(at, (int, float)) or at > now + LEEWAY:
+        return 0
+    return min(int(at), now)
 
 
 def confirmed_at(request: HttpRequest, user: Any) -> int | None:

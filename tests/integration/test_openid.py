@@ -628,6 +628,8 @@ def test_a_sign_in_confirms_when_the_provider_says_the_person_proved_themselves(
     assert sign_in(provider, server).browser.session[CONFIRMED_AT] == 0
     server.claims["auth_time"] = long_ago = int(time.time()) - 5000
     assert sign_in(provider, server).browser.session[CONFIRMED_AT] == long_ago
+    server.claims["auth_time"] = int(time.time()) + 5000
+    assert sign_in(provider, server).browser.session[CONFIRMED_AT] == 0
 
 
 def test_confirming_at_the_provider_takes_somebody_who_signs_in_there_anew(provider, server, caplog):

@@ -137,6 +137,10 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "ann@bank.example; eve@rival.example (Eve)",
         "eve@rival.example\u2028ann@bank.example",
         "mailto:eve@rival.example\nann@bank.example",
+        "MAILTO:eve@rival.example",
+        "<Mailto:eve@rival.example>",
+        "Team: eve@rival.example, ann@bank.example;",
+        "Eve <eve@rival.example> Ann <ann@bank.example>",
     ],
 )
 @pytest.mark.parametrize(
