@@ -64,7 +64,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return [{"id": "provider", "description": _("At your provider"), "url": address}, *found]
 
     def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> Any:
-        """A page in place of the sign-in where the installation takes none but its provider's."""
+        """A page in place of the sign-in where the installation takes none but its provider's. By which
+        provider an earlier sign-in was, that ended on the way, says nothing of this one.
+        """
+        if not sessions.is_entering(request):
+            sessions.forget_provider(request)
         if settings.OIDC and settings.OIDC["only"] and not user.is_superuser:
             how = sessions.through(request.session, user)
             if how is None or how.provider != INSTALLATION:

@@ -20,6 +20,7 @@ from groups.sign_in.providers import Provider, find
 BEGAN_AT, SEEN_AT = "deputy_began_at", "deputy_seen_at"  # the session's keys, in seconds since 1970
 SID = 255  # characters of a provider's session's name by which it is looked for
 SEEN_EVERY = 60  # seconds: how exactly it is kept when a session was last used
+ENTERING = "_deputy_entering"  # on a request
 THROUGH = "deputy_through"  # the session's key: by which provider its user signed in
 
 
@@ -37,6 +38,17 @@ def enter(request: HttpRequest, provider: Provider, claims: dict[str, Any], user
     organization = provider.organization_id if isinstance(provider, IdentityProvider) else None
     told = {"user": user.pk, "provider": provider.pk, "organization": organization}
     request.session[THROUGH] = told | {"sid": str(claims.get("sid") or ""), "at": proven_at(provider, claims)}
+    setattr(request, ENTERING, True)
+
+
+def is_entering(request: HttpRequest) -> bool:
+    """Whether this request comes back from a provider that vouches for somebody."""
+    return hasattr(request, ENTERING)
+
+
+def forget_provider(request: HttpRequest) -> None:
+    """Whoever signs in now comes by no provider."""
+    request.session.pop(THROUGH, None)
 
 
 def note(request: HttpRequest) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import jwt
 import pytest
+from allauth.mfa.totp.internal import auth as totp
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth import get_user_model, update_session_auth_hash
@@ -456,6 +457,29 @@ def test_accounts_are_made_where_the_provider_is_said_to(server, acme, domains, 
     assert refused(sign_in(trusted, server), "no account is connected to this identity", caplog)
     IdentityProvider.objects.update(makes_accounts=True)
     assert who(sign_in(trusted, server).browser) is not None
+
+
+@pytest.mark.parametrize("by_password", [True, False])
+def test_a_sign_in_that_ended_on_the_way_vouches_for_no_other(server, acme, by_password):
+    """Stopped at the second factor at the provider, and gone on with by the password."""
+    ada = local("ada", acme, "ada@acme.example")
+    secret = generate_totp_secret()
+    TOTP.activate(ada, secret)
+    provider = provider_of(acme, only=True, domains=["acme.example"])
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    stopped = sign_in(provider, server)
+    client, factor = stopped.browser, reverse("mfa_authenticate")
+    assert stopped["Location"].startswith(factor)
+    if by_password:
+        session = client.session
+        session["account_login"]["initiated_at"] -= 1000  # ACCOUNT_LOGIN_TIMEOUT is over
+        session.save()
+        step = client.post(reverse("account_login"), {"login": "ada", "password": PASSWORD})
+        assert step["Location"].startswith(factor)
+    half_minute = next(totp.yield_hotp_counters_from_time())
+    code = totp.format_hotp_value(totp.hotp_value(secret, half_minute))
+    assert client.post(factor, {"code": code}).status_code == 302 and who(client) == ada
+    assert (client.get("/api/runs/").status_code == 403) == by_password
 
 
 def test_only_through_a_provider_shuts_out_who_came_by_another(server, acme):
