@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from django.contrib.auth.signals import user_logged_in
 from django.http import HttpRequest
 from django.shortcuts import render
@@ -16,9 +17,18 @@ from rest_framework.throttling import BaseThrottle
 from groups.sign_in import pace, sessions
 
 ACCOUNT = "account/"  # where these pages are
+CONFIRMING = {"account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"}
 OPEN = {  # of them, what does not change the account
-    *("account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_authenticate"),
-    *("mfa_login_webauthn", "oidc_begin", "oidc_confirm", "oidc_callback", "oidc_logout", "account_inactive"),
+    *CONFIRMING,
+    *(
+        "mfa_authenticate",
+        "mfa_login_webauthn",
+        "oidc_begin",
+        "oidc_confirm",
+        "oidc_callback",
+        "oidc_logout",
+        "account_inactive",
+    ),
 }
 SIGNED_IN = "_deputy_signed_in"  # on a request: the name of who signed in by it
 
@@ -31,6 +41,8 @@ class PacedDoors(MiddlewareMixin):
         that organization's administrators can have said would open other organizations, too.
         """
         match = request.resolver_match
+        if match is not None and match.url_name in CONFIRMING:
+            drop_suspended(request)
         if match is None or not match.route.startswith(ACCOUNT) or match.url_name in OPEN:
             return None
         how = sessions.through(request.session, request.user) if request.user.is_authenticated else None
@@ -46,6 +58,15 @@ class PacedDoors(MiddlewareMixin):
         elif name := getattr(request, SIGNED_IN, ""):
             pace.remember(request, response, name)
         return response
+
+
+def drop_suspended(request: HttpRequest) -> None:
+    """allauth carries out, once somebody confirms that it is them, what was asked in their browser before:
+    whoever confirms has not seen what that was, and it may be another's.
+    """
+    kept = request.session.get(STATE_SESSION_KEY)
+    if kept is not None and "request" in kept:
+        del request.session[STATE_SESSION_KEY]
 
 
 def note(sender: Any, request: Any, user: Any, **more: Any) -> None:

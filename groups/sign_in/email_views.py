@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.views import ConfirmEmailView, EmailView
 from django.contrib import messages
 from django.contrib.auth import get_user_model
@@ -64,5 +65,6 @@ class Confirmed(ConfirmEmailView):
             if request.user != account:
                 messages.error(request, _("This link is another account’s. Nothing was changed."))
                 return redirect("account_email")
+            raise_if_reauthentication_required(request, app="allauth.account")
         answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         return answer

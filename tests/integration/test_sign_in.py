@@ -207,6 +207,24 @@ def test_a_link_that_shows_an_address_counts_in_a_session_of_the_account_that_na
         assert {answer["Location"].partition("?")[0] for answer in answers} == {reverse("account_login")}
 
 
+def test_a_browser_that_is_found_open_makes_no_address_the_accounts(ada):
+    """Neither at once, nor when its owner confirms next, nor by the link."""
+    client = with_password().client
+    client.post(reverse("account_email"), {"email": "mine@example.net", "action_add": ""})
+    link = re.search(r"https?://[^/]+(/account/confirm-email/\S+)", mail.outbox[-1].body).group(1)
+    forget_confirmation(client)
+    asked = client.post(reverse("account_email"), {"email": "finder@example.net", "action_add": ""})
+    for answer in (client.get(link), client.post(link), asked):
+        assert answer["Location"].startswith(reverse("account_reauthenticate"))
+    answer = client.post(asked["Location"], {"password": PASSWORD})
+    assert answer["Location"] == reverse("account_email")
+    assert [(one.email, one.verified) for one in ada.emailaddress_set.exclude(email=ada.email)] == [
+        ("mine@example.net", False)
+    ]
+    client.post(link)
+    assert ada.emailaddress_set.get(email="mine@example.net").verified
+
+
 def test_removing_ones_address_makes_none_ones_own_that_was_only_typed_in(ada):
     client = with_password().client
     change, theirs = reverse("account_email"), {"email": "board@example.net"}
