@@ -28,7 +28,7 @@ from runs.models.choices import CallStatus, Driver, RunStatus
 from runs.outbound.calls import tool_host
 from runs.queue import lease, put
 from runs.tools import leaving
-from runs.tools.base import Answer, Failed
+from runs.tools.base import Answer, Failed, Tool
 from runs.tools.call import perform
 
 logger = logging.getLogger(__name__)
@@ -128,13 +128,15 @@ def _execute(tool_call_id: str, run_id: str, call_id: str) -> None:
 def looking(ready: Ready, tool_call_id: str, attempt: int) -> AbstractContextManager[leaving.Look]:
     """Performing the call; where it leaves late, policy is asked again."""
 
-    def may_leave() -> bool:
+    tool, arguments = ready.admitted.tool, ready.admitted.arguments
+
+    def admitted() -> Tool | None:
         try:
-            return admission.leaves(tool_call_id, attempt, ready.admitted.arguments)
+            return admission.leaves(tool_call_id, attempt, arguments)
         finally:
             let_go()
 
-    return leaving.looking((lambda: True) if connection.in_atomic_block else may_leave)
+    return leaving.looking(tool, (lambda: tool) if connection.in_atomic_block else admitted)
 
 
 def host_of(tool_call_id: str) -> str:

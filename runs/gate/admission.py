@@ -62,10 +62,10 @@ def leaving(outbound_id: int, run_id: str, call_id: str, arguments: dict[str, An
     return _leaving(calls.filter(Exists(OutboundCall.objects.filter(pk=outbound_id))), arguments)
 
 
-def leaves(tool_call_id: str, attempt: int, arguments: dict[str, Any]) -> bool:
+def leaves(tool_call_id: str, attempt: int, arguments: dict[str, Any]) -> Tool | None:
     """The same of a call of an outside agent that this attempt carries out."""
     calls = ToolCall.objects.filter(pk=tool_call_id, attempt=attempt)
-    return _leaving(calls.exclude(run__status__in=TERMINAL), arguments) is not None
+    return _leaving(calls.exclude(run__status__in=TERMINAL), arguments)
 
 
 def _leaving(calls: QuerySet[ToolCall], arguments: dict[str, Any]) -> Tool | None:

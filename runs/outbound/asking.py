@@ -103,7 +103,7 @@ def _performed(
     if tool is None:
         return packing.HELD_BACK
     crash.point("before_slow")
-    with leaving.looking(lambda: gates.submit(_leaving, call, arguments).result() is not None) as look:
+    with leaving.looking(tool, lambda: gates.submit(_leaving, call, arguments).result()) as look:
         answer = perform(Admitted(tool, arguments, context.idempotency_key, ADMITTED), context)
     crash.point("after_slow")
     return packing.HELD_BACK if look.held else packing.result(answer)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from runs.tools.base import ToolError
+from runs.tools.base import Tool, ToolError
 
 SOON = 0.05  # seconds after a look in which nothing is asked again
 HELD_BACK = "HELD_BACK"  # code of what is raised; whoever performs the call brings it before the gate again
@@ -17,17 +17,24 @@ HELD_BACK = "HELD_BACK"  # code of what is raised; whoever performs the call bri
 class Look:
     """`held`: whether the call may not leave any more. It has not, then."""
 
-    def __init__(self, may_leave: Callable[[], bool]) -> None:
-        self.may_leave, self.at, self.held = may_leave, time.monotonic(), False
+    def __init__(self, tool: Tool, admitted: Callable[[], Tool | None]) -> None:
+        self.tool, self.admitted, self.at, self.held = tool, admitted, time.monotonic(), False
+
+    def may_leave(self) -> bool:
+        """Whether policy lets it pass, to the same address and as the same."""
+        now = self.admitted()
+        return now is not None and now.reaches == self.tool.reaches
 
 
 _look: ContextVar[Look | None] = ContextVar("deputy_look", default=None)
 
 
 @contextmanager
-def looking(may_leave: Callable[[], bool]) -> Iterator[Look]:
-    """Inside, a call that was just admitted is performed; `may_leave` asks again whether it may leave."""
-    look = Look(may_leave)
+def looking(tool: Tool, admitted: Callable[[], Tool | None]) -> Iterator[Look]:
+    """Inside, a call of the tool that was just admitted is performed; `admitted` asks again: the tool as it
+    is then, or None.
+    """
+    look = Look(tool, admitted)
     token = _look.set(look)
     try:
         yield look

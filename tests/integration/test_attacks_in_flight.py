@@ -423,7 +423,7 @@ def between(monkeypatch):
     return _between
 
 
-@pytest.mark.parametrize("changed", [True, False])
+@pytest.mark.parametrize("changed", ["denied", "moved", ""])  # to where nothing answers
 @pytest.mark.parametrize("by", ["a carrier", "a worker"])
 @pytest.mark.parametrize("tool", ["send_email", "crm.delete_customer"])
 def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
@@ -442,9 +442,14 @@ def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
     allowed = CapabilityRule.objects.create(organization=world.organization, tool=tool, effect="allow")
     deny = {"tool": tool, "effect": "deny", "organization": allowed.organization}
 
+    if changed == "moved" and tool == "send_email":
+        pytest.skip("there is one mail server")
+
     def changes():
-        if changed:
+        if changed == "denied":
             CapabilityRule.objects.create(**deny)
+        elif changed == "moved":
+            McpServer.objects.filter(pk=crm.pk).update(url=site.url.replace("/mcp", "/mcp/other"))
 
     between(last_look, "once_more", changes)
     said = {"to": ["a@example.com"], "subject": "s", "body": "b"} if tool == "send_email" else {"id": 1}
@@ -458,7 +463,7 @@ def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
         goes_on(Run.objects.get(pk=run_id))
         status = ToolCall.objects.get(run=run_id).status
     assert len(mail.outbox) + len(site.calls) == (not changed)
-    assert status == ("denied" if changed else "succeeded")
+    assert status == {"denied": "denied", "moved": "failed", "": "succeeded"}[changed]
 
 
 def test_a_mail_server_has_greeted_when_policy_is_asked_again(monkeypatch):
