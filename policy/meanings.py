@@ -34,7 +34,7 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
     """
     yield arguments
     addresses = cache(recipients)  # asked of each text once for each of the recipients
-    most = max((len(addresses(text)) for text in texts(arguments)), default=0)
+    most = max((len(addresses(text)) for text in texts(said)), default=0)
     if most > MOST_RECIPIENTS:
         raise Unclear(f"a text names more than {MOST_RECIPIENTS} recipients")
     for number in range(most):

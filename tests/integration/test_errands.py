@@ -93,7 +93,7 @@ def test_a_message_goes_when_its_errand_is_done_and_stays_where_it_could_not_be(
 
     tried = []
 
-    def deliver(channel_id):
+    def deliver(channel_id, tries=0):
         tried.append(channel_id)
         if said[channel_id]:
             raise said[channel_id]

@@ -201,6 +201,14 @@ def test_of_recipients_in_several_texts_each_is_looked_at_beside_each(condition,
     assert holds(condition, arguments) is truth
 
 
+def test_of_more_recipients_in_a_text_that_the_condition_does_not_name_nothing_is_said():
+    many = {"body": ", ".join(["ann@bank.example"] * 51), "to": "ann@bank.example"}
+    for condition in ('to == "ann@bank.example"', 'args["to"] == "ann@bank.example" && has(args.to)'):
+        assert holds(condition, many)
+    with pytest.raises(ConditionError, match="50 recipients"):
+        holds('"to" in args', many)
+
+
 def test_where_they_are_more_than_are_looked_at_none_is_overlooked():
     many = {name: ", ".join(f"{name}{n}@x.example" for n in range(50)) for name in ("to", "cc", "bcc")}
     assert not holds(BOTH, many)
