@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from email.utils import getaddresses
 from functools import cache, partial
 from itertools import product
 from math import prod
@@ -17,6 +18,8 @@ NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
 SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
 BEFORE = re.compile(r"\s*[^@<>:/]*:(?!/)")  # a group's name, or mailto:
+ANGLED = re.compile(r"<\s*(?:mailto:)?([^<>@\s]+@[^<>@\s]+)\s*>", re.IGNORECASE)
+LONGEST = 20_000  # characters of a text that is nothing but recipients
 AROUND = "<>()[]\"'."
 
 Arguments = Mapping[str, Any]
@@ -68,8 +71,22 @@ def _in_lists(value: Any, addresses: Addresses) -> Any:
 
 def recipients(text: str) -> list[str]:
     """The addresses of a text that is nothing but recipients, unless it is one as it stands."""
+    if "@" not in text or len(text) > LONGEST:
+        return []
+    return _apart(text) or _of_headers(text) or ANGLED.findall(text)
+
+
+def _of_headers(text: str) -> list[str]:
+    """As in the header of a mail (RFC 5322): names in quotation marks, comments in comments, groups."""
+    found = [address for _, address in getaddresses([text])]
+    whole = all(address.count("@") == 1 and not re.search(r"\s", address) for address in found)
+    return found if whole and found != [text] else []
+
+
+def _apart(text: str) -> list[str]:
+    """As people write them: between commas, semicolons and line breaks, names or other signs around them."""
     found: list[str] = []
-    for part in BETWEEN.split(text) if "@" in text else ():
+    for part in BETWEEN.split(text):
         if ("<" in text or not part.strip()) and "@" not in part:
             continue  # `Doe, Jane <jane@bank.example>`
         part = BEFORE.sub("", part, count=1) if BEFORE.match(part) else part

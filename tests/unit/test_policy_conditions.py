@@ -141,6 +141,13 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "<Mailto:eve@rival.example>",
         "Team: eve@rival.example, ann@bank.example;",
         "Eve <eve@rival.example> Ann <ann@bank.example>",
+        '"Ann @ Bank" <ann@bank.example>, eve@rival.example',
+        '"Eve @ Work" <eve@rival.example>',
+        "Eve @ Work <eve@rival.example>",
+        '"Eve <work>" <eve@rival.example>',
+        "eve@rival.example (work, main)",
+        "eve@rival.example (x (y))",
+        "Team: eve@rival.example, q@x.example;",
     ],
 )
 @pytest.mark.parametrize(

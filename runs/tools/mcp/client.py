@@ -3,7 +3,6 @@
 The SDK takes more than a second to import, so it is there only in processes that use it.
 """
 
-import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -19,8 +18,6 @@ from common.tracing import Span
 from runs.models import McpServer
 from runs.observe import tracing
 from runs.providers import loop
-from runs.tools import leaving
-from runs.tools.base import ToolError
 from runs.tools.mcp.definitions import MAX_RESOURCES
 
 if TYPE_CHECKING:
@@ -205,10 +202,6 @@ def call_tool(
         meta: Any = {IDEMPOTENCY_KEY: idempotency_key}  # the SDK adds traceparent (SEP-414)
         params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta, **responses(filled))
         raw: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
-        try:
-            await asyncio.to_thread(leaving.once_more)
-        except ToolError as held:
-            raise McpError(held.code, held.message) from None
         found = await client.session.send_request(types.CallToolRequest(params=params), raw)
         if found.get("resultType") == "task":
             return task_of(server, found, tasks and client.protocol_version >= MODERN)
@@ -312,6 +305,8 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
     said = f"The MCP server '{server}'"
     if isinstance(cause, McpError):
         return cause
+    if transport.held:
+        return McpError(transport.held.code, transport.held.message)
     if transport.failure:
         silent = transport.may_have_acted and transport.failure.silent
         return McpError(

@@ -9,6 +9,8 @@ import anyio
 import httpx2
 
 from common.outbound import Fetched, OutboundError, fetch
+from runs.tools import leaving
+from runs.tools.base import ToolError
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"  # in _meta
 TASKS = "io.modelcontextprotocol/tasks"  # the extension
@@ -24,7 +26,7 @@ class Guarded(httpx2.AsyncBaseTransport):
     those of `tools/call` alone, which the SDK would make only after listing all tools. Connections older than
     2026-07-28 name no method in a header, and have none of these. `asked` is the JSON-RPC id of the last
     request, where `of_all` traces it. `may_have_acted`: a call of a tool has left and was not refused by 401.
-    `unanswered`: it was taken (2xx), and nothing was said of it.
+    `held`: policy did not let it leave. `unanswered`: it was taken (2xx), and nothing was said of it.
     `tasks`: calls may become tasks. `about_task`: the last request was about one.
     """
 
@@ -42,6 +44,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         self.failure: OutboundError | None = None
         self.status = 0
         self.may_have_acted = self.unanswered = False
+        self.held: ToolError | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
@@ -57,6 +60,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         if self.of_all and content:  # the end of a session has no body
             self.asked = json.loads(content).get("id", self.asked)
         calls = b"tools/call" in content
+        if calls:  # the server has greeted, and taken whatever it was told before
+            await self._look(request)
         self.may_have_acted |= calls
         try:
             answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
@@ -71,6 +76,14 @@ class Guarded(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )
+
+    async def _look(self, request: httpx2.Request) -> None:
+        """Ask policy once more. Raises ConnectError where it does not let the call leave."""
+        try:
+            await anyio.to_thread.run_sync(leaving.once_more)
+        except ToolError as held:
+            self.held = held
+            raise httpx2.ConnectError(held.message, request=request) from None
 
     def _fetch(self, request: httpx2.Request, content: bytes) -> Fetched:
         answer = fetch(
