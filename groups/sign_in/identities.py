@@ -93,8 +93,8 @@ def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
     if not address:
         return None
     theirs = owners(address)
-    known = {user.pk: user for user in (*theirs, *_identified(provider, address))}
-    found = _people(provider, list(known.values()))
+    people = (*_people(provider, theirs), *_identified(provider, address))
+    found = list({user.pk: user for user in people}.values())
     if len(found) > 1:
         raise Refused("several accounts have the e-mail address")
     if not found:
@@ -166,6 +166,7 @@ def _made(provider: Provider, claims: dict[str, Any]) -> Any:
     home = home_of(provider)
     at = f"@{home.slug}" if home and isinstance(provider, IdentityProvider) else ""
     base = NAME.sub("", wanted)[: 140 - len(at)] or "person"
+    execute(ONE_AT_A_TIME, [f"named {base.casefold()}{at}"])
     names = (f"{base}{number or ''}{at}" for number in range(10_000))
     name = next(name for name in names if not User.objects.filter(username__iexact=name).exists())
     address = vouched_address(provider, claims)

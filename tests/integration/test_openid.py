@@ -411,11 +411,14 @@ def test_who_has_an_account_signs_in_to_it(server, acme, what):
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_whoever_a_provider_has_brought_is_the_same_at_the_next_one(server, acme, elsewhere, caplog):
-    """Also where the account that was made has no address, since another organization's has it."""
+@pytest.mark.parametrize("role", ["decider", ""])
+def test_whoever_a_provider_has_brought_is_the_same_at_the_next_one(server, acme, elsewhere, role, caplog):
+    """Also where the account that was made has no address, since another organization's has it, or is no
+    member yet.
+    """
     if elsewhere:
         local("ada", OrganizationFactory(), "ada@acme.example")
-    usual = {"domains": ["acme.example"], "default_role": "decider"}
+    usual = {"domains": ["acme.example"], "default_role": role}
     first, second = provider_of(acme, **usual), provider_of(acme, **usual, issuer="https://two.example.org")
     server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
     made = who(sign_in(first, server).browser)
@@ -424,7 +427,7 @@ def test_whoever_a_provider_has_brought_is_the_same_at_the_next_one(server, acme
     assert who(sign_in(first, server).browser) == made
     server.claims["sub"] = "s-3"
     assert refused(sign_in(first, server), "the account is connected to another identity", caplog)
-    assert Membership.objects.filter(organization=acme).count() == 1
+    assert Membership.objects.filter(organization=acme).count() == bool(role)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -446,6 +449,23 @@ def test_who_comes_in_twice_at_once_is_one_person(acme):
     with ThreadPoolExecutor(len(comes)) as pool:
         accounts = {one.result() for one in [pool.submit(signs_in, *come) for come in comes]}
     assert len(accounts) == 1 and SocialAccount.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_of_one_name_who_come_in_at_once_are_two_people(acme):
+    provider = provider_of(acme)
+    together = threading.Barrier(4)
+
+    def signs_in(number):
+        try:
+            together.wait()
+            return identities.of(provider, {"sub": str(number), "preferred_username": "ada"}).username
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        names = set(pool.map(signs_in, range(4)))
+    assert names == {"ada@acme", "ada1@acme", "ada2@acme", "ada3@acme"}
 
 
 @pytest.mark.parametrize("domains", [[], ["acme.example"]])
