@@ -187,14 +187,22 @@ def answers(
 
 def _said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments that the condition names; all of them where it asks of `args` as a whole."""
+    through_args = _named_through_args(text)
+    if through_args is None:
+        return arguments
+    return {name: value for name, value in arguments.items() if name in names or name in through_args}
+
+
+@lru_cache(maxsize=CACHED)
+def _named_through_args(text: str) -> frozenset[str] | None:
+    """The names in `args.name` and `args["name"]`; None where it asks of `args` as a whole."""
     code = _code(text)
     indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
     literals = [literal for index in indexes if (literal := STRING.match(text, index.end()))]
     fields = [field[1] for field in ARGS_FIELD.finditer(code)]
     if len(ARGS.findall(code)) > len(fields) + len(literals):
-        return arguments
-    said = {*names, *fields, *(literal[0][1:-1] for literal in literals)}
-    return {name: value for name, value in arguments.items() if name in said}
+        return None
+    return frozenset((*fields, *(literal[0][1:-1] for literal in literals)))
 
 
 def _asked(text: str, values: Mapping[str, Any]) -> bool:

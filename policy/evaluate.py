@@ -413,6 +413,11 @@ def in_scope(wanted: Iterable[str | None], actual: Iterable[str | None]) -> bool
     return all(want is None or want == have for want, have in zip(wanted, actual, strict=True))
 
 
+def speaks_in(rule: Rule, context: Context) -> bool:
+    """Whether the rule is for the agent's own scope, or for one of those above it."""
+    return any(in_scope(rule.scope, scope) for scope in (context.scope, *context.above))
+
+
 def bind(tool: ToolInfo, bindings: Iterable[Binding]) -> ToolInfo:
     """The tool with the capabilities bound to it by name or pattern, besides those it names itself."""
     bound = [binding.capability for binding in bindings if fits(tool.name, binding.tool)]

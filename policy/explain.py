@@ -18,10 +18,10 @@ from policy.evaluate import (
     evaluate,
     facts,
     grant_covers,
-    in_scope,
     profile_says,
     risk_default,
     role_lists,
+    speaks_in,
 )
 from policy.ruleset import Rule
 from policy.terms import Considered, Context, Decision, ToolInfo
@@ -78,7 +78,7 @@ def _rule(
 def _why(
     rule: Rule, decision: Decision, context: Context, tool: ToolInfo, arguments: Arguments
 ) -> tuple[bool, str]:
-    if not any(in_scope(rule.scope, scope) for scope in (context.scope, *context.above)):
+    if not speaks_in(rule, context):
         levels = zip(LEVELS, rule.scope, context.scope, strict=True)
         other = next(level for level, wanted, actual in levels if wanted is not None and wanted != actual)
         return False, f"is for another {other}"

@@ -42,6 +42,8 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
         raise Unclear(f"a text names more than {MOST_RECIPIENTS} recipients")
     for number in range(most):
         yield each(arguments, partial(_recipient, addresses, number))
+    if not most:
+        return
     in_lists = _in_lists(said, addresses)
     for one in (said, in_lists) if in_lists != said else (said,):
         several = [found for text in texts(one) if (found := addresses(text))]
@@ -89,17 +91,22 @@ def _apart(text: str) -> list[str]:
     for part in BETWEEN.split(text):
         if ("<" in text or not part.strip()) and "@" not in part:
             continue  # `Doe, Jane <jane@bank.example>`
-        part = BEFORE.sub("", part, count=1) if BEFORE.match(part) else part
+        part = _after_prefix(part)
         named = NAMED.fullmatch(part)
         if SEVERAL_NAMED.fullmatch(part):
             words = re.findall(r"<([^<>]*)>", part)
         else:
             words = (named[1] if named else COMMENT.sub(" ", part)).split()
-        addresses = [BEFORE.sub("", word.strip(AROUND), count=1) for word in words]
+        addresses = [_after_prefix(word.strip(AROUND)) for word in words]
         if any(address.count("@") != 1 for address in addresses):
             return []
         found += addresses
     return [] if found == [text] else found
+
+
+def _after_prefix(text: str) -> str:
+    found = BEFORE.match(text)
+    return text[found.end() :] if found else text
 
 
 def each(value: Any, spelled: Callable[[str], str]) -> Any:

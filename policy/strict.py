@@ -8,7 +8,7 @@ error`. What it keeps is a message of Protocol Buffers (cel.expr.ParsedExpr), of
 matter are read here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from cel_expr_python import cel
@@ -21,12 +21,12 @@ SAME = (
     f"type({{0}}) == type({{1}}) || {{0}} == null || {{1}} == null || (({NUMBER}) && "
     f"({NUMBER.replace('{0}', '{1}')}))"
 )
-EQUAL, UNEQUAL, IN = b"_==_", b"_!=_", b"@in"
+ALL_SAME = f"type({{1}}) != list || {{1}}.all({MEMBER}, {SAME.replace('{1}', MEMBER)})"
+# By the engine's name of an operator: as it is written, and of what values it may be asked.
+COMPARING = {b"_==_": ("==", SAME), b"_!=_": ("!=", SAME), b"@in": ("in", ALL_SAME)}
 WRITTEN = {
-    EQUAL: f'({SAME}) ? {{0}} == {{1}} : {{{{}}}}["{DIFFERENT}"]',
-    UNEQUAL: f'({SAME}) ? {{0}} != {{1}} : {{{{}}}}["{DIFFERENT}"]',
-    IN: f"(type({{1}}) != list || {{1}}.all({MEMBER}, {SAME.replace('{1}', MEMBER)})) ? {{0}} in {{1}} : "
-    f'{{{{}}}}["{DIFFERENT}"]',
+    function: f'({may_be}) ? {{0}} {sign} {{1}} : {{{{}}}}["{DIFFERENT}"]'
+    for function, (sign, may_be) in COMPARING.items()
 }
 
 # Fields of the messages: what of an expression is an expression, by the kind of it.
@@ -43,8 +43,7 @@ Field = tuple[int, int, bytes]
 
 def strict(env: cel.Env, program: cel.Expression) -> cel.Expression:
     """The same condition, which says of no two values of different types whether they are equal."""
-    outer = list(_fields(program.serialize()))
-    return env.deserialize(_message(_each(outer, (ANY_VALUE,), _of_parsed)))
+    return env.deserialize(_message(_each(_fields(program.serialize()), (ANY_VALUE,), _of_parsed)))
 
 
 def _of_parsed(message: bytes) -> bytes:
@@ -109,7 +108,7 @@ def _filled(expression: bytes, operands: dict[str, bytes]) -> bytes:
 
 
 def _each(
-    fields: "Iterator[Field] | list[Field]", numbers: tuple[int, ...], change: Callable[[bytes], bytes]
+    fields: Iterable[Field], numbers: tuple[int, ...], change: Callable[[bytes], bytes]
 ) -> Iterator[Field]:
     for number, wire, value in fields:
         yield number, wire, change(value) if number in numbers and wire == BYTES else value
@@ -130,7 +129,7 @@ def _fields(message: bytes) -> Iterator[Field]:
         at = end
 
 
-def _message(fields: "Iterator[Field] | list[Field]") -> bytes:
+def _message(fields: Iterable[Field]) -> bytes:
     found = b""
     for number, wire, value in fields:
         found += _as_varint(number << 3 | wire) + (_as_varint(len(value)) if wire == BYTES else b"") + value

@@ -36,9 +36,8 @@ class Addresses(EmailView):
             except pace.TooMany as refused:
                 messages.error(request, refused.messages[0])
                 return self._shown(request)
-        with (
-            transaction.atomic()
-        ):  # one change at a time: what is removed is not made the account's meanwhile
+        # one change at a time: what is removed is not made the account's meanwhile
+        with transaction.atomic():
             user: Any = request.user
             get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
             user.refresh_from_db(fields=["email"])

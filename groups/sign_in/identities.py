@@ -45,11 +45,12 @@ NAME = re.compile(r"[^\w.+-]")
 def of(provider: Provider, claims: dict[str, Any]) -> Any:
     """The claims' account, made where there is none, with the membership its groups make. Raises Refused."""
     subject = str(claims["sub"])
-    names = {f"{provider.pk} {subject}", lowered(vouched_address(provider, claims))}
+    address = vouched_address(provider, claims)
+    names = {f"{provider.pk} {subject}", lowered(address)}
     for one in sorted(names - {""}):
         execute(ONE_AT_A_TIME, [one])  # whoever comes in twice at once is one person
     link = SocialAccount.objects.filter(provider=provider.pk, uid=subject).select_related("user").first()
-    user = link.user if link else _owner_of_address(provider, claims)
+    user = link.user if link else _owner_of_address(provider, address)
     if user is not None and user.is_superuser and isinstance(provider, IdentityProvider):
         raise Refused("a superuser signs in by no organization's provider")
     if user is not None and not user.is_active:
@@ -65,7 +66,7 @@ def of(provider: Provider, claims: dict[str, Any]) -> Any:
     with changes.acting(user):
         if link is None:
             link = SocialAccount.objects.create(provider=provider.pk, uid=subject, user=user)
-        if (address := vouched_address(provider, claims)) and link.extra_data != {"email": address}:
+        if address and link.extra_data != {"email": address}:
             SocialAccount.objects.filter(pk=link.pk).update(extra_data={"email": address})
         arrange(provider, claims, user)
     return user
@@ -82,14 +83,13 @@ def connect(provider: Provider, claims: dict[str, Any], user: Any) -> None:
         raise Refused("the identity is connected to another account")
 
 
-def _owner_of_address(provider: Provider, claims: dict[str, Any]) -> Any:
-    """The one account that has the verified e-mail address, where the provider may vouch for its domain; None
-    where there is none. An organization's provider finds only people of the organization.
+def _owner_of_address(provider: Provider, address: str) -> Any:
+    """The one account that has the e-mail address, which the provider vouches for; None where there is none.
+    An organization's provider finds only people of the organization.
 
     Raises Refused for an address of somebody who is here and cannot be meant: another account would give them
     a second vote, or bring back who was closed.
     """
-    address = vouched_address(provider, claims)
     if not address:
         return None
     theirs = owners(address)

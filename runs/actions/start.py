@@ -306,8 +306,7 @@ def begin(new: NewRun, now: datetime) -> RunLog:
 
 _PLAIN = tuple(
     "organization_id project_id user_id parent_run_id depth kind driver group_id agent_instance_id "  # noqa: SIM905
-    "role_id session_key goal context delegated_permissions roles_above groups_above "
-    "budgets".split()
+    "role_id session_key goal context delegated_permissions roles_above groups_above budgets".split()
 )
 
 

@@ -19,7 +19,7 @@ from policy import cache as policy_cache
 from policy import grants as standing
 from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
 from policy.delegation import authority, narrowed
-from policy.evaluate import bind, evaluate, grantable, in_scope
+from policy.evaluate import bind, evaluate, grantable, speaks_in
 from policy.provenance.infer import Declaration
 from policy.provenance.terms import Facts
 from policy.provenance.trace import Material
@@ -334,7 +334,7 @@ def _concerns(rule: Rule, context: Context, info: ToolInfo) -> bool:
     about = rule.tool in (None, info.name) and (
         rule.capability is None or rule.capability in info.capabilities
     )
-    return about and any(in_scope(rule.scope, scope) for scope in (context.scope, *context.above))
+    return about and speaks_in(rule, context)
 
 
 @lru_cache(maxsize=512)

@@ -208,6 +208,12 @@ def test_of_recipients_in_several_texts_each_is_looked_at_beside_each(condition,
     assert holds(condition, arguments) is truth
 
 
+def test_a_prefix_is_what_a_recipient_begins_with():
+    several = {"note": "eve@rival.example:25, mailto:ann@bank.example"}
+    for of in ("eve@rival.example:25", "ann@bank.example"):
+        assert holds(f'note == "{of}"', several)
+
+
 def test_of_more_recipients_in_a_text_that_the_condition_does_not_name_nothing_is_said():
     many = {"body": ", ".join(["ann@bank.example"] * 51), "to": "ann@bank.example"}
     for condition in ('to == "ann@bank.example"', 'args["to"] == "ann@bank.example" && has(args.to)'):
