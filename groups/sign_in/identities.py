@@ -12,6 +12,7 @@ from typing import Any
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Q
 
 from common.db import execute
 from groups import changes
@@ -25,7 +26,8 @@ from groups.models import (
     Project,
 )
 from groups.models.organizations import MembershipKind
-from groups.sign_in.addresses import had, is_plain, is_same, lowered, only_saying, owners
+from groups.models.providers import INSTALLATION
+from groups.sign_in.addresses import had, is_plain, lowered, only_saying, owners
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider, home_of
 
@@ -46,9 +48,7 @@ def of(provider: Provider, claims: dict[str, Any]) -> Any:
     """The claims' account, made where there is none, with the membership its groups make. Raises Refused."""
     subject = str(claims["sub"])
     address = vouched_address(provider, claims)
-    names = {f"{provider.pk} {subject}", lowered(address)}
-    for one in sorted(names - {""}):
-        execute(ONE_AT_A_TIME, [one])  # whoever comes in twice at once is one person
+    _one_at_a_time(provider, subject, address)
     link = SocialAccount.objects.filter(provider=provider.pk, uid=subject).select_related("user").first()
     user = link.user if link else _owner_of_address(provider, address)
     if user is not None and user.is_superuser and isinstance(provider, IdentityProvider):
@@ -66,21 +66,41 @@ def of(provider: Provider, claims: dict[str, Any]) -> Any:
     with changes.acting(user):
         if link is None:
             link = SocialAccount.objects.create(provider=provider.pk, uid=subject, user=user)
-        if address and link.extra_data != {"email": address}:
-            SocialAccount.objects.filter(pk=link.pk).update(extra_data={"email": address})
+        _keep(link, address)
         arrange(provider, claims, user)
     return user
 
 
-def connect(provider: Provider, claims: dict[str, Any], user: Any) -> None:
-    """Link the identity to the account of who is signed in. Raises Refused."""
+@transaction.atomic
+def connect(provider: Provider, subject: str, address: str, user: Any) -> None:
+    """Link the identity, and the address that the provider vouches for, to the account of who is signed in.
+    Raises Refused.
+    """
     if isinstance(provider, IdentityProvider) and (user.is_superuser or not _member(provider, user)):
         raise Refused("an organization's provider is connected by its members")
-    link, _ = SocialAccount.objects.get_or_create(
-        provider=provider.pk, uid=str(claims["sub"]), defaults={"user": user}
-    )
+    _one_at_a_time(provider, subject, address)
+    link, _ = SocialAccount.objects.get_or_create(provider=provider.pk, uid=subject, defaults={"user": user})
     if link.user_id != user.pk:
         raise Refused("the identity is connected to another account")
+    _keep(link, address)
+
+
+def _one_at_a_time(provider: Provider, subject: str, address: str) -> None:
+    """Whoever comes in twice at once is one person: hold the identity and its address until the end."""
+    for one in sorted({f"{provider.pk} {subject}", lowered(address)} - {""}):
+        execute(ONE_AT_A_TIME, [one])
+
+
+def _keep(link: SocialAccount, address: str) -> None:
+    """Note the addresses that the identity has come with."""
+    kept = {**link.extra_data, "email": address, "emails": sorted({*_kept(link), lowered(address)})}
+    if address and kept != link.extra_data:
+        SocialAccount.objects.filter(pk=link.pk).update(extra_data=kept)
+
+
+def _kept(link: SocialAccount) -> list[str]:
+    """`email` alone was noted by versions before."""
+    return [lowered(link.extra_data.get("email") or ""), *link.extra_data.get("emails", ())]
 
 
 def _owner_of_address(provider: Provider, address: str) -> Any:
@@ -124,11 +144,22 @@ def _people(provider: Provider, users: list[Any]) -> list[Any]:
 
 
 def _identified(provider: Provider, address: str) -> list[Any]:
-    """The accounts that an identity with this address is connected to, at a provider of the same home."""
+    """The accounts that an identity which came with this address is connected to, at a provider that the
+    same home has or had; by the installation's, of those whom the provider may find.
+    """
     home = home_of(provider)
-    own = IdentityProvider.objects.filter(organization=home).values_list("pk", flat=True) if home else ()
-    links = SocialAccount.objects.filter(provider__in=[*own, provider.pk], extra_data__email__iexact=address)
-    return [one.user for one in links.select_related("user") if is_same(one.extra_data["email"], address)]
+    gone = Change.objects.filter(model=IdentityProvider._meta.label_lower, organization=home)
+    there = IdentityProvider.objects.filter(organization=home)
+    own = {provider.pk, *there.values_list("pk", flat=True), *gone.values_list("object_id", flat=True)}
+    with_it = [
+        one
+        for one in SocialAccount.objects.filter(provider__in=[*own, INSTALLATION])
+        .select_related("user")
+        .filter(Q(extra_data__email__iexact=address) | Q(extra_data__emails__contains=[lowered(address)]))
+        if lowered(address) in _kept(one)
+    ]
+    by_installation = [one.user for one in with_it if one.provider not in own]
+    return [one.user for one in with_it if one.provider in own] + _people(provider, by_installation)
 
 
 def _have_left(provider: Provider, users: list[Any]) -> bool:

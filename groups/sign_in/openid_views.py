@@ -102,7 +102,12 @@ def _sign_in(
 def _connect(request: HttpRequest, provider: Provider, claims: dict[str, Any]) -> HttpResponse:
     if sessions.through(request.session, request.user) or not actors.is_confirmed(request):
         raise Refused("not confirmed")
-    request.session[CONNECTING] = {"provider": provider.pk, "sub": str(claims["sub"]), "at": time.time()}
+    request.session[CONNECTING] = {
+        "provider": provider.pk,
+        "sub": str(claims["sub"]),
+        "address": identities.vouched_address(provider, claims),
+        "at": time.time(),
+    }
     told = claims.get("email") or claims.get("preferred_username") or claims["sub"]
     return render(request, "account/connect.html", {"provider": provider, "identity": str(told)[:200]})
 
@@ -117,7 +122,7 @@ def connected(request: HttpRequest, provider_id: str) -> HttpResponse:
             raise Refused("nothing to connect")
         if time.time() - told["at"] > openid.STATE_SECONDS or not actors.is_confirmed(request):
             raise Refused("not confirmed")
-        identities.connect(provider, told, request.user)
+        identities.connect(provider, told["sub"], told["address"], request.user)
     except Refused as refused:
         return _refused(request, provider, refused)
     return redirect("web:settings")

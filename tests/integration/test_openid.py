@@ -24,6 +24,7 @@ from django.utils import timezone
 from groups import changes
 from groups.actors import CONFIRMED_AT
 from groups.models import Change, IdentityProvider, Membership, ProviderSession
+from groups.models.providers import INSTALLATION
 from groups.sign_in import identities, openid, sessions
 from groups.sign_in.addresses import entered
 from tests.admin_world import PASSWORD, superuser
@@ -428,6 +429,54 @@ def test_whoever_a_provider_has_brought_is_the_same_at_the_next_one(server, acme
     server.claims["sub"] = "s-3"
     assert refused(sign_in(first, server), "the account is connected to another identity", caplog)
     assert Membership.objects.filter(organization=acme).count() == bool(role)
+
+
+def by_hand(ada, provider, server):
+    client = Client()
+    client.force_login(ada)
+    sign_in(provider, server, client, purpose="connect")
+    assert client.post(reverse("oidc_connected", args=[provider.pk])).status_code == 302
+
+
+def another_since(ada, provider, server):
+    by_hand(ada, provider, server)
+    server.claims["email"] = "ada2@acme.example"
+    assert who(sign_in(provider, server).browser) == ada
+
+
+def removed_since(ada, provider, server):
+    by_hand(ada, provider, server)
+    provider.delete()
+
+
+def at_the_installations(ada, provider, server):
+    by_hand(ada, provider, server)
+    SocialAccount.objects.update(provider=INSTALLATION)
+
+
+@pytest.mark.parametrize("how", [by_hand, another_since, removed_since, at_the_installations])
+def test_whoever_has_connected_an_identity_is_the_same_at_the_next_provider(server, acme, how):
+    """By the address that it came with, which is not the account's."""
+    ada = local("ada", acme, "ada@home.example")
+    usual = {"domains": ["acme.example"], "default_role": "decider"}
+    first, second = provider_of(acme, **usual), provider_of(acme, **usual, issuer="https://two.example.org")
+    with changes.acting(ada):
+        first.name = "Another name"
+        first.save()
+    server.claims = {"sub": "s-1", "email": "Ada@acme.example", "email_verified": True}
+    how(ada, first, server)
+    claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    assert identities.of(second, claims) == ada
+
+
+def test_an_identity_of_the_installations_provider_brings_nobody_elses_people(server, acme):
+    stranger = local("eve", OrganizationFactory(), "eve@home.example")
+    link = SocialAccount(provider=INSTALLATION, uid="s-1", user=stranger)
+    link.extra_data = {"email": "ada@acme.example"}
+    link.save()
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    trusted = provider_of(acme, domains=["acme.example"])
+    assert who(sign_in(trusted, server).browser) not in (None, stranger)
 
 
 @pytest.mark.django_db(transaction=True)
