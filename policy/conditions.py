@@ -22,7 +22,7 @@ from policy import apart, meanings
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
 from policy.provenance.words import INVISIBLE
-from policy.strict import DIFFERENT, strict
+from policy.strict import DIFFERENT, TooDeep, strict
 
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
@@ -441,16 +441,22 @@ def compiled(text: str) -> Condition:
     if problems:
         raise ConditionError(str(problems[0]))
     try:
-        program = strict(_untyped(), _untyped().compile(_plain(text), disable_check=True))
+        program = _program(text)
     except RuntimeError as failure:
         problem = _problems(failure)[0]
         raise ConditionError(str(replace(problem, message=plain(problem.message)))) from failure
+    except TooDeep as failure:
+        raise ConditionError(str(Problem(1, 1, str(failure)))) from failure
     code = _code(_plain(text))
     words = set(IDENTIFIER.findall(code))
     names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
     asks_results = bool(READ.search(code))
     names = tuple(name for name in names if not (asks_results and name == RESULTS))
     return Condition(program, names, "args" in words, code != _code(text), asks_results, _quick_bytes(text))
+
+
+def _program(text: str) -> cel.Expression:
+    return strict(_untyped(), _untyped().compile(_plain(text), disable_check=True))
 
 
 def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -465,10 +471,18 @@ def check(text: str, schema: Mapping[str, Any] | None = None) -> list[Problem]:
         problems += _type_problems(_plain(text), _variables(_plain(text), schema, number))
     problems += _unknown_fields(text, schema)
     problems += _bad_patterns(text)
+    problems += [] if problems else _too_deep(text)
     first_at = {(problem.line, problem.column): problem for problem in reversed(problems)}
     found = [first_at[place] for place in sorted(first_at)][:MAX_REPORTED]
     names = (schema or {}).get("properties") or {}
     return [replace(problem, message=plain(problem.message, names)) for problem in found]
+
+
+def _too_deep(text: str) -> Iterator[Problem]:
+    try:
+        _program(text)
+    except TooDeep as failure:
+        yield Problem(1, 1, str(failure))
 
 
 def _malformed(text: str) -> Iterator[Problem]:

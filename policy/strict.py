@@ -13,37 +13,53 @@ from functools import cache
 
 from cel_expr_python import cel
 
-MOST_BYTES = 4096  # of two operands: each is written out several times, and more so in one another
 DIFFERENT = "values of different types are compared"
-FIRST, SECOND, MEMBER = "first__", "second__", "member__"
+FIRST, SECOND, PAIR, MEMBER = "first__", "second__", "pair__", "member__"
 NUMBER = " || ".join(f"type({{0}}) == {kind}" for kind in ("int", "uint", "double"))
 SAME = (
     f"type({{0}}) == type({{1}}) || {{0}} == null || {{1}} == null || (({NUMBER}) && "
     f"({NUMBER.replace('{0}', '{1}')}))"
 )
-ALL_SAME = f"type({{1}}) != list || {{1}}.all({MEMBER}, {SAME.replace('{1}', MEMBER)})"
-# By the engine's name of an operator: as it is written, and of what values it may be asked.
-COMPARING = {b"_==_": ("==", SAME), b"_!=_": ("!=", SAME), b"@in": ("in", ALL_SAME)}
+# By the engine's name of an operator: as it is written, and of what pair of values it may be asked. Of an
+# object `in` asks for a name.
+COMPARING = {
+    b"_==_": ("==", SAME.format(f"{PAIR}[0]", f"{PAIR}[1]")),
+    b"_!=_": ("!=", SAME.format(f"{PAIR}[0]", f"{PAIR}[1]")),
+    b"@in": ("in", f"{PAIR}[1].all({MEMBER}, {SAME.format(f'{PAIR}[0]', MEMBER)})"),
+}
+# Each operand once, so that comparisons within comparisons do not grow beyond measure, and both where no
+# name but the condition's own is known. (What `cel.bind` names is evaluated where it is used, among the names
+# that are known there.)
 WRITTEN = {
-    function: f'({may_be}) ? {{0}} {sign} {{1}} : {{{{}}}}["{DIFFERENT}"]'
+    function: f"[[{FIRST}, {SECOND}]].map({PAIR}, ({may_be}) ? {PAIR}[0] {sign} {PAIR}[1] : "
+    f'{{}}["{DIFFERENT}"])[0]'
     for function, (sign, may_be) in COMPARING.items()
 }
 
 # Fields of the messages: what of an expression is an expression, by the kind of it.
 ANY_VALUE, PARSED_EXPRESSION = 2, 2
-CONSTANT, IDENTIFIER, SELECT, CALL, LIST, STRUCT, COMPREHENSION = 3, 4, 5, 6, 7, 8, 9
+IDENTIFIER, SELECT, CALL, LIST, STRUCT, COMPREHENSION = 4, 5, 6, 7, 8, 9
 INSIDE = {SELECT: (1,), CALL: (1, 3), LIST: (1,), COMPREHENSION: (2, 4, 5, 6, 7)}
 ENTRIES, ENTRY_VALUES = 2, (3, 4)
 FUNCTION, ARGUMENTS = 2, 3
-NULL = 1  # of a constant
 BYTES = 2  # a wire type: a length, and so many bytes
 
 Field = tuple[int, int, bytes]
 
 
+class TooDeep(ValueError):
+    """There are comparisons in one another, some ten of them."""
+
+
 def strict(env: cel.Env, program: cel.Expression) -> cel.Expression:
-    """The same condition, which says of no two values of different types whether they are equal."""
-    return env.deserialize(_message(_each(_fields(program.serialize()), (ANY_VALUE,), _of_parsed)))
+    """The same condition, which says of no two values of different types whether they are equal. Raises
+    TooDeep.
+    """
+    written = _message(_each(_fields(program.serialize()), (ANY_VALUE,), _of_parsed))
+    try:
+        return env.deserialize(written)
+    except RuntimeError as failure:  # Protocol Buffers reads a hundred messages in one another
+        raise TooDeep("there are too many comparisons in one another") from failure
 
 
 def _of_parsed(message: bytes) -> bytes:
@@ -67,21 +83,15 @@ def _of(expression: bytes) -> bytes:
     parts = list(_fields(call))
     function = next((value for number, _, value in parts if number == FUNCTION), b"")
     operands = [value for number, _, value in parts if number == ARGUMENTS]
-    plain = len(operands) != 2 or sum(map(len, operands)) > MOST_BYTES or any(map(_is_null, operands))
-    if function in WRITTEN and not plain:
+    if function in WRITTEN and len(operands) == 2:
         return _filled(_template(function), dict(zip((FIRST, SECOND), operands, strict=True)))
     return _message(fields)
-
-
-def _is_null(expression: bytes) -> bool:
-    constants = [value for number, _, value in _fields(expression) if number == CONSTANT]
-    return any(number == NULL for constant in constants for number, _, _ in _fields(constant))
 
 
 @cache
 def _template(function: bytes) -> bytes:
     """The expression that a comparison becomes, with names in place of what is compared."""
-    program = cel.NewEnv().compile(WRITTEN[function].format(FIRST, SECOND), disable_check=True)
+    program = cel.NewEnv().compile(WRITTEN[function], disable_check=True)
     parsed = next(value for number, _, value in _fields(program.serialize()) if number == ANY_VALUE)
     return next(value for number, _, value in _fields(parsed) if number == PARSED_EXPRESSION)
 

@@ -7,6 +7,7 @@ import pytest
 
 from policy.conditions import MAX_LENGTH, ConditionError, check, holds
 from policy.provenance.terms import Facts, Traced
+from policy.strict import DIFFERENT, FIRST, MEMBER, PAIR
 from tests.guard import ends
 
 SCHEMA = {
@@ -281,9 +282,43 @@ def test_values_that_may_be_compared_are(condition):
     assert holds(condition, values) is True
 
 
-def test_a_comparison_of_comparisons_is_not_written_out_without_an_end():
-    condition = "(" * 25 + "true" + " == args.yes)" * 25
-    assert holds(condition, {"yes": True}) is True
+@pytest.mark.parametrize(
+    "side", ["(" * 9 + "true" + " == args.yes)" * 9, "(true == " * 9 + "args.yes" + ")" * 9]
+)
+def test_comparisons_stand_in_one_another(side):
+    assert check(side) == [] and holds(side, {"yes": True}) is True
+
+
+def test_too_many_comparisons_in_one_another_are_refused_and_an_error():
+    condition = "(" * 12 + "true" + " == args.yes)" * 12
+    assert ["too many comparisons" in problem.message for problem in check(condition)] == [True]
+    with pytest.raises(ConditionError, match="too many comparisons"):
+        holds(condition, {"yes": True})
+
+
+OF_TEAMS = "".join(f'args.team == "t{number}" ? "n{number}@x.test" : ' for number in range(14)) + '"z@x.test"'
+
+
+@pytest.mark.parametrize("condition", [f"args.to == ({OF_TEAMS})", f"args.to in [{OF_TEAMS}]"])
+def test_a_comparison_with_a_long_table_is_strict_as_well(condition):
+    assert holds(condition, {"to": "n13@x.test", "team": "t13"}) is True
+    with pytest.raises(ConditionError, match=DIFFERENT):
+        holds(condition, {"to": ["n13@x.test"], "team": "t13"})
+
+
+@pytest.mark.parametrize("condition", ['args.to in {"4912": true}', "args.to in {4912: true}"])
+def test_of_an_object_in_asks_for_a_name_of_the_same_type(condition):
+    same, other = ("4912", 4912) if '"' in condition else (4912, "4912")
+    assert holds(condition, {"to": same}) is True
+    with pytest.raises(ConditionError, match=DIFFERENT):
+        holds(condition, {"to": other})
+
+
+def test_names_within_a_condition_are_its_own():
+    """Also those that its comparisons are rewritten with."""
+    for name in (PAIR, MEMBER, FIRST):
+        assert holds(f'args.to.exists({name}, "a" == {name} && {name} in ["a"])', {"to": ["b", "a"]}) is True
+        assert holds(f'{name} == "a" && "a" in [{name}]', {name: "a"}) is True
 
 
 def test_of_two_spellings_of_one_name_neither_hides_the_other():
