@@ -1,7 +1,7 @@
 """One fetch: its request, its redirects, its answer."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -57,6 +57,7 @@ def fetch(
     max_redirects: int = 5,
     stay: bool = False,
     allow_private: Collection[str] = frozenset(),
+    before: Callable[[], None] | None = None,
 ) -> Fetched:
     """Ask `url` and follow its redirects; raises OutboundError.
 
@@ -71,10 +72,13 @@ def fetch(
     Another origin gets none of the caller's headers but Accept, Accept-Language and User-Agent, and no
     body: where a redirect asks for that, it is returned as it is. In a web process few do so at once
     (turns.py).
+
+    `before` is called when the connection stands, TLS included, and nothing has been said yet; what it raises
+    ends it.
     """
     asked = _parsed(url)
     with turn(asked.host):
-        request, deadline = _request(method, asked, dict(headers or {}), content), Deadline(timeout)
+        request, deadline = _request(method, asked, dict(headers or {}), content), Deadline(timeout, before)
         try:
             return _followed(request, deadline, max_bytes, max_redirects, stay, allow_private)
         except OutboundError as error:

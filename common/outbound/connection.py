@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -24,12 +24,19 @@ Address = tuple[socket.AddressFamily, Any]  # a family and its socket address
 
 
 class Deadline:
-    """A moment that every wait of one fetch looks at."""
+    """A moment that every wait of one fetch looks at. `before` is called once, before anything is said."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, before: Callable[[], None] | None = None) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
+        self._before = before
         self.spoken = False  # whether anything of a request has gone out by it
+
+    def speaks(self) -> None:
+        """Something of a request goes out now. Raises what `before` raises."""
+        if not self.spoken and self._before is not None:
+            self._before()
+        self.spoken = True
 
     def left(self) -> float:
         """Seconds, more than 0. Raises OutboundError when there are none."""
@@ -122,9 +129,9 @@ class _Stream(httpcore.NetworkStream):
             return self._sock.recv(max_bytes)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._deadline.speaks()
         while buffer:
             with self._bounded(httpcore.WriteError):
-                self._deadline.spoken = True
                 buffer = buffer[self._sock.send(buffer) :]
 
     def start_tls(

@@ -3,6 +3,7 @@ nobody is told that it has failed.
 """
 
 import asyncio
+import json
 import threading
 from dataclasses import replace
 
@@ -191,6 +192,20 @@ NOTHING = {
     "something else": (200, '{"taken": true}', "application/json"),
     "a stream without a result": (200, ": keep-alive\n\ndata: {}\n\n", "text/event-stream"),
     "a stream that breaks off": (200, 'data: {"jsonrpc": "2.0", "id": 1, "resu', "text/event-stream"),
+    "a notification": (
+        200,
+        'data: {"jsonrpc": "2.0", "method": "notifications/message", "params": {}, "result": {}}\n\n',
+        "text/event-stream",
+    ),
+    "to nobody": (200, '{"jsonrpc": "2.0", "id": null, "result": {"content": []}}', "application/json"),
+    "to another": (200, '{"jsonrpc": "2.0", "id": 99, "result": {"content": []}}', "application/json"),
+    "a result that is none": (200, '{"jsonrpc": "2.0", "id": "THE CALL", "result": {}}', "application/json"),
+    "a word": (200, '{"jsonrpc": "2.0", "id": "THE CALL", "result": "sent"}', "application/json"),
+    "no error": (200, '{"jsonrpc": "2.0", "id": "THE CALL", "error": "x"}', "application/json"),
+    "no JSON-RPC": (200, '{"id": "THE CALL", "result": {"content": []}}', "application/json"),
+    "no type": (200, '{"jsonrpc": "2.0", "id": "THE CALL", "result": {"content": []}}', "text/html"),
+    "a gateway's word": (502, "<h1>Bad gateway</h1>", "text/html"),
+    "a gateway's silence": (504, "", "text/plain"),
 }
 
 
@@ -214,6 +229,7 @@ def test_a_server_that_takes_a_call_and_says_nothing_of_it(
         if b"tools/call" not in how["content"]:
             return answer
         status, text, kind = NOTHING[nothing]
+        text = text.replace('"THE CALL"', json.dumps(json.loads(how["content"])["id"]))
         return replace(answer, status=status, text=text, headers={"content-type": kind})
 
     monkeypatch.setattr(transport, "fetch", says_nothing)

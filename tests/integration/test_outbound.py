@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -510,6 +510,41 @@ def test_tls_proves_the_name_although_the_address_is_pinned(names: dict[str, lis
         assert json.loads(answer.text)["headers"]["host"] == f"deputy.test:{port}"
         with refused("CONNECTION"):
             fetch(f"https://other.test:{port}/", allow_private={"127.0.0.1"})
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("tls", [True, False])
+@pytest.mark.parametrize("raised", [True, False])
+def test_what_comes_before_a_request_comes_when_the_connection_stands(
+    names: dict[str, list[str]], tls: bool, raised: bool
+) -> None:
+    names["deputy.test"] = ["127.0.0.1"]
+    happened: list[str] = []
+
+    def talk(connected: socket.socket) -> None:
+        if tls:
+            time.sleep(0.2)
+            happened.append("greets")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE)
+            connected = context.wrap_socket(connected, server_side=True)
+        happened.append("heard" if connected.recv(1000) else "heard nothing")
+        connected.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    def before() -> None:
+        happened.append("before")
+        if raised:
+            raise LookupError
+
+    with talking(talk) as port:
+        address = f"http{'s' * tls}://deputy.test:{port}/"
+        asked = suppress(LookupError) if raised else nullcontext()
+        with asked:
+            fetch(address, allow_private={"127.0.0.1"}, before=before)
+        deadline = time.monotonic() + 5
+        while "heard" not in happened[-1] and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert happened == ["greets"] * tls + ["before", "heard nothing" if raised else "heard"]
 
 
 def test_a_certificate_nobody_vouches_for_is_refused(names: dict[str, list[str]]) -> None:

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from common.outbound import OutboundError, fetch, readable
 from policy.provenance.infer import Declaration
+from runs.tools import leaving
 from runs.tools.base import ToolContext, ToolError
 from runs.tools.previews import Preview
 from runs.tools.registry import tool
@@ -37,7 +38,8 @@ def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// ad
         if not _as_sent(url):
             said = "The host is written otherwise than it would be asked: use the plain address."
             raise ToolError(said, "URL_INVALID")
-        page = fetch(url, stay=True, allow_private=frozenset(settings.OUTBOUND_ALLOW))
+        allowed = frozenset(settings.OUTBOUND_ALLOW)
+        page = fetch(url, stay=True, allow_private=allowed, before=leaving.once_more)
     except OutboundError as error:
         raise ToolError(error.message, error.code) from None
     kind = page.headers.get("content-type", "")

@@ -313,7 +313,8 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
             transport.failure.code, f"{said} gave no answer: {transport.failure.message}.", silent
         )
     if transport.unanswered:
-        return McpError("MCP_BAD_ANSWER", f"{said} took the call and said nothing of it.", True)
+        status = "" if transport.status < 300 else f" but the status {transport.status}"
+        return McpError("MCP_BAD_ANSWER", f"{said} was told the call and said nothing of it{status}.", True)
     if isinstance(cause, TimeoutError):
         late = f"{said} gave no answer within {transport.timeout:g} seconds."
         return McpError("TIMEOUT", late, transport.may_have_acted)
@@ -321,13 +322,14 @@ def explained(server: McpServer, transport: "Guarded", error: Exception) -> McpE
         return Unauthorized(server)
     if transport.status in (401, 403):
         return McpError("MCP_UNAUTHORIZED", f"{said} refuses Deputy's credentials ({transport.status}).")
-    if isinstance(cause, MCPError):
+    if isinstance(cause, MCPError) and transport.said != "result":
         if cause.error.code == INVALID_PARAMS and transport.about_task:
             return McpError("MCP_TASK_UNKNOWN", f"{said} does not know the call's task any more.")
         status = f" ({transport.status})" if transport.status >= 400 else ""
         return McpError("MCP_REFUSED", f"{said} answered{status}: {cause.message[:500]}")
     logger.warning("%s was not understood", said, exc_info=cause)
-    return McpError("MCP_BAD_ANSWER", f"{said} gave an answer that is not MCP ({type(cause).__name__}).")
+    what = f"{said} gave an answer that is not MCP ({type(cause).__name__})."
+    return McpError("MCP_BAD_ANSWER", what, transport.may_have_acted)
 
 
 def root(error: BaseException) -> BaseException:
@@ -364,9 +366,11 @@ def task_of(server: McpServer, found: dict[str, Any], wanted: bool) -> Task:
     """The task that a call has become. Raises McpError."""
     id = found.get("taskId")
     if not wanted:
-        raise McpError("MCP_BAD_ANSWER", f"The MCP server '{server}' answered with a task nobody asked for.")
+        raise McpError(
+            "MCP_BAD_ANSWER", f"The MCP server '{server}' answered with a task nobody asked for.", True
+        )
     if not isinstance(id, str) or not 0 < len(id) <= MAX_TASK_ID or not id.isprintable():
-        raise McpError("MCP_BAD_ANSWER", f"The MCP server '{server}' made a task without a usable id.")
+        raise McpError("MCP_BAD_ANSWER", f"The MCP server '{server}' made a task without a usable id.", True)
     return Task(id, pause(found.get("pollIntervalMs")))
 
 

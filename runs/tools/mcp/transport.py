@@ -26,8 +26,9 @@ class Guarded(httpx2.AsyncBaseTransport):
     those of `tools/call` alone, which the SDK would make only after listing all tools. Connections older than
     2026-07-28 name no method in a header, and have none of these. `asked` is the JSON-RPC id of the last
     request, where `of_all` traces it. `may_have_acted`: a call of a tool has left and was not refused by 401.
-    `held`: policy did not let it leave. `unanswered`: it was taken (2xx), and nothing was said of it.
-    `tasks`: calls may become tasks. `about_task`: the last request was about one.
+    `held`: policy did not let it leave. `said`: `result` or `error`, as a server answered it. `unanswered`:
+    it was not refused, and nothing was said of it. `tasks`: calls may become tasks.
+    `about_task`: the last request was about one.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         self.status = 0
         self.may_have_acted = self.unanswered = False
         self.held: ToolError | None = None
+        self.said = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":  # a stream of the server's own messages, which nobody here reads
@@ -60,32 +62,29 @@ class Guarded(httpx2.AsyncBaseTransport):
         if self.of_all and content:  # the end of a session has no body
             self.asked = json.loads(content).get("id", self.asked)
         calls = b"tools/call" in content
-        if calls:  # the server has greeted, and taken whatever it was told before
-            await self._look(request)
         self.may_have_acted |= calls
         try:
-            answer = await anyio.to_thread.run_sync(self._fetch, request, content, abandon_on_cancel=True)
+            answer = await anyio.to_thread.run_sync(
+                self._fetch, request, content, calls, abandon_on_cancel=True
+            )
         except OutboundError as error:
             self.failure = error
             raise httpx2.ConnectError(error.message, request=request) from None
+        except ToolError as held:
+            self.held = held
+            raise httpx2.ConnectError(held.message, request=request) from None
         self.status = answer.status
         if calls and answer.status == 401:
             self.may_have_acted = False
         if calls:
-            self.unanswered = 200 <= answer.status < 300 and not _says_something(answer.text)
+            self.said = _said(json.loads(content).get("id"), answer.text)
+            self.unanswered = not self.said and not 300 <= answer.status < 500
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )
 
-    async def _look(self, request: httpx2.Request) -> None:
-        """Ask policy once more. Raises ConnectError where it does not let the call leave."""
-        try:
-            await anyio.to_thread.run_sync(leaving.once_more)
-        except ToolError as held:
-            self.held = held
-            raise httpx2.ConnectError(held.message, request=request) from None
-
-    def _fetch(self, request: httpx2.Request, content: bytes) -> Fetched:
+    def _fetch(self, request: httpx2.Request, content: bytes, calls: bool) -> Fetched:
+        """Raises OutboundError; ToolError where policy does not let the call leave any more."""
         answer = fetch(
             str(request.url),
             method=request.method,
@@ -95,21 +94,34 @@ class Guarded(httpx2.AsyncBaseTransport):
             max_bytes=MAX_ANSWER,
             max_redirects=0,
             allow_private=self.allow,
+            before=leaving.once_more if calls else None,
         )
         if answer.truncated:
             raise OutboundError("TOO_LARGE", f"the answer is larger than {MAX_ANSWER} bytes")
         return answer
 
 
-def _says_something(text: str) -> bool:
-    """Whether there is a result or an error in the answer, alone or in a stream of events."""
+def _said(asked: Any, text: str) -> str:
+    """`result` or `error`: the response of JSON-RPC to what was `asked`, alone or in a stream of events; or
+    nothing.
+    """
     lines = (line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:"))
     for each in (text, *lines):
         with contextlib.suppress(ValueError):
             said = json.loads(each)
-            if isinstance(said, dict) and not {"result", "error"}.isdisjoint(said):
-                return True
-    return False
+            if not isinstance(said, dict) or (type(said.get("id")), said.get("id")) != (type(asked), asked):
+                continue
+            if isinstance(said.get("result"), dict):
+                return "result"
+            if _is_error(said.get("error")):
+                return "error"
+    return ""
+
+
+def _is_error(said: Any) -> bool:
+    return (
+        isinstance(said, dict) and isinstance(said.get("code"), int) and isinstance(said.get("message"), str)
+    )
 
 
 def _declaring(request: httpx2.Request, content: bytes, tasks: bool) -> tuple[httpx2.Request, bytes]:
