@@ -8,6 +8,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from common.normal_forms import normalized
+from policy.provenance.words import INVISIBLE
+
 MOST_RECIPIENTS = 50  # in one text
 MOST_TOGETHER = 2500  # ways to take one recipient of each of several texts
 
@@ -19,8 +22,15 @@ SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
 BEFORE = re.compile(r"\s*[^@<>:/]*:(?!/)")  # a group's name, or mailto:
 ANGLED = re.compile(r"<\s*(?:mailto:)?([^<>@\s]+@[^<>@\s]+)\s*>", re.IGNORECASE)
-LONGEST = 20_000  # characters of a text that is nothing but recipients
+LONGEST = 200_000  # characters of a text that is looked at for recipients
 AROUND = "<>()[]\"'."
+NEEDLESS = re.compile(r"<\s*>|(?<=<)\s*@[^<>:]*:")  # nothing, and by which hosts a mail goes
+MARKS = str.maketrans("“”„‟«»‹›", '"' * 8)  # quotation marks, as people write them
+# Addresses wherever they stand, and those whose name is in quotation marks: `"ann"@bank.example`.
+SIGN = r'[^\s<>()\[\],;:|"@]'
+PLAIN = re.compile(rf"(?<!{SIGN}){SIGN}++@{SIGN}+")
+QUOTED = re.compile(rf'"((?:[^"\\]|\\.)+)"@({SIGN}+)')
+ESCAPED = re.compile(r"\\(.)")
 
 Arguments = Mapping[str, Any]
 Addresses = Callable[[str], list[str]]
@@ -37,11 +47,13 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
     """
     yield arguments
     addresses = cache(recipients)  # asked of each text once for each of the recipients
+    if any(len(text) > LONGEST and "@" in text for text in texts(said)):
+        raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
     most = max((len(addresses(text)) for text in texts(said)), default=0)
     if most > MOST_RECIPIENTS:
         raise Unclear(f"a text names more than {MOST_RECIPIENTS} recipients")
     for number in range(most):
-        yield each(arguments, partial(_recipient, addresses, number))
+        yield each(said, partial(_recipient, addresses, number))
     if not most:
         return
     in_lists = _in_lists(said, addresses)
@@ -72,17 +84,32 @@ def _in_lists(value: Any, addresses: Addresses) -> Any:
 
 
 def recipients(text: str) -> list[str]:
-    """The addresses of a text that is nothing but recipients, unless it is one as it stands."""
-    if "@" not in text or len(text) > LONGEST:
+    """The addresses of a text that is nothing but recipients, unless it is one as it stands. In whichever way
+    it may be read: those of all ways, and whatever else looks like one.
+    """
+    usual = _usual(text)
+    if "@" not in usual:
         return []
-    return _apart(text) or _of_headers(text) or ANGLED.findall(text)
+    quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(usual)]
+    found = [*_apart(usual), *_of_headers(usual), *ANGLED.findall(usual), *quoted]
+    if found and found != [usual]:
+        found += (address.strip(AROUND) for address in PLAIN.findall(QUOTED.sub(" ", usual)))
+    several = list(dict.fromkeys(found))
+    return [] if several == [text] else several
+
+
+def _usual(text: str) -> str:
+    """With the signs that addresses are usually written with."""
+    if not text.isascii():
+        text = normalized("NFKC", INVISIBLE.sub("", text)).translate(MARKS)
+    return NEEDLESS.sub(" ", text)
 
 
 def _of_headers(text: str) -> list[str]:
     """As in the header of a mail (RFC 5322): names in quotation marks, comments in comments, groups."""
     found = [address for _, address in getaddresses([text])]
     whole = all(address.count("@") == 1 and not re.search(r"\s", address) for address in found)
-    return found if whole and found != [text] else []
+    return found if whole else []
 
 
 def _apart(text: str) -> list[str]:
@@ -101,7 +128,7 @@ def _apart(text: str) -> list[str]:
         if any(address.count("@") != 1 for address in addresses):
             return []
         found += addresses
-    return [] if found == [text] else found
+    return found
 
 
 def _after_prefix(text: str) -> str:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from policy.conditions import MAX_LENGTH, ConditionError, check, holds
+from policy.meanings import LONGEST
 from policy.provenance.terms import Facts, Traced
 from policy.strict import DIFFERENT, FIRST, MEMBER, PAIR
 from tests.guard import ends
@@ -149,7 +150,22 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "eve@rival.example (work, main)",
         "eve@rival.example (x (y))",
         "Team: eve@rival.example, q@x.example;",
+        '"eve"@rival.example',
+        '"\\eve"@rival.example, ann@bank.example',
+        "Eve <@one.example,@two.example:eve@rival.example>",
+        "Ann @@ Bank <ann@bank.example>, eve@rival.example",
+        "eve@rival.example, Ann @@ Bank <ann@bank.example>",
+        "Eve <eve\uff20rival.example>",
+        "eve\uff20rival.example, ann@bank.example",
+        "Eve \uff1ceve@rival.example\uff1e",
+        "\u201ceve@rival.example\u201d",
+        "eve@rival.example\uff0cann@bank.example",
+        "<> eve@rival.example",
+        "eve@rival.example" + " " * 30_000,
+        f'"{"E" * 30_000}" <eve@rival.example>',
+        f"eve@rival.example ({'(E) ' * 10_000})",
     ],
+    ids=lambda to: to[:30],
 )
 @pytest.mark.parametrize(
     ("condition", "allows", "truth"),
@@ -172,7 +188,10 @@ def test_what_is_no_list_of_recipients_is_one_text(note):
 
 def test_of_more_recipients_in_one_text_than_there_may_be_none_is_overlooked():
     with pytest.raises(ConditionError, match="50 recipients"):
-        holds('note.endsWith("@b.example")', {"note": ", ".join(["ann@bank.example"] * 51)})
+        holds(
+            'note.endsWith("@b.example")',
+            {"note": ", ".join(f"ann{number}@bank.example" for number in range(51))},
+        )
 
 
 BOTH = 'args.to == "ann@bank.example" && args.cc == "eve@rival.example"'
@@ -216,11 +235,23 @@ def test_a_prefix_is_what_a_recipient_begins_with():
 
 
 def test_of_more_recipients_in_a_text_that_the_condition_does_not_name_nothing_is_said():
-    many = {"body": ", ".join(["ann@bank.example"] * 51), "to": "ann@bank.example"}
+    many = {"body": ", ".join(f"ann{number}@bank.example" for number in range(51)), "to": "ann@bank.example"}
     for condition in ('to == "ann@bank.example"', 'args["to"] == "ann@bank.example" && has(args.to)'):
         assert holds(condition, many)
     with pytest.raises(ConditionError, match="50 recipients"):
         holds('"to" in args', many)
+
+
+@pytest.mark.parametrize("length", [LONGEST - 20, LONGEST])
+def test_a_text_is_looked_at_for_recipients_up_to_a_length(length):
+    asks = 'args.body.contains("words")'
+    assert holds(asks, {"body": "words " * (length // 6), "to": "a@b.example" + " " * LONGEST})
+    about = {"body": "words " * (length // 6) + "ann@bank.example"}
+    if length == LONGEST:
+        with pytest.raises(ConditionError, match="longer than"):
+            holds(asks, about)
+    else:
+        assert holds(asks, about)
 
 
 def test_where_they_are_more_than_are_looked_at_none_is_overlooked():
