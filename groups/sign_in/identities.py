@@ -39,6 +39,7 @@ ANYBODY = {  # issuers of people of no one organization
     "https://appleid.apple.com",
     "https://gitlab.com",
 }
+ASKED = ("issuer", "client_id", "sealed_secret")  # of a provider's entry: whom it has Deputy ask, and as whom
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('deputy.identity ' || %s, 0))"
 NAME = re.compile(r"[^\w.+-]")
 
@@ -47,6 +48,7 @@ NAME = re.compile(r"[^\w.+-]")
 def of(provider: Provider, claims: dict[str, Any]) -> Any:
     """The claims' account, made where there is none, with the membership its groups make. Raises Refused."""
     subject = str(claims["sub"])
+    provider = _as_it_is(provider)
     address = vouched_address(provider, claims)
     _one_at_a_time(provider, subject, address)
     link = SocialAccount.objects.filter(provider=provider.pk, uid=subject).select_related("user").first()
@@ -76,6 +78,7 @@ def connect(provider: Provider, subject: str, address: str, user: Any) -> None:
     """Link the identity, and the address that the provider vouches for, to the account of who is signed in.
     Raises Refused.
     """
+    provider = _as_it_is(provider)
     if isinstance(provider, IdentityProvider) and (user.is_superuser or not _member(provider, user)):
         raise Refused("an organization's provider is connected by its members")
     _one_at_a_time(provider, subject, address)
@@ -83,6 +86,20 @@ def connect(provider: Provider, subject: str, address: str, user: Any) -> None:
     if link.user_id != user.pk:
         raise Refused("the identity is connected to another account")
     _keep(link, address)
+
+
+def _as_it_is(provider: Provider) -> Provider:
+    """The provider's entry by now, held until the end: it may have been changed while the provider was asked.
+    Raises Refused where another was asked than it names.
+    """
+    if not isinstance(provider, IdentityProvider):
+        return provider
+    entry = (
+        IdentityProvider.objects.select_for_update(no_key=True).filter(pk=provider.pk, active=True).first()
+    )
+    if entry is None or any(getattr(entry, name) != getattr(provider, name) for name in ASKED):
+        raise Refused("the provider's entry has been changed meanwhile")
+    return entry
 
 
 def _one_at_a_time(provider: Provider, subject: str, address: str) -> None:

@@ -55,6 +55,9 @@ class Authorize(AuthorizationView):
                 _("It acts for you in another organization, where you have not signed in: end that first.")
             )
 
+    def form_invalid(self, form: Any) -> HttpResponse:
+        return self._refuse(_("The page was sent without what the program asks for: begin again there."))
+
     def _answered(self, form: Any, said: dict[str, Any]) -> HttpResponse:
         """The way back to the program. Raises TooMany and ConnectedElsewhere."""
         with transaction.atomic():

@@ -187,6 +187,12 @@ def test_a_form_that_names_a_program_that_is_not_there_is_refused(ada):
     assert answer.status_code == 400 and "no such program" in answer.content.decode()
 
 
+def test_a_form_without_what_the_program_asks_for_is_refused(ada):
+    page, _ = shown(ada)
+    answer = pressed(ada, page, {"allow": "1"})
+    assert answer.status_code == 400 and "without what the program asks for" in answer.content.decode()
+
+
 @pytest.mark.parametrize("address", ["http://client.example.org/back", "javascript:alert(1)"])
 def test_a_program_gets_nothing_in_the_clear(ada, document, address):
     document["redirect_uris"] = [address]

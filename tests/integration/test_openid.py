@@ -397,6 +397,51 @@ def test_who_has_an_account_gets_no_second_one(server, acme, what, caplog):
     assert User.objects.count() == before
 
 
+def makes_none(provider):
+    provider.makes_accounts = False
+    provider.save()
+
+
+def knows_no_group(provider):
+    provider.rules = provider.rules[1:]
+    provider.save()
+
+
+def is_off(provider):
+    IdentityProvider.objects.filter(pk=provider.pk).update(active=False)
+
+
+def asks_another(provider):
+    IdentityProvider.objects.filter(pk=provider.pk).update(issuer="https://two.example.org")
+
+
+MEANWHILE = {
+    makes_none: "no account is connected to this identity, and the provider makes none",
+    knows_no_group: "in no group that makes a member",
+    is_off: "the provider's entry has been changed meanwhile",
+    asks_another: "the provider's entry has been changed meanwhile",
+}
+
+
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_a_sign_in_goes_by_the_entry_as_it_is_when_the_provider_has_answered(
+    server, acme, what, caplog, monkeypatch
+):
+    rules = [{"group": "chiefs", "role": "administrator", "projects": None}, {"group": "x", "role": "viewer"}]
+    provider = provider_of(acme, domains=["acme.example"], default_role="", rules=rules)
+    finish = openid.finish
+
+    def slowly(request, asked):
+        found = finish(request, asked)
+        what(provider)
+        return found
+
+    monkeypatch.setattr(openid, "finish", slowly)
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True, "groups": ["chiefs"]}
+    assert refused(sign_in(provider, server), MEANWHILE[what], caplog)
+    assert not Membership.objects.filter(organization=acme).exists()
+
+
 def taken_out(ada):
     Membership.objects.filter(user=ada).update(active=False, denied_tools=["send_email"])
 

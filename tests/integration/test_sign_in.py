@@ -135,6 +135,19 @@ def test_a_code_sent_by_mail_signs_in_once(ada):
     assert not signed_in(other)
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_code_sent_to_an_address_counts_as_long_as_it_is_the_accounts(ada, taken):
+    row = ada.emailaddress_set.create(email="old@example.net", verified=True)
+    client = Client()
+    client.post(reverse("account_request_login_code"), {"email": "old@example.net"})
+    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    if taken:
+        row.delete()
+    answer = client.post(reverse("account_confirm_login_code"), {"code": code}, follow=True)
+    assert signed_in(client) is not taken
+    assert ("has given up the address" in answer.content.decode()) is taken
+
+
 def test_a_code_is_guessed_three_times_and_then_void(ada):
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
