@@ -30,7 +30,7 @@ from runs.models import (
 )
 from runs.outbound import errands
 from runs.queue import put
-from runs.tools import forms, toolbox
+from runs.tools import forms, leaving, toolbox
 from runs.tools.base import ToolError
 from runs.web import story
 from runs.webhooks import task_words
@@ -342,6 +342,28 @@ def test_a_rule_that_comes_meanwhile_ends_the_wait(world, peer, seat, allowed, a
     due(child)
     assert ended(child)["code"] == "PERMISSION_DENIED" and peer.methods() == ["SendMessage"]
     assert remote_agents.cancel_due() == 1
+
+
+@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
+def test_policy_is_asked_before_a_task_leaves(peer, agent, allowed, ask, monkeypatch, binding, held):
+    """When the connection stands; a look at the task is asked about by itself."""
+    looked = []
+
+    def once_more():
+        looked.append(len(peer.calls))
+        if held:
+            raise ToolError("Policy does not let the call pass any more.", leaving.HELD_BACK)
+
+    monkeypatch.setattr(leaving, "once_more", once_more)
+    agent.accepted = {**agent.accepted, "binding": binding}
+    agent.save()
+    peer.says(task("WORKING"), task("COMPLETED", "5"))
+    run = ask(in_order(call((SEND, {"text": "Order it."})), say("Done.")))
+    assert looked == [0] and len(peer.calls) == (not held)
+    if not held:
+        due(run)
+        assert looked == [0] and len(peer.calls) == 2
 
 
 def test_nobody_is_asked_about_other_words_than_its_task_has(world, peer, agent, allowed, ask):

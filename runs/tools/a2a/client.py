@@ -15,6 +15,7 @@ from common import redact
 from common.outbound import Fetched, OutboundError, fetch
 from common.sealed import Unreadable
 from runs.models import RemoteAgent
+from runs.tools import leaving
 from runs.tools.a2a import cards
 
 JSON = dict[str, Any]
@@ -35,6 +36,7 @@ REST = {  # method -> HTTP's, and the path below the interface's address
     "GetTask": ("GET", "/tasks/{id}"),
     "CancelTask": ("POST", "/tasks/{id}:cancel"),
 }
+ACTS = frozenset({"SendMessage"})  # of the methods
 AWAY = frozenset({408, 425, 429, 500, 502, 503, 504})  # statuses of a server that may answer later
 
 
@@ -67,7 +69,7 @@ class Reply:
 
 def card_of(agent: RemoteAgent) -> cards.Card:
     """The card at its address, now. Raises PeerError, cards.BadCard."""
-    answer = _asked(agent, "GET", agent.url, {"Accept": "application/json"}, None)
+    answer = _asked(agent, "GET", agent.url, {"Accept": "application/json"}, None, False)
     _check(agent, answer)
     return cards.read(answer.text, agent.url)
 
@@ -120,13 +122,13 @@ def _called(agent: RemoteAgent, method: str, params: JSON) -> JSON:
             return _by_rpc(agent, interface["url"], method, params)
         return _by_rest(agent, interface["url"].rstrip("/"), method, params)
     except PeerError as error:
-        error.silent = error.silent and method == "SendMessage"
+        error.silent = error.silent and method in ACTS
         raise
 
 
 def _by_rpc(agent: RemoteAgent, url: str, method: str, params: JSON) -> JSON:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer = _asked(agent, "POST", url, {"Content-Type": "application/json"}, body)
+    answer = _asked(agent, "POST", url, {"Content-Type": "application/json"}, body, method in ACTS)
     said = _json(agent, answer)
     if isinstance(said.get("error"), dict):
         raise _refused(agent, said["error"], answer.status)
@@ -148,6 +150,7 @@ def _by_rest(agent: RemoteAgent, url: str, method: str, params: JSON) -> JSON:
         url + tenant + path.format(id=task),
         {"Content-Type": "application/json"} if verb == "POST" else {},
         body if verb == "POST" else None,
+        method in ACTS,
     )
     if answer.status in AWAY:
         _check(agent, answer)
@@ -158,8 +161,10 @@ def _by_rest(agent: RemoteAgent, url: str, method: str, params: JSON) -> JSON:
     return said
 
 
-def _asked(agent: RemoteAgent, method: str, url: str, headers: dict[str, str], body: Any) -> Fetched:
-    """Raises PeerError."""
+def _asked(
+    agent: RemoteAgent, method: str, url: str, headers: dict[str, str], body: Any, acts: bool
+) -> Fetched:
+    """Raises PeerError; ToolError where the request `acts` and policy does not let it leave any more."""
     try:
         own = agent.headers
     except Unreadable as error:
@@ -174,6 +179,7 @@ def _asked(agent: RemoteAgent, method: str, url: str, headers: dict[str, str], b
             max_bytes=MAX_ANSWER,
             max_redirects=0,
             allow_private=frozenset(settings.A2A_ALLOW),
+            before=leaving.once_more if acts else None,
         )
     except OutboundError as error:
         said = f"The remote agent '{agent}' gave no answer: {error.message}."
