@@ -195,12 +195,15 @@ def _said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Ma
 
 @lru_cache(maxsize=CACHED)
 def _named_through_args(text: str) -> frozenset[str] | None:
-    """The names in `args.name` and `args["name"]`; None where it asks of `args` as a whole."""
+    """The names in `args.name` and `args["name"]`; None where it asks of `args` as a whole, or writes a
+    name in another way.
+    """
     code = _code(text)
     indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
     literals = [literal for index in indexes if (literal := STRING.match(text, index.end()))]
     fields = [field[1] for field in ARGS_FIELD.finditer(code)]
-    if len(ARGS.findall(code)) > len(fields) + len(literals):
+    plainly = all("\\" not in literal[0] and literal[0][:3] not in ('"""', "'''") for literal in literals)
+    if not plainly or len(ARGS.findall(code)) > len(fields) + len(literals):
         return None
     return frozenset((*fields, *(literal[0][1:-1] for literal in literals)))
 

@@ -228,6 +228,14 @@ def test_of_recipients_in_several_texts_each_is_looked_at_beside_each(condition,
     assert holds(condition, arguments) is truth
 
 
+@pytest.mark.parametrize(
+    "name",
+    ['["to"]', "['to']", '["""to"""]', "['''to''']", r'["t\x6f"]', '[r"to"]', ' // its\n ["to"]', " . to"],
+)
+def test_however_a_condition_names_an_argument_its_recipients_are_looked_at(name):
+    assert holds(f'args{name} == "eve@rival.example"', {"to": "ann@bank.example, eve@rival.example"})
+
+
 def test_a_prefix_is_what_a_recipient_begins_with():
     several = {"note": "eve@rival.example:25, mailto:ann@bank.example"}
     for of in ("eve@rival.example:25", "ann@bank.example"):
