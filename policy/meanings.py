@@ -27,9 +27,10 @@ AROUND = "<>()[]\"'."
 NEEDLESS = re.compile(r"<\s*>|(?<=<)\s*@[^<>:]*:")  # nothing, and by which hosts a mail goes
 MARKS = str.maketrans("“”„‟«»‹›", '"' * 8)  # quotation marks, as people write them
 # Addresses wherever they stand, and those whose name is in quotation marks: `"ann"@bank.example`.
-SIGN = r'[^\s<>()\[\],;:|"@]'
-PLAIN = re.compile(rf"(?<!{SIGN}){SIGN}++@{SIGN}+")
-QUOTED = re.compile(rf'"((?:[^"\\]|\\.)+)"@({SIGN}+)')
+SIGN, HOST = r'[^\s<>()\[\],;:|"@/]', r"[\w.-]"
+PLAIN = re.compile(rf"(?<!{SIGN}){SIGN}++@{HOST}+")
+QUOTED = re.compile(rf'"((?:[^"\\]|\\.)+)"@({HOST}+)')
+WORD = re.compile(r"\w+")
 ESCAPED = re.compile(r"\\(.)")
 
 Arguments = Mapping[str, Any]
@@ -92,8 +93,10 @@ def recipients(text: str) -> list[str]:
         return []
     quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(usual)]
     found = [*_apart(usual), *_of_headers(usual), *ANGLED.findall(usual), *quoted]
-    if found and found != [usual]:
-        found += (address.strip(AROUND) for address in PLAIN.findall(QUOTED.sub(" ", usual)))
+    others = QUOTED.sub(" ", usual)
+    plain = [address.strip(AROUND) for address in PLAIN.findall(others)]
+    if found or len(WORD.findall(PLAIN.sub(" ", others))) < len(plain):  # as in `ann@… and bob@…`
+        found += plain
     several = list(dict.fromkeys(found))
     return [] if several == [text] else several
 
