@@ -27,7 +27,7 @@ from groups.models import (
 )
 from groups.models.organizations import MembershipKind
 from groups.models.providers import INSTALLATION
-from groups.sign_in.addresses import had, is_plain, lowered, only_saying, owners
+from groups.sign_in.addresses import had, is_plain, is_same, lowered, only_saying, owners
 from groups.sign_in.openid import Refused
 from groups.sign_in.providers import Provider, home_of
 
@@ -110,14 +110,15 @@ def _one_at_a_time(provider: Provider, subject: str, address: str) -> None:
 
 def _keep(link: SocialAccount, address: str) -> None:
     """Note the addresses that the identity has come with."""
-    kept = {**link.extra_data, "email": address, "emails": sorted({*_kept(link), lowered(address)})}
+    kept = {"email": address, "emails": sorted({*_kept(link), lowered(address)})}
     if address and kept != link.extra_data:
         SocialAccount.objects.filter(pk=link.pk).update(extra_data=kept)
 
 
-def _kept(link: SocialAccount) -> list[str]:
+def _kept(link: SocialAccount) -> set[str]:
     """`email` alone was noted by versions before."""
-    return [lowered(link.extra_data.get("email") or ""), *link.extra_data.get("emails", ())]
+    last = link.extra_data.get("email", "")
+    return {lowered(last), *link.extra_data.get("emails", ())} - {""}
 
 
 def _owner_of_address(provider: Provider, address: str) -> Any:
@@ -130,7 +131,8 @@ def _owner_of_address(provider: Provider, address: str) -> Any:
     if not address:
         return None
     theirs = owners(address)
-    people = (*_people(provider, theirs), *_identified(provider, address))
+    now, earlier = _identified(provider, address)
+    people = (*_people(provider, theirs), *now)
     found = list({user.pk: user for user in people}.values())
     if len(found) > 1:
         raise Refused("several accounts have the e-mail address")
@@ -138,7 +140,7 @@ def _owner_of_address(provider: Provider, address: str) -> Any:
         before = list(User.objects.filter(pk__in=had(address)))
         if _have_left(provider, [*theirs, *before]):
             raise Refused("an account that has left the organization has the e-mail address")
-        if _people(provider, before):
+        if earlier or _people(provider, before):
             raise Refused("an account had the e-mail address: sign in to it and connect this identity")
         if _people(provider, only_saying(address)):
             raise Refused("an account has not shown that the e-mail address is its own")
@@ -160,23 +162,25 @@ def _people(provider: Provider, users: list[Any]) -> list[Any]:
     return [user for user in users if user.pk in there]
 
 
-def _identified(provider: Provider, address: str) -> list[Any]:
-    """The accounts that an identity which came with this address is connected to, at a provider that the
-    same home has or had; by the installation's, of those whom the provider may find.
+def _identified(provider: Provider, address: str) -> tuple[list[Any], list[Any]]:
+    """The accounts that an identity is connected to which came with this address last, or earlier: at a
+    provider that the same home has or had; at the installation's, of those whom the provider may find.
     """
     home = home_of(provider)
     gone = Change.objects.filter(model=IdentityProvider._meta.label_lower, organization=home)
     there = IdentityProvider.objects.filter(organization=home)
     own = {provider.pk, *there.values_list("pk", flat=True), *gone.values_list("object_id", flat=True)}
-    with_it = [
-        one
-        for one in SocialAccount.objects.filter(provider__in=[*own, INSTALLATION])
-        .select_related("user")
-        .filter(Q(extra_data__email__iexact=address) | Q(extra_data__emails__contains=[lowered(address)]))
-        if lowered(address) in _kept(one)
-    ]
-    by_installation = [one.user for one in with_it if one.provider not in own]
-    return [one.user for one in with_it if one.provider in own] + _people(provider, by_installation)
+    came_with = Q(extra_data__email__iexact=address) | Q(extra_data__emails__contains=[lowered(address)])
+    links = SocialAccount.objects.filter(came_with, provider__in=[*own, INSTALLATION]).select_related("user")
+    found: tuple[list[Any], list[Any]] = ([], [])
+    for link in links:
+        if link.provider not in own and not _people(provider, [link.user]):
+            continue
+        if is_same(link.extra_data["email"], address):
+            found[0].append(link.user)
+        elif lowered(address) in _kept(link):
+            found[1].append(link.user)
+    return found
 
 
 def _have_left(provider: Provider, users: list[Any]) -> bool:

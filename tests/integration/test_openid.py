@@ -499,7 +499,7 @@ def at_the_installations(ada, provider, server):
     SocialAccount.objects.update(provider=INSTALLATION)
 
 
-@pytest.mark.parametrize("how", [by_hand, another_since, removed_since, at_the_installations])
+@pytest.mark.parametrize("how", [by_hand, removed_since, at_the_installations])
 def test_whoever_has_connected_an_identity_is_the_same_at_the_next_provider(server, acme, how):
     """By the address that it came with, which is not the account's."""
     ada = local("ada", acme, "ada@home.example")
@@ -512,6 +512,17 @@ def test_whoever_has_connected_an_identity_is_the_same_at_the_next_provider(serv
     how(ada, first, server)
     claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
     assert identities.of(second, claims) == ada
+
+
+def test_an_address_that_an_identity_has_come_with_is_nobody_elses(server, acme, caplog):
+    """It may be another's by now, so that it leads into no account, and draws none."""
+    ada = local("ada", acme, "ada@home.example")
+    trusted = provider_of(acme, domains=["acme.example"], default_role="decider")
+    server.claims = {"sub": "s-1", "email": "ada@acme.example", "email_verified": True}
+    another_since(ada, trusted, server)
+    server.claims = {"sub": "s-2", "email": "ada@acme.example", "email_verified": True}
+    assert refused(sign_in(trusted, server), "an account had the e-mail address", caplog)
+    assert User.objects.count() == 1
 
 
 def test_an_identity_of_the_installations_provider_brings_nobody_elses_people(server, acme):
