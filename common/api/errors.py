@@ -10,6 +10,7 @@ from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
+from django.utils.deprecation import MiddlewareMixin
 from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -184,16 +185,10 @@ def _slash_missing(path: str) -> str:
     return "" if found is not_found else f" Addresses end with a slash: {path}/"
 
 
-class Unavailable:
+class Unavailable(MiddlewareMixin):
     """Middleware: what the database cannot do at the moment is said on pages, too, as 503 and not as an error
     of ours. (The API's own views have said it before: `handler`.)
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         problem = unavailable(exception) if isinstance(exception, DatabaseError) else None
