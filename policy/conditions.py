@@ -21,7 +21,7 @@ from common.normal_forms import normalized
 from policy import apart, meanings
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
-from policy.provenance.words import INVISIBLE
+from policy.provenance.words import in_one_form
 from policy.strict import DIFFERENT, TooDeep, strict
 
 MAX_LENGTH = 1000  # characters of one condition
@@ -199,13 +199,18 @@ def _named_through_args(text: str) -> frozenset[str] | None:
     name in another way.
     """
     code = _code(text)
-    indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
-    literals = [literal for index in indexes if (literal := STRING.match(text, index.end()))]
+    literals = _in_brackets(text, code)
     fields = [field[1] for field in ARGS_FIELD.finditer(code)]
     plainly = all("\\" not in literal[0] and literal[0][:3] not in ('"""', "'''") for literal in literals)
     if not plainly or len(ARGS.findall(code)) > len(fields) + len(literals):
         return None
     return frozenset((*fields, *(literal[0][1:-1] for literal in literals)))
+
+
+def _in_brackets(text: str, code: str) -> list[re.Match[str]]:
+    """The literals in `args["name"]`."""
+    indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
+    return [literal for index in indexes if (literal := STRING.match(text, index.end()))]
 
 
 def _asked(text: str, values: Mapping[str, Any]) -> bool:
@@ -285,7 +290,7 @@ def _plain_words(text: str) -> str:
 def _plain_word(word: str) -> str:
     if word.isascii():
         return word
-    found = normalized("NFKC", INVISIBLE.sub("", word)).translate(DOTS)
+    found = in_one_form(word).translate(DOTS)
     return found if _is_place(found) or BARE.fullmatch(found) else word
 
 
@@ -448,8 +453,6 @@ def compiled(text: str) -> Condition:
     except RuntimeError as failure:
         problem = _problems(failure)[0]
         raise ConditionError(str(replace(problem, message=plain(problem.message)))) from failure
-    except TooDeep as failure:
-        raise ConditionError(str(Problem(1, 1, str(failure)))) from failure
     code = _code(_plain(text))
     words = set(IDENTIFIER.findall(code))
     names = tuple(sorted(words - TYPE_NAMES - KEYWORDS - {SOURCES, *FACTS.values()}))
@@ -547,10 +550,9 @@ def _unknown_fields(text: str, schema: Mapping[str, Any] | None) -> Iterator[Pro
     for field in ARGS_FIELD.finditer(code):
         if field[1] not in known:
             yield _problem_at(text, field.start(1), _no_argument(field[1], known))
-    for index in ARGS_INDEX.finditer(text):
-        literal = STRING.match(text, index.end())
-        if literal and literal[0][1:-1] not in known and code[index.start()] != " ":
-            yield _problem_at(text, index.end(), _no_argument(literal[0][1:-1], known))
+    for literal in _in_brackets(text, code):
+        if (name := literal[0][1:-1]) not in known:
+            yield _problem_at(text, literal.start(), _no_argument(name, known))
 
 
 def _no_argument(name: str, known: Mapping[str, Any]) -> str:

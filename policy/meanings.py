@@ -8,8 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from common.normal_forms import normalized
-from policy.provenance.words import INVISIBLE
+from policy.provenance.words import in_one_form
 
 MOST_RECIPIENTS = 50  # in one text
 MOST_TOGETHER = 2500  # ways to take one recipient of each of several texts
@@ -104,7 +103,7 @@ def recipients(text: str) -> list[str]:
 def _usual(text: str) -> str:
     """With the signs that addresses are usually written with."""
     if not text.isascii():
-        text = normalized("NFKC", INVISIBLE.sub("", text)).translate(MARKS)
+        text = in_one_form(text).translate(MARKS)
     return NEEDLESS.sub(" ", text)
 
 

@@ -22,9 +22,10 @@ SAME = (
 )
 # By the engine's name of an operator: as it is written, and of what pair of values it may be asked. Of an
 # object `in` asks for a name.
+OF_PAIR = SAME.format(f"{PAIR}[0]", f"{PAIR}[1]")
 COMPARING = {
-    b"_==_": ("==", SAME.format(f"{PAIR}[0]", f"{PAIR}[1]")),
-    b"_!=_": ("!=", SAME.format(f"{PAIR}[0]", f"{PAIR}[1]")),
+    b"_==_": ("==", OF_PAIR),
+    b"_!=_": ("!=", OF_PAIR),
     b"@in": ("in", f"{PAIR}[1].all({MEMBER}, {SAME.format(f'{PAIR}[0]', MEMBER)})"),
 }
 # Each operand once, so that comparisons within comparisons do not grow beyond measure, and both where no
@@ -47,8 +48,8 @@ BYTES = 2  # a wire type: a length, and so many bytes
 Field = tuple[int, int, bytes]
 
 
-class TooDeep(ValueError):
-    """There are comparisons in one another, some ten of them."""
+class TooDeep(RuntimeError):
+    """As the engine raises of what it does not compile: some ten comparisons stand in one another."""
 
 
 def strict(env: cel.Env, program: cel.Expression) -> cel.Expression:

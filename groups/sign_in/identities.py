@@ -172,9 +172,10 @@ def _identified(provider: Provider, address: str) -> tuple[list[Any], list[Any]]
     own = {provider.pk, *there.values_list("pk", flat=True), *gone.values_list("object_id", flat=True)}
     came_with = Q(extra_data__email__iexact=address) | Q(extra_data__emails__contains=[lowered(address)])
     links = SocialAccount.objects.filter(came_with, provider__in=[*own, INSTALLATION]).select_related("user")
+    may_find = _people(provider, [link.user for link in links if link.provider not in own])
     found: tuple[list[Any], list[Any]] = ([], [])
     for link in links:
-        if link.provider not in own and not _people(provider, [link.user]):
+        if link.provider not in own and link.user not in may_find:
             continue
         if is_same(link.extra_data["email"], address):
             found[0].append(link.user)

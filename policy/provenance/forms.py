@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 import idna
 
-from common.normal_forms import normalized, split_url
-from policy.provenance.words import INVISIBLE
+from common.normal_forms import split_url
+from policy.provenance.words import in_one_form
 
 LONGEST = 100_000  # characters of a text that are searched; values that lead somewhere are looked up in them
 # Domains of private networks and of documents, which the public list leaves out.
@@ -115,7 +115,7 @@ def clean(text: str) -> str:
     if "&" in text:
         text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if not text.isascii():
-        text = normalized("NFKC", INVISIBLE.sub("", _DOTS.sub(".", text)))
+        text = in_one_form(_DOTS.sub(".", text))
         text = FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     if MAY_HIDE.search(text) and HIDDEN.search(text):
         dotted = _DOTS.sub(".", text)

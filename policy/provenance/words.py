@@ -174,9 +174,12 @@ def normalise(text: str) -> str:
     """One case, one form of each character (NFKC), nothing invisible; letters that look alike stay apart, and
     so do those that `casefold` makes equal: straße.de and strasse.de are two domains.
     """
-    if text.isascii():
-        return text.lower()
-    return normalized("NFKC", INVISIBLE.sub("", text)).lower()
+    return text.lower() if text.isascii() else in_one_form(text).lower()
+
+
+def in_one_form(text: str) -> str:
+    """The text with one form of each character (NFKC), and nothing invisible."""
+    return normalized("NFKC", INVISIBLE.sub("", text))
 
 
 def offsets(text: str) -> list[int]:

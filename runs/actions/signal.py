@@ -13,11 +13,10 @@ from django.db.models import QuerySet
 from common import ids, redact
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row, rows
-from common.normal_forms import normalized
 from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.provenance import named
-from policy.provenance.words import INVISIBLE
+from policy.provenance.words import in_one_form
 from policy.terms import APPROVAL_PREFIX
 from runs.gate import repeats
 from runs.gate.provenance import MOST_EARLIER, conversation, said_by_memories
@@ -233,7 +232,7 @@ def _takes(said: str, offered: Collection[str]) -> bool:
 
 def _plain(text: str) -> str:
     """Its words alone: a client may leave out marks of Markdown, and what nobody sees."""
-    return " ".join(PLAIN.findall(normalized("NFKC", INVISIBLE.sub("", text)).casefold())) or text
+    return " ".join(PLAIN.findall(in_one_form(text).casefold())) or text
 
 
 def _again(correlation_key: str, payload: Any, before: Any) -> Delivered:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import httpx2
 import pytest
 from asgiref.sync import sync_to_async
 from django.http import HttpResponse
@@ -29,38 +30,18 @@ def passes(request):
 urlpatterns = [path("waits/", waits), path("passes/", passes)]
 
 
-async def asked(application: Application, address: str) -> bytes:
-    said = []
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": address,
-        "query_string": b"",
-        "headers": [(b"host", b"testserver")],
-        "http_version": "1.1",
-    }
-    requests = [{"type": "http.request", "body": b""}]
-
-    async def receive():
-        if not requests:
-            await asyncio.sleep(60)
-        return requests.pop()
-
-    async def send(message):
-        said.append(message.get("body", b""))
-
-    await application(scope, receive, send)
-    return b"".join(said)
-
-
 @override_settings(ROOT_URLCONF=__name__, WEB_THREADS=1)
 def test_a_request_that_waits_keeps_nobody_waiting():
     application = Application()
 
     async def both():
-        waiting = asyncio.create_task(asked(application, "/waits/"))
-        await asyncio.sleep(0.5)
-        passed = await asyncio.wait_for(asked(application, "/passes/"), 10)
-        return passed, await asyncio.wait_for(waiting, 10)
+        to = httpx2.ASGITransport(app=application)
+        async with httpx2.AsyncClient(transport=to, base_url="http://testserver") as client:
+            waiting = asyncio.create_task(client.get("/waits/"))
+            await asyncio.sleep(0.5)
+            passed = await asyncio.wait_for(client.get("/passes/"), 10)
+            return passed.content, (await asyncio.wait_for(waiting, 10)).content
 
     assert asyncio.run(both()) == (b"passed", b"waited")
+    for thread in application.threads.free:
+        thread.shutdown()

@@ -59,8 +59,9 @@ class Guarded(httpx2.AsyncBaseTransport):
         self.about_task = method.startswith("tasks/")
         if method == "tools/call" or self.about_task:
             request, content = _declaring(request, content, self.tasks or self.about_task)
-        if self.of_all and content:  # the end of a session has no body
-            self.asked = json.loads(content).get("id", self.asked)
+        message = json.loads(content) if content else {}  # the end of a session has no body
+        if self.of_all:
+            self.asked = message.get("id", self.asked)
         calls = b"tools/call" in content
         self.may_have_acted |= calls
         try:
@@ -77,7 +78,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         if calls and answer.status == 401:
             self.may_have_acted = False
         if calls:
-            self.said = _said(json.loads(content).get("id"), answer.text)
+            self.said = _said(message.get("id"), answer.text)
             self.unanswered = not self.said and not 300 <= answer.status < 500
         return httpx2.Response(
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
