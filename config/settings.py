@@ -232,9 +232,11 @@ ACCOUNT_LOGIN_TIMEOUT = 900
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_RATE_LIMITS = False
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "groups.sign_in.links.ResetLinks"  # noqa: S105 - a class
 ACCOUNT_FORMS = {
     "login": "groups.sign_in.forms.SignInForm",
     "request_login_code": "groups.sign_in.forms.RequestCodeForm",
+    "confirm_login_code": "groups.sign_in.forms.EnterCodeForm",
     "reset_password": "groups.sign_in.forms.ResetForm",
 }
 MFA_ADAPTER = "groups.sign_in.adapters.FactorAdapter"

@@ -8,10 +8,9 @@ from allauth.core import context
 from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth import authenticate
 from django.http import HttpRequest
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from rest_framework.throttling import BaseThrottle
@@ -20,7 +19,7 @@ from common import mail, sealed
 from groups import actors
 from groups.models.providers import INSTALLATION
 from groups.sign_in import pace, sessions
-from groups.sign_in.addresses import holders, is_same
+from groups.sign_in.addresses import is_same
 from groups.sign_in.providers import ways
 
 
@@ -74,9 +73,6 @@ class AccountAdapter(DefaultAccountAdapter):
             how = sessions.through(request.session, user)
             if how is None or how.provider != INSTALLATION:
                 return render(request, "account/only_provider.html", {"ways": ways(request)}, status=403)
-        if (address := more.get("email")) and user not in holders(address):  # a code that was mailed there
-            messages.error(request, _("The account has given up the address. Nobody was signed in."))
-            return redirect("account_login")
         return super().pre_login(request, user, **more)
 
     def get_client_ip(self, request: HttpRequest) -> str:

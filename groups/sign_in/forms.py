@@ -6,6 +6,8 @@ from allauth.account import forms as account
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as factors
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from groups.sign_in import pace
@@ -28,6 +30,16 @@ class RequestCodeForm(account.RequestLoginCodeForm):
         address = str(super().clean_email())
         self._user = next(iter(holders(address)), None)
         return address
+
+
+class EnterCodeForm(account.ConfirmLoginCodeForm):
+    def clean_code(self) -> str:
+        """Asked before allauth takes whoever enters the code for somebody who has shown the address."""
+        code = str(super().clean_code())
+        asked_for = context.request._login_stage
+        if asked_for.login.user not in holders(asked_for.state["email"]):
+            raise ValidationError(_("The account has given up the address. Nobody was signed in."))
+        return code
 
 
 class ResetForm(account.ResetPasswordForm):

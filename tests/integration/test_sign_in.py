@@ -135,17 +135,36 @@ def test_a_code_sent_by_mail_signs_in_once(ada):
     assert not signed_in(other)
 
 
-@pytest.mark.parametrize("taken", [True, False])
-def test_a_code_sent_to_an_address_counts_as_long_as_it_is_the_accounts(ada, taken):
+GIVEN_UP = pytest.mark.parametrize("since", ["kept", "given up", "given up and typed in again"])
+
+
+def give_up(row, since):
+    if since != "kept":
+        row.delete()
+    if since == "given up and typed in again":
+        row.user.emailaddress_set.create(email=row.email)
+
+
+@GIVEN_UP
+def test_a_code_sent_to_an_address_counts_as_long_as_it_is_the_accounts(ada, since):
     row = ada.emailaddress_set.create(email="old@example.net", verified=True)
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "old@example.net"})
     code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
-    if taken:
-        row.delete()
+    give_up(row, since)
     answer = client.post(reverse("account_confirm_login_code"), {"code": code}, follow=True)
-    assert signed_in(client) is not taken
-    assert ("has given up the address" in answer.content.decode()) is taken
+    assert signed_in(client) is (since == "kept")
+    assert ("has given up the address" in answer.content.decode()) is (since != "kept")
+
+
+@GIVEN_UP
+def test_a_link_to_a_password_counts_as_long_as_the_address_is_the_accounts(ada, since):
+    row = ada.emailaddress_set.create(email="old@example.net", verified=True)
+    client = Client()
+    client.post(reverse("account_reset_password"), {"email": "old@example.net"}, HTTP_HOST="localhost")
+    give_up(row, since)
+    answer = client.get(link_in(mail.outbox[0]), follow=True)
+    assert ("password1" in answer.content.decode()) is (since == "kept")
 
 
 def test_a_code_is_guessed_three_times_and_then_void(ada):
