@@ -98,6 +98,8 @@ class IdentityProvider(Created):
         before = IdentityProvider.objects.filter(pk=self.pk).first()
         if before and before.issuer != self.issuer and before.sealed_secret == self.sealed_secret:
             self.sealed_secret = ""
+        if fields := kwargs.get("update_fields"):  # also where only some fields are to be stored
+            kwargs["update_fields"] = {*fields, "sealed_secret", "changed_at"}
         super().save(*args, **kwargs)
         if before and (not self.active or asked_as(before) != asked_as(self)):
             KeptSignIn.objects.filter(provider=self.pk).delete()

@@ -915,11 +915,13 @@ def test_a_rule_that_means_nothing_is_refused(acme, who):
     assert answer.status_code == 200 and not IdentityProvider.objects.exists()
 
 
-def test_a_secret_is_never_sent_to_another_issuer_than_it_was_entered_for(provider):
+@pytest.mark.parametrize("fields", [None, ["issuer"]])
+def test_a_secret_is_never_sent_to_another_issuer_than_it_was_entered_for(provider, fields):
+    before = provider.changed_at
     provider.issuer = "https://evil.example"
-    provider.save()
+    provider.save(update_fields=fields)  # as a second person's confirming does
     provider.refresh_from_db()
-    assert provider.secret == ""
+    assert provider.secret == "" and provider.changed_at > before
 
 
 def test_jwt_library_refuses_the_algorithm_confusion_it_is_relied_on_for():
