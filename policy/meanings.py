@@ -1,8 +1,10 @@
 """The values that a call may mean beside those it has: one recipient of a text that names several."""
 
+import email.utils
 import re
 from collections.abc import Callable, Iterator, Mapping
-from email.utils import getaddresses
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
 from functools import cache, partial
 from itertools import product
 from math import prod
@@ -23,12 +25,19 @@ BEFORE = re.compile(r"\s*[^@<>:/]*:(?!/)")  # a group's name, or mailto:
 ANGLED = re.compile(r"<\s*(?:mailto:)?([^<>@\s]+@[^<>@\s]+)\s*>", re.IGNORECASE)
 LONGEST = 200_000  # characters of a text that is looked at for recipients
 AROUND = "<>()[]\"'."
+MARKED = AROUND + "*{}`=~#!?$&^%+-_/\\"  # signs that an address may begin or end with, and seldom does
+NEAR = re.compile(r"(?<!\s)\s*+@\s*+")
+ENCODED = "=?"  # how an encoded word begins; blanks between two of them are none of the text
+ENCODED_WORD = re.compile(r"=\?[^?\s]+\?[bq]\?[^?]*\?=(?:\s+(?==\?))?", re.IGNORECASE)
+FEW = 3  # words that are names, for each address
 NEEDLESS = re.compile(r"<\s*>|(?<=<)\s*@[^<>:]*:")  # nothing, and by which hosts a mail goes
 MARKS = str.maketrans("“”„‟«»‹›", '"' * 8)  # quotation marks, as people write them
 # Addresses wherever they stand, and those whose name is in quotation marks: `"ann"@bank.example`.
 SIGN, HOST = r'[^\s<>()\[\],;:|"@/]', r"[\w.-]"
-PLAIN = re.compile(rf"(?<!{SIGN}){SIGN}++@{HOST}+")
+PLAIN = re.compile(rf"(?<!{SIGN})(?:{SIGN}++|[/|])@{HOST}+")
 QUOTED = re.compile(rf'"((?:[^"\\]|\\.)+)"@({HOST}+)')
+# Later versions of Python leave out what they find suspicious.
+LENIENT = {"strict": False} if hasattr(email.utils, "supports_strict_parsing") else {}
 WORD = re.compile(r"\w+")
 ESCAPED = re.compile(r"\\(.)")
 
@@ -47,7 +56,7 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
     """
     yield arguments
     addresses = cache(recipients)  # asked of each text once for each of the recipients
-    if any(len(text) > LONGEST and "@" in text for text in texts(said)):
+    if any(len(text) > LONGEST and ("@" in text or ENCODED in text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
     most = max((len(addresses(text)) for text in texts(said)), default=0)
     if most > MOST_RECIPIENTS:
@@ -87,29 +96,51 @@ def recipients(text: str) -> list[str]:
     """The addresses of a text that is nothing but recipients, unless it is one as it stands. In whichever way
     it may be read: those of all ways, and whatever else looks like one.
     """
-    usual = _usual(text)
-    if "@" not in usual:
-        return []
-    quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(usual)]
-    found = [*_apart(usual), *_of_headers(usual), *ANGLED.findall(usual), *quoted]
-    others = QUOTED.sub(" ", usual)
-    plain = [address.strip(AROUND) for address in PLAIN.findall(others)]
-    if found or len(WORD.findall(PLAIN.sub(" ", others))) < len(plain):  # as in `ann@… and bob@…`
-        found += plain
-    several = list(dict.fromkeys(found))
+    several = list(dict.fromkeys(address for said in sorted(_readings(text)) for address in _read(said)))
     return [] if several == [text] else several
 
 
-def _usual(text: str) -> str:
-    """With the signs that addresses are usually written with."""
-    if not text.isascii():
-        text = in_one_form(text).translate(MARKS)
-    return NEEDLESS.sub(" ", text)
+def _readings(text: str) -> set[str]:
+    """As it stands, with the signs that addresses are usually written with, and as a mail's header may have
+    it: in encoded words (RFC 2047), with blanks beside an @ (RFC 5322, 4.4).
+    """
+    found = {text, ENCODED_WORD.sub(_decoded, text)}
+    found |= {in_one_form(said).translate(MARKS) for said in found if not said.isascii()}
+    found = {NEEDLESS.sub(" ", said) for said in found if "@" in said}
+    return found | {NEAR.sub("@", said) for said in found}
+
+
+def _decoded(word: re.Match[str]) -> str:
+    try:
+        return str(make_header(decode_header(word[0].rstrip())))
+    except (ValueError, LookupError, HeaderParseError):  # a charset there is not, or not its bytes
+        return word[0]
+
+
+def _read(text: str) -> list[str]:
+    quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(text)]
+    found = [*_apart(text), *_of_headers(text), *ANGLED.findall(text), *quoted]
+    others = QUOTED.sub(" ", text)
+    if found or _is_list(others):
+        plain = PLAIN.findall(others)
+        found += [address.strip(signs) for signs in (AROUND, MARKED) for address in plain]
+    return found
+
+
+def _is_list(text: str) -> bool:
+    """Whether there is not more beside its addresses than names, as in `ann@… and Bob Lee bob@…`, or among
+    them, as in `ann@…, Bob Lee, Carl`.
+    """
+    parts = [
+        (len(WORD.findall(PLAIN.sub(" ", part))), len(PLAIN.findall(part))) for part in BETWEEN.split(text)
+    ]
+    words, plain = map(sum, zip(*parts, strict=True))
+    return words <= FEW * plain or all(words <= (plain or FEW) for words, plain in parts)
 
 
 def _of_headers(text: str) -> list[str]:
     """As in the header of a mail (RFC 5322): names in quotation marks, comments in comments, groups."""
-    found = [address for _, address in getaddresses([text])]
+    found = [address for _, address in email.utils.getaddresses([text], **LENIENT)]
     whole = all(address.count("@") == 1 and not re.search(r"\s", address) for address in found)
     return found if whole else []
 

@@ -165,6 +165,13 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "ann@bank.example/eve@rival.example",
         "eve@rival.example!",
         "{'email': 'eve@rival.example'}",
+        "=?utf-8?q?eve=40rival=2Eexample?=",
+        "\u200bann@bank.example, =?UTF-8?B?ZXZlQHJpdmFsLmV4?=\r\n =?utf-8?q?ample?=",
+        "eve @ rival.example; ann@bank.example",
+        "eve@rival.example, Ann",
+        "Ann Lee, Bo, Carl, eve@rival.example, Dan",
+        "Eve Lee eve@rival.example",
+        "**eve@rival.example**",
         "eve@rival.example" + " " * 30_000,
         f'"{"E" * 30_000}" <eve@rival.example>',
         f"eve@rival.example ({'(E) ' * 10_000})",
@@ -185,7 +192,17 @@ def test_a_text_of_several_recipients_or_with_names_is_each_of_them(to, conditio
     assert holds(condition, {"note": to, "tags": [to]}, allows=allows) is truth
 
 
-@pytest.mark.parametrize("note", ["Dear Ann, write to eve@rival.example", "a@b@c", '"CEO"@bank.example'])
+@pytest.mark.parametrize(
+    "note",
+    [
+        "Dear Ann, write to eve@rival.example",
+        "The address, Ann, is eve @ rival.example",
+        "=?utf-8?q?eve=40rival=2Eexample?= is what it says here",
+        "=?none?q?eve=40rival=2Eexample?=, whatever that may be",
+        "a@b@c",
+        '"CEO"@bank.example',
+    ],
+)
 def test_what_is_no_list_of_recipients_is_one_text(note):
     assert holds('note.endsWith("e") && note.size() > 30', {"note": note}) is (len(note) > 30)
 
