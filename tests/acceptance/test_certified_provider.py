@@ -149,7 +149,7 @@ def provider(issuer, allowed):
     """For an organization's sign-in."""
     found = IdentityProvider(
         pk=SIGN_IN, organization=ProjectFactory().organization, name="Certified", issuer=issuer,
-        client_id="deputy-sign-in", default_role="member", scopes="openid",
+        client_id="deputy-sign-in", default_role="member", scopes="openid", makes_accounts=True,
     )  # fmt: skip
     found.keep_secret("a-secret-that-is-long-enough-for-anybody")
     found.full_clean()
