@@ -16,6 +16,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from groups import accounts, changes
 from groups.models import Membership
+from groups.sign_in import addresses
 
 from .addresses import Addressed
 from .locked import Locked
@@ -82,7 +83,11 @@ class UserAdmin(SuperusersOnly, Locked, Addressed, DjangoUserAdmin, ModelAdmin):
         return super().user_change_password(request, id, form_url)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """An account that is given another address has given up the one before, shown or not."""
         changes.confirmed_first(accounts.SIGNS_IN)
+        if change and "email" in form.changed_data:
+            for row in addresses.entered(obj, form.initial["email"]):
+                row.delete()
         super().save_model(request, obj, form, change)
 
     def get_queryset(self, request: HttpRequest) -> Any:

@@ -157,6 +157,17 @@ def test_a_code_sent_to_an_address_counts_as_long_as_it_is_the_accounts(ada, sin
     assert ("has given up the address" in answer.content.decode()) is (since != "kept")
 
 
+def test_nor_does_a_code_sent_to_where_the_account_was_written_to_before(ada):
+    client = Client()
+    client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
+    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    ada.emailaddress_set.create(email="ada@example.org")  # as the page of one's addresses does
+    ada.email = "ada@elsewhere.example"
+    ada.save()
+    client.post(reverse("account_confirm_login_code"), {"code": code})
+    assert not signed_in(client)
+
+
 @GIVEN_UP
 def test_a_link_to_a_password_counts_as_long_as_the_address_is_the_accounts(ada, since):
     row = ada.emailaddress_set.create(email="old@example.net", verified=True)
@@ -401,6 +412,24 @@ def test_factors_that_an_administrator_removes_void_the_account_for_an_hour(ada)
     actor = Actor(ada, ada.memberships.get(), "session", interactive=True)
     with pytest.raises(NotAllowed, match="administrator changed your account"):
         may_act_as_person(actor)
+
+
+def test_an_account_that_is_given_another_address_has_given_up_the_one_before(ada):
+    kept = ada.emailaddress_set.create(email="too@example.net", verified=True)
+    ada.emailaddress_set.create(email="Ada@example.org", verified=True, primary=True)
+    root = Client()
+    root.force_login(superuser())
+    account = {"username": "ada", "email": "ada@elsewhere.example", "is_active": "on"}
+    account |= {"date_joined_0": "2026-05-01", "date_joined_1": "12:00:00"}
+    assert root.post(reverse("admin:auth_user_change", args=[ada.pk]), account).status_code == 302
+    assert list(ada.emailaddress_set.all()) == [kept]
+    mail.outbox.clear()
+    Client().post(reverse("account_request_login_code"), {"email": "ada@example.org"})
+    assert not mail.outbox
+    account["first_name"] = "Ada"
+    root.post(reverse("admin:auth_user_change", args=[ada.pk]), account)
+    Client().post(reverse("account_request_login_code"), {"email": "ada@elsewhere.example"})
+    assert [one.to for one in mail.outbox] == [["ada@elsewhere.example"]]
 
 
 def test_who_is_no_superuser_removes_nobodys_factors(ada):
