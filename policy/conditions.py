@@ -210,7 +210,8 @@ def _named_through_args(text: str) -> frozenset[str] | None:
 def _in_brackets(text: str, code: str) -> list[re.Match[str]]:
     """The literals in `args["name"]`."""
     indexes = [index for index in ARGS_INDEX.finditer(text) if code[index.start()] != " "]
-    return [literal for index in indexes if (literal := STRING.match(text, index.end()))]
+    literals = [literal for index in indexes if (literal := STRING.match(text, index.end()))]
+    return [literal for literal in literals if code[literal.end() :].lstrip().startswith("]")]
 
 
 def _asked(text: str, values: Mapping[str, Any]) -> bool:

@@ -251,7 +251,17 @@ def test_of_recipients_in_several_texts_each_is_looked_at_beside_each(condition,
 
 @pytest.mark.parametrize(
     "name",
-    ['["to"]', "['to']", '["""to"""]', "['''to''']", r'["t\x6f"]', '[r"to"]', ' // its\n ["to"]', " . to"],
+    [
+        '["to"]',
+        "['to']",
+        '["""to"""]',
+        "['''to''']",
+        r'["t\x6f"]',
+        '[r"to"]',
+        '["t" + "o"]',
+        ' // its\n ["to"]',
+        " . to",
+    ],
 )
 def test_however_a_condition_names_an_argument_its_recipients_are_looked_at(name):
     assert holds(f'args{name} == "eve@rival.example"', {"to": "ann@bank.example, eve@rival.example"})
