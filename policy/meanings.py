@@ -3,6 +3,7 @@
 import email.utils
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from functools import cache, partial
@@ -21,14 +22,15 @@ BETWEEN = re.compile(r"[,;|\n\r]")
 NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
 SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
+INNERMOST, COMMENTS_DEEP = re.compile(r"\([^()]*\)"), 3
 BEFORE = re.compile(r"\s*[^@<>:/]*:(?!/)")  # a group's name, or mailto:
 ANGLED = re.compile(r"<\s*(?:mailto:)?([^<>@\s]+@[^<>@\s]+)\s*>", re.IGNORECASE)
 LONGEST = 200_000  # characters of a text that is looked at for recipients
 AROUND = "<>()[]\"'."
 MARKED = AROUND + "*{}`=~#!?$&^%+-_/\\"  # signs that an address may begin or end with, and seldom does
-NEAR = re.compile(r"(?<!\s)\s*+@\s*+")
+NEAR = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 ENCODED = "=?"  # how an encoded word begins; blanks between two of them are none of the text
-ENCODED_WORD = re.compile(r"=\?[^?\s]+\?[bq]\?[^?]*\?=(?:\s+(?==\?))?", re.IGNORECASE)
+ENCODED_WORD = re.compile(r"=\?([^?*\s]++)(?:\*[^?\s]*+)?(\?[bq]\?[^?]*+\?=)(?:\s++(?==\?))?", re.IGNORECASE)
 FEW = 3  # words that are names, for each address
 NEEDLESS = re.compile(r"<\s*>|(?<=<)\s*@[^<>:]*:")  # nothing, and by which hosts a mail goes
 MARKS = str.maketrans("“”„‟«»‹›", '"' * 8)  # quotation marks, as people write them
@@ -102,19 +104,27 @@ def recipients(text: str) -> list[str]:
 
 def _readings(text: str) -> set[str]:
     """As it stands, with the signs that addresses are usually written with, and as a mail's header may have
-    it: in encoded words (RFC 2047), with blanks beside an @ (RFC 5322, 4.4).
+    it: in encoded words (RFC 2047), with comments in an address or blanks beside its @ and dots (RFC 5322).
     """
     found = {text, ENCODED_WORD.sub(_decoded, text)}
+    found |= {_without_comments(said) for said in found}
     found |= {in_one_form(said).translate(MARKS) for said in found if not said.isascii()}
     found = {NEEDLESS.sub(" ", said) for said in found if "@" in said}
-    return found | {NEAR.sub("@", said) for said in found}
+    return found | {NEAR.sub(r"\1", said) for said in found}
+
+
+def _without_comments(text: str) -> str:
+    for _ in range(COMMENTS_DEEP):
+        text = INNERMOST.sub("", text)
+    return text
 
 
 def _decoded(word: re.Match[str]) -> str:
-    try:
-        return str(make_header(decode_header(word[0].rstrip())))
-    except (ValueError, LookupError, HeaderParseError):  # a charset there is not, or not its bytes
-        return word[0]
+    """Without its language (RFC 2231); in a charset there is not, or that it is not in, as Latin-1."""
+    for charset in (word[1], "latin-1"):
+        with suppress(ValueError, LookupError, HeaderParseError):
+            return str(make_header(decode_header(f"=?{charset}{word[2]}")))
+    return word[0]
 
 
 def _read(text: str) -> list[str]:
