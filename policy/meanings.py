@@ -41,6 +41,7 @@ QUOTED = re.compile(rf'"((?:[^"\\]|\\.)+)"@({HOST}+)')
 # Later versions of Python leave out what they find suspicious.
 LENIENT = {"strict": False} if hasattr(email.utils, "supports_strict_parsing") else {}
 WORD = re.compile(r"\w+")
+NEEDLESSLY_QUOTED = re.compile(r'"([\w.+-]++)"')  # as in "ann".lee@bank.example
 ESCAPED = re.compile(r"\\(.)")
 
 Arguments = Mapping[str, Any]
@@ -108,6 +109,7 @@ def _readings(text: str) -> set[str]:
     """
     found = {text, ENCODED_WORD.sub(_decoded, text)}
     found |= {_without_comments(said) for said in found}
+    found |= {NEEDLESSLY_QUOTED.sub(r"\1", said) for said in found}
     found |= {in_one_form(said).translate(MARKS) for said in found if not said.isascii()}
     found = {NEEDLESS.sub(" ", said) for said in found if "@" in said}
     return found | {NEAR.sub(r"\1", said) for said in found}

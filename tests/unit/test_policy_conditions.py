@@ -173,6 +173,8 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "eve@rival . example; ann@bank.example",
         "eve(E)@(her)rival.example; ann@bank.example",
         "eve@rival((a@b) c).example; Ann Lee",
+        '"e"v"e"@rival.example',
+        "Eve <eve@rival.\r\n example>; Ann <ann@bank.example>",
         "eve@rival.example, Ann",
         "Ann Lee, Bo, Carl, eve@rival.example, Dan",
         "Eve Lee eve@rival.example",
