@@ -1,5 +1,7 @@
 """Small pieces every app's models share. Abstract: no table of its own."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models.functions import Now
 
@@ -11,3 +13,9 @@ class Created(models.Model):
 
     class Meta:
         abstract = True
+
+
+def store_also(kwargs: dict[str, Any], *names: str) -> None:
+    """For a model's `save`, whose `kwargs` these are: where only some fields are to be stored, these, too."""
+    if fields := kwargs.get("update_fields"):
+        kwargs["update_fields"] = {*fields, *names}

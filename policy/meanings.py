@@ -107,7 +107,7 @@ def _readings(text: str) -> set[str]:
     """As it stands, with the signs that addresses are usually written with, and as a mail's header may have
     it: in encoded words (RFC 2047), with comments in an address or blanks beside its @ and dots (RFC 5322).
     """
-    found = {text, ENCODED_WORD.sub(_decoded, text)}
+    found = {said for said in (text, ENCODED_WORD.sub(_decoded, text)) if "@" in in_one_form(said)}
     found |= {_without_comments(said) for said in found}
     found |= {NEEDLESSLY_QUOTED.sub(r"\1", said) for said in found}
     found |= {in_one_form(said).translate(MARKS) for said in found if not said.isascii()}
@@ -143,9 +143,8 @@ def _is_list(text: str) -> bool:
     """Whether there is not more beside its addresses than names, as in `ann@… and Bob Lee bob@…`, or among
     them, as in `ann@…, Bob Lee, Carl`.
     """
-    parts = [
-        (len(WORD.findall(PLAIN.sub(" ", part))), len(PLAIN.findall(part))) for part in BETWEEN.split(text)
-    ]
+    split = [PLAIN.subn(" ", part) for part in BETWEEN.split(text)]
+    parts = [(len(WORD.findall(rest)), plain) for rest, plain in split]
     words, plain = map(sum, zip(*parts, strict=True))
     return words <= FEW * plain or all(words <= (plain or FEW) for words, plain in parts)
 

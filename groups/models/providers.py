@@ -9,7 +9,7 @@ from django.db import models
 
 from common import ids, sealed
 from common.canonical import digest
-from common.models import Created
+from common.models import Created, store_also
 from common.outbound import OutboundError, check
 
 from .member_roles import MemberRole
@@ -98,8 +98,7 @@ class IdentityProvider(Created):
         before = IdentityProvider.objects.filter(pk=self.pk).first()
         if before and before.issuer != self.issuer and before.sealed_secret == self.sealed_secret:
             self.sealed_secret = ""
-        if fields := kwargs.get("update_fields"):  # also where only some fields are to be stored
-            kwargs["update_fields"] = {*fields, "sealed_secret", "changed_at"}
+        store_also(kwargs, "sealed_secret", "changed_at")
         super().save(*args, **kwargs)
         if before and (not self.active or asked_as(before) != asked_as(self)):
             KeptSignIn.objects.filter(provider=self.pk).delete()

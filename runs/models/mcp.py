@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from common import ids
-from common.models import Created
+from common.models import Created, store_also
 from common.outbound import OutboundError, check
 from groups import changes
 
@@ -86,19 +86,13 @@ class McpServer(AsPerson, WithHeaders, Created):
                     self.keep_headers({})
                 self._forget_acceptance()
                 self._forget_endpoints(before)
-                self._also(kwargs, "sealed_headers", "header_names", "sealed_secret", *FOUND)
+                store_also(kwargs, "sealed_headers", "header_names", "sealed_secret", *FOUND)
             elif before is not None and before.issuer and _asked(before) != _asked(self):
                 self._forget_secret(before)
-                self._also(kwargs, "sealed_secret")
+                store_also(kwargs, "sealed_secret")
             super().save(*args, **kwargs)
             if before is not None and McpServer.objects.get(pk=self.pk).bound_to() != before.bound_to():
                 self.accounts.filter(declined=False).delete()  # what people do not want stays so
-
-    @staticmethod
-    def _also(kwargs: dict[str, Any], *names: str) -> None:
-        """Where only some fields are to be stored: these, too."""
-        if fields := kwargs.get("update_fields"):
-            kwargs["update_fields"] = {*fields, *names}
 
     def _forget_endpoints(self, before: "McpServer") -> None:
         """Where the server before said people authorize Deputy is not asked about this one."""

@@ -8,7 +8,7 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from common import ids, sealed
-from common.models import Created
+from common.models import Created, store_also
 from common.outbound import OutboundError, check
 
 from .accounts import NOT_RESOLVED
@@ -80,8 +80,7 @@ class ModelKey(Created):
             if before is not None and origin(before.base_url) != origin(self.base_url):
                 if self.sealed_key == before.sealed_key:  # none was given for the new address
                     self.sealed_key = ""
-                if fields := kwargs.get("update_fields"):
-                    kwargs["update_fields"] = {*fields, "sealed_key"}
+                store_also(kwargs, "sealed_key")
             super().save(*args, **kwargs)
 
     def clean(self) -> None:

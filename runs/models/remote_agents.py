@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from common import ids
-from common.models import Created
+from common.models import Created, store_also
 from common.outbound import OutboundError, check
 
 from .accounts import NOT_RESOLVED
@@ -120,8 +120,7 @@ class RemoteAgent(WithHeaders, Created):
                 }
                 for name, value in forgotten.items():
                     setattr(self, name, value)
-                if fields := kwargs.get("update_fields"):
-                    kwargs["update_fields"] = {*fields, *forgotten, "sealed_headers", "header_names"}
+                store_also(kwargs, *forgotten, "sealed_headers", "header_names")
             super().save(*args, **kwargs)
 
     def looked_at_with(self) -> dict[str, Any]:

@@ -72,6 +72,10 @@ def link_in(message):
     return re.search(r"https?://[^/\s]+(/\S+)", message.body).group(1)
 
 
+def code_in(message):
+    return re.search(r"^([A-Z0-9-]{4,})$", message.body, re.MULTILINE).group(1)
+
+
 # Accounts
 
 
@@ -126,7 +130,7 @@ def test_an_address_is_sent_so_many_mails_and_no_more(ada, door, name):
 def test_a_code_sent_by_mail_signs_in_once(ada):
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
-    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    code = code_in(mail.outbox[0])
     client.post(reverse("account_confirm_login_code"), {"code": code})
     assert signed_in(client)
 
@@ -150,7 +154,7 @@ def test_a_code_sent_to_an_address_counts_as_long_as_it_is_the_accounts(ada, sin
     row = ada.emailaddress_set.create(email="old@example.net", verified=True)
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "old@example.net"})
-    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    code = code_in(mail.outbox[0])
     give_up(row, since)
     answer = client.post(reverse("account_confirm_login_code"), {"code": code}, follow=True)
     assert signed_in(client) is (since == "kept")
@@ -160,7 +164,7 @@ def test_a_code_sent_to_an_address_counts_as_long_as_it_is_the_accounts(ada, sin
 def test_nor_does_a_code_sent_to_where_the_account_was_written_to_before(ada):
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
-    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    code = code_in(mail.outbox[0])
     ada.emailaddress_set.create(email="ada@example.org")  # as the page of one's addresses does
     ada.email = "ada@elsewhere.example"
     ada.save()
@@ -181,7 +185,7 @@ def test_a_link_to_a_password_counts_as_long_as_the_address_is_the_accounts(ada,
 def test_a_code_is_guessed_three_times_and_then_void(ada):
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
-    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    code = code_in(mail.outbox[0])
     for _ in range(3):
         client.post(reverse("account_confirm_login_code"), {"code": "000-000"})
     client.post(reverse("account_confirm_login_code"), {"code": code})
@@ -336,7 +340,7 @@ def test_a_code_by_mail_does_not_pass_the_second_factor_by(ada):
     with_totp(ada)
     client = Client()
     client.post(reverse("account_request_login_code"), {"email": "ada@example.org"})
-    code = re.search(r"^([A-Z0-9-]{4,})$", mail.outbox[0].body, re.MULTILINE).group(1)
+    code = code_in(mail.outbox[0])
     answer = client.post(reverse("account_confirm_login_code"), {"code": code})
     assert answer["Location"] == reverse("mfa_authenticate") and not signed_in(client)
 
