@@ -22,7 +22,7 @@ from policy import apart, meanings
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
 from policy.provenance.words import in_one_form
-from policy.strict import DIFFERENT, TooDeep, strict
+from policy.strict import DIFFERENT, NO_TEXT, TooDeep, strict
 
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
@@ -52,10 +52,9 @@ RESULTS = "read"
 # A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
 # that stands before the @ counts, in a condition what can stand there without a quotation mark.
 HOST = r"[\w.\u0300-\U0010ffff-]+"
-LINK = r"https?://[^\s/?#@]+"
-PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|{LINK}", re.IGNORECASE)
+PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|https?://[^\s/?#@]+", re.IGNORECASE)
 SPOKEN = re.compile(
-    rf"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]*@{HOST}|@{HOST}|{LINK}",
+    rf"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]*@{HOST}|@{HOST}|https?://[^\s/?#@\"']+",
     re.IGNORECASE,
 )
 # A host alone, or a link without what usually begins one: programs that open it complete it. It may be
@@ -64,6 +63,9 @@ BARE = re.compile(
     rf"\s*(?:https?:)?[/\\]*(?=\S*[.。]){HOST}(?:[:/?#\\].*)?",
     re.IGNORECASE | re.DOTALL,
 )
+# A link to a host's first page: the same one with and without its slash. And a slash that is not of `://`.
+FIRST_PAGE = re.compile(r"(https?://[^\s/?#]+)/?((?:[?#].*)?)", re.IGNORECASE | re.DOTALL)
+SLASH = re.compile(r"(?<![/:])/(?!/)")
 SPACES = re.compile(r"(\s+)")
 DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
 
@@ -96,6 +98,8 @@ STRING = re.compile(
 LITERAL = re.compile(rf"{STRING.pattern}|//[^\n]*", re.DOTALL)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BARE_TYPE = re.compile(rf"(?<![\w.])(?:{TYPES})\b(?!\s*\()")
+BARE_DOUBLE = re.compile(r"(?<![\w.])double\b(?!\s*\()")
+WHOLE = 2**63  # below it a whole number is one to the engine
 ARGS = re.compile(r"(?<![\w.])args\b")
 ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
@@ -165,7 +169,11 @@ def answers(
     """Whether the condition is true of these arguments, in each way in which it may be meant.
 
     `facts` is called only by a condition that asks where the values came from. Addresses and hosts
-    are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches.
+    are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches. A whole number is
+    one however it is written (5.0), and one with a fraction as well where the condition speaks of `double`.
+
+    A link to a host's first page is asked about with its slash where the condition speaks of paths, and
+    without it where it does not.
 
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
     nobody can tell. So where there are addresses it is asked once more without regard to capitals; where it
@@ -178,16 +186,51 @@ def answers(
     if condition.asks_origin or condition.asks_results:
         known = _origins(arguments, facts, condition.asks_results)
     try:
-        return frozenset(_asked(*spelled) for spelled in _spelled(text, condition, arguments, known))
+        return frozenset(
+            _asked(*spelled)
+            for number in _numbers(text)
+            for spelled in _spelled(text, condition, _each(arguments, number), _each(known, number))
+        )
     except (apart.Failed, meanings.Unclear) as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
         raise ConditionError("a value is nested too deeply") from failure
 
 
+def _numbers(text: str) -> tuple[Callable[[Any], Any], ...]:
+    """What a number of the arguments may be to the condition."""
+    return (_as_whole, _as_double) if BARE_DOUBLE.search(_code(text)) else (_as_whole,)
+
+
+def _as_whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE else value
+
+
+def _as_double(value: Any) -> Any:
+    return (
+        float(value)
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < WHOLE
+        else value
+    )
+
+
+def _each(value: Any, spelled: Callable[[Any], Any]) -> Any:
+    """The same with everything in it that is no list or object `spelled`."""
+    if isinstance(value, Mapping):
+        return {name: _each(inner, spelled) for name, inner in value.items()}
+    return [_each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else spelled(value)
+
+
 def _said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments that the condition names; all of them where it asks of `args` as a whole."""
+    """The arguments that the condition names; all of them where it asks of `args` as a whole. Raises Unclear
+    where it names one in other letters, which its tool may take for the same.
+    """
     through_args = _named_through_args(text)
+    may_name = {*names, *(_literals(text) if through_args is None else through_args)}
+    folded = {name.casefold(): name for name in may_name}
+    for name in arguments:
+        if name not in may_name and (meant := folded.get(name.casefold())):
+            raise meanings.Unclear(f"it asks for '{meant}', and the call has '{name}'")
     if through_args is None:
         return arguments
     return {name: value for name, value in arguments.items() if name in names or name in through_args}
@@ -205,6 +248,10 @@ def _named_through_args(text: str) -> frozenset[str] | None:
     if not plainly or len(ARGS.findall(code)) > len(fields) + len(literals):
         return None
     return frozenset((*fields, *(literal[0][1:-1] for literal in literals)))
+
+
+def _literals(text: str) -> set[str]:
+    return {quoted[3] for literal in STRING.finditer(text) if (quoted := QUOTED.fullmatch(literal[0]))}
 
 
 def _in_brackets(text: str, code: str) -> list[re.Match[str]]:
@@ -231,10 +278,13 @@ def _spelled(
         ways.append((_condition_of_machines(composed), _of_machines))
     asked: set[str] = set()
     said = _said(text, condition.names, arguments)
-    for one, (words, way) in product(
-        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways
+    pages: tuple[Callable[[str], str], ...] = (str,)
+    if any(map(FIRST_PAGE.fullmatch, meanings.texts(arguments))):
+        pages += (_with_slash if _speaks_of_paths(text) else _without_slash,)
+    for one, (words, way), page in product(
+        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways, pages
     ):
-        of = one[ARGS_OF]
+        of = meanings.each(one[ARGS_OF], page)
         values = {name: of[name] for name in condition.names if name in of} | one[KNOWN]
         found = meanings.each(values | ({"args": of} if condition.reads_args else {}), way)
         if (key := repr((words, found))) in asked:
@@ -244,6 +294,19 @@ def _spelled(
         without, lowered = _without_capitals(words), _lowered(found)
         if (without != words and _has_place(found)) or (lowered != found and _has_bare(found)):
             yield without, lowered
+
+
+@lru_cache(maxsize=CACHED)
+def _speaks_of_paths(text: str) -> bool:
+    return any(SLASH.search(literal[0]) for literal in STRING.finditer(text))
+
+
+def _with_slash(text: str) -> str:
+    return f"{page[1]}/{page[2]}" if (page := FIRST_PAGE.fullmatch(text)) else text
+
+
+def _without_slash(text: str) -> str:
+    return f"{page[1]}{page[2]}" if (page := FIRST_PAGE.fullmatch(text)) else text
 
 
 @lru_cache(maxsize=CACHED)
@@ -600,8 +663,9 @@ def _problems(failure: Exception) -> list[Problem]:
 
 
 def _reason(said: object) -> str:
-    if DIFFERENT in str(said):
-        return DIFFERENT
+    for known in (DIFFERENT, NO_TEXT):
+        if known in str(said):
+            return known
     first_line = str(said).split("\n", 1)[0].replace(" (in container '')", "")
     return re.sub(r"^[A-Z_]+: ", "", first_line)[:300]
 

@@ -1,6 +1,7 @@
 """The values that a call may mean beside those it has: one recipient of a text that names several."""
 
 import email.utils
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -31,7 +32,15 @@ MARKED = AROUND + "*{}`=~#!?$&^%+-_/\\"  # signs that an address may begin or en
 NEAR = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 ENCODED = "=?"  # how an encoded word begins; blanks between two of them are none of the text
 ENCODED_WORD = re.compile(r"=\?([^?*\s]++)(?:\*[^?\s]*+)?(\?[bq]\?[^?]*+\?=)(?:\s++(?==\?))?", re.IGNORECASE)
+JSON = ("[", "{", '"')  # how a list, an object or a text begins there
 FEW = 3  # words that are names, for each address
+# Words in the names of arguments for people who are written to: `to`, `ccRecipients`, `reply_to`, `email`.
+PEOPLE = re.compile(
+    r"to|b?cc|from|senders?|recipients?|participants?|attendees?|invitees?|guests?|addressees?|address(?:es)?"
+    r"|e?mails?",
+    re.IGNORECASE,
+)
+WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 NEEDLESS = re.compile(r"<\s*>|(?<=<)\s*@[^<>:]*:")  # nothing, and by which hosts a mail goes
 MARKS = str.maketrans("“”„‟«»‹›", '"' * 8)  # quotation marks, as people write them
 # Addresses wherever they stand, and those whose name is in quotation marks: `"ann"@bank.example`.
@@ -58,8 +67,10 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
     list's texts' in the list. Raises Unclear.
     """
     yield arguments
-    addresses = cache(recipients)  # asked of each text once for each of the recipients
-    if any(len(text) > LONGEST and ("@" in text or ENCODED in text) for text in texts(said)):
+    of_people = set(_of_people(said))
+    # Asked of each text once for each of the recipients.
+    addresses = cache(lambda text: recipients(text, whatever=text in of_people))
+    if any(len(text) > LONGEST and _may_name(text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
     most = max((len(addresses(text)) for text in texts(said)), default=0)
     if most > MOST_RECIPIENTS:
@@ -76,6 +87,19 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
         for chosen in product(*several) if len(several) > 1 or one is in_lists else ():
             left = iter(chosen)
             yield each(one, lambda text, left=left: next(left) if addresses(text) else text)  # type: ignore[misc]
+
+
+def _of_people(value: Any, named: bool = False) -> Iterator[str]:
+    """The texts of arguments that are named for people who are written to."""
+    if isinstance(value, str):
+        if named:
+            yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _of_people(inner, named or any(map(PEOPLE.fullmatch, WORDS.findall(name))))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _of_people(inner, named)
 
 
 def _recipient(addresses: Addresses, number: int, text: str) -> str:
@@ -95,24 +119,39 @@ def _in_lists(value: Any, addresses: Addresses) -> Any:
     return found
 
 
-def recipients(text: str) -> list[str]:
-    """The addresses of a text that is nothing but recipients, unless it is one as it stands. In whichever way
-    it may be read: those of all ways, and whatever else looks like one.
+def recipients(text: str, whatever: bool = False) -> list[str]:
+    """The addresses of a text that is nothing but recipients, or `whatever` it is, unless it is one as it
+    stands. In whichever way it may be read: those of all ways, and whatever else looks like one.
     """
-    several = list(dict.fromkeys(address for said in sorted(_readings(text)) for address in _read(said)))
+    read = (_read(said, whatever) for said in sorted(_readings(text)))
+    several = list(dict.fromkeys(address for found in read for address in found))
     return [] if several == [text] else several
 
 
 def _readings(text: str) -> set[str]:
     """As it stands, with the signs that addresses are usually written with, and as a mail's header may have
     it: in encoded words (RFC 2047), with comments in an address or blanks beside its @ and dots (RFC 5322).
+    Where it is JSON, which libraries of some servers read, each of its texts.
     """
-    found = {said for said in (text, ENCODED_WORD.sub(_decoded, text)) if "@" in in_one_form(said)}
+    found = {text, *_in_json(text)}
+    found |= {ENCODED_WORD.sub(_decoded, said) for said in found}
+    found = {said for said in found if "@" in in_one_form(said)}
     found |= {_without_comments(said) for said in found}
     found |= {NEEDLESSLY_QUOTED.sub(r"\1", said) for said in found}
     found |= {in_one_form(said).translate(MARKS) for said in found if not said.isascii()}
     found = {NEEDLESS.sub(" ", said) for said in found if "@" in said}
     return found | {NEAR.sub(r"\1", said) for said in found}
+
+
+def _may_name(text: str) -> bool:
+    return "@" in text or ENCODED in text or ("\\u" in text and text.lstrip()[:1] in JSON)
+
+
+def _in_json(text: str) -> list[str]:
+    if text.lstrip()[:1] in JSON:
+        with suppress(ValueError, RecursionError):
+            return list(texts(json.loads(text, object_pairs_hook=list)))  # all of one name
+    return []
 
 
 def _without_comments(text: str) -> str:
@@ -129,11 +168,11 @@ def _decoded(word: re.Match[str]) -> str:
     return word[0]
 
 
-def _read(text: str) -> list[str]:
+def _read(text: str, whatever: bool) -> list[str]:
     quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(text)]
     found = [*_apart(text), *_of_headers(text), *ANGLED.findall(text), *quoted]
     others = QUOTED.sub(" ", text)
-    if found or _is_list(others):
+    if found or whatever or _is_list(others):
         plain = PLAIN.findall(others)
         found += [address.strip(signs) for signs in (AROUND, MARKED) for address in plain]
     return found

@@ -1,4 +1,5 @@
-"""Conditions in which values of different types are not compared: `==`, `!=` and `in` are errors there.
+"""Conditions in which values of different types are not compared: `==`, `!=` and `in` are errors there, and
+so is `string` of a number with a fraction, which the engine writes in six digits (`9.9e+07`).
 
 In CEL a list simply never equals a text. A tool may take `["eve@rival.example"]` for the address in it,
 though, and a rule that denies the address would not speak of it. An error denies, and says why.
@@ -14,6 +15,7 @@ from functools import cache
 from cel_expr_python import cel
 
 DIFFERENT = "values of different types are compared"
+NO_TEXT = "a number with a fraction is made a text"
 FIRST, SECOND, PAIR, MEMBER = "first__", "second__", "pair__", "member__"
 NUMBER = " || ".join(f"type({{0}}) == {kind}" for kind in ("int", "uint", "double"))
 SAME = (
@@ -35,7 +37,8 @@ WRITTEN = {
     function: f"[[{FIRST}, {SECOND}]].map({PAIR}, ({may_be}) ? {PAIR}[0] {sign} {PAIR}[1] : "
     f'{{}}["{DIFFERENT}"])[0]'
     for function, (sign, may_be) in COMPARING.items()
-}
+} | {b"string": f'[{FIRST}].map({PAIR}, type({PAIR}) == double ? {{}}["{NO_TEXT}"] : string({PAIR}))[0]'}
+OPERANDS = {b"string": (FIRST,)}
 
 # Fields of the messages: what of an expression is an expression, by the kind of it.
 ANY_VALUE, PARSED_EXPRESSION = 2, 2
@@ -84,8 +87,9 @@ def _of(expression: bytes) -> bytes:
     parts = list(_fields(call))
     function = next((value for number, _, value in parts if number == FUNCTION), b"")
     operands = [value for number, _, value in parts if number == ARGUMENTS]
-    if function in WRITTEN and len(operands) == 2:
-        return _filled(_template(function), dict(zip((FIRST, SECOND), operands, strict=True)))
+    names = OPERANDS.get(function, (FIRST, SECOND))
+    if function in WRITTEN and len(operands) == len(names):
+        return _filled(_template(function), dict(zip(names, operands, strict=True)))
     return _message(fields)
 
 

@@ -16,8 +16,8 @@ HELP = {
 
 
 def lines(text: str) -> list[str]:
-    """The entries of a text: one a line, or separated by commas; each once."""
-    entries = (entry.strip() for line in text.splitlines() for entry in line.split(","))
+    """The entries of a text, one a line, each once. A comma may be a part of one."""
+    entries = map(str.strip, text.replace("\r", "\n").split("\n"))
     return list(dict.fromkeys(entry for entry in entries if entry))
 
 

@@ -1,5 +1,7 @@
 """Member roles: what people and services may do in their organization."""
 
+import re
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -7,6 +9,9 @@ from django.db import models
 from common import ids
 from common.models import Created
 from groups import member_permissions
+
+# Between the names of a list, or around one, in a form.
+SEPARATES = re.compile(r"[,;:=]|[^\S ]|^\s|\s$")
 
 
 class MemberRole(models.TextChoices):
@@ -39,9 +44,13 @@ class CustomRole(Created):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError for a permission there is not, and for a standard role's name."""
+        """Raises ValidationError for a permission there is not, for a standard role's name, and for one that
+        a list of names in a form would take for several.
+        """
         if self.name.strip().lower() in MemberRole.values:  # rules name roles: each name means one
             raise ValidationError({"name": ["Every organization has a role of this name already."]})
+        if SEPARATES.search(self.name):
+            raise ValidationError({"name": ["A name is one line and has none of these: , ; : ="]})
         unknown = sorted(set(self.permissions or ()) - member_permissions.every())
         if unknown:
             raise ValidationError({"permissions": [f"There is no permission '{name}'." for name in unknown]})

@@ -59,9 +59,19 @@ def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[
         yield ValidationError("it has the same item twice")
 
 
+def _properties(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """As usual, and no name is one of these in other letters: some servers would take `BCC` for `bcc`."""
+    yield from Draft202012Validator.VALIDATORS["properties"](validator, value, instance, schema)
+    if validator.is_type(instance, "object"):
+        known = {name.casefold(): name for name in value}
+        for name in instance:
+            if name not in value and (meant := known.get(name.casefold())):
+                yield ValidationError(f"'{name}' is not its '{meant}': write it in the same letters")
+
+
 def extended(keywords: Mapping[str, Callable[..., Any]]) -> Any:
     """A class of validators as Draft 2020-12 has them, within the time, with these keywords of its own."""
-    own = {**Draft202012Validator.VALIDATORS, "uniqueItems": _unique, **keywords}
+    own = {**Draft202012Validator.VALIDATORS, "uniqueItems": _unique, "properties": _properties, **keywords}
     return validators.extend(Draft202012Validator, {name: _timed(check) for name, check in own.items()})
 
 

@@ -17,9 +17,10 @@ from django.utils import timezone
 from groups.models import Membership, Project, Token
 from policy import cache
 from policy.models import CapabilityRule, Grant
+from runs.actions.message import message
 from runs.execution import executor
 from runs.gate import admission, opening
-from runs.models import Approval, ApprovalDecision, McpServer, OutboundCall, Run, ToolCall
+from runs.models import Approval, ApprovalDecision, McpServer, OutboundCall, Run, ToolCall, Wait
 from runs.outbound import asking, packing
 from runs.tools import leaving as last_look
 from runs.tools import registry
@@ -27,12 +28,14 @@ from runs.tools.base import ToolContext
 from runs.tools.builtin import mail as mails
 from runs.workers import tasks
 from runs.workers.sweep import sweep
-from tests.acting import approve, cancel, resolve, start
+from tests.acting import approve, at_the_pages, cancel, request_call, resolve, start
 from tests.at_once import Beside
 from tests.factories import MembershipFactory, permit
 from tests.integration.helpers import chain_holds, types
 from tests.integration.outside import Outside, work_off
-from tests.integration.test_mcp_servers import accepted, site  # noqa: F401
+from tests.integration.test_mcp_asks import BOOK, HOW_MANY
+from tests.integration.test_mcp_servers import FIND, accepted, site  # noqa: F401
+from tests.integration.test_mcp_tasks import methods, poll
 from tests.integration.test_outbound_calls import carry, gone, taken
 from tests.scripted import Scripted, call, in_order, say
 
@@ -464,6 +467,45 @@ def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
         status = ToolCall.objects.get(run=run_id).status
     assert len(mail.outbox) + len(site.calls) == (not changed)
     assert status == {"denied": "denied", "moved": "failed", "": "succeeded"}[changed]
+
+
+@pytest.mark.parametrize("changed", ["denied", ""])
+def test_so_it_does_an_answer_to_what_the_call_has_become(
+    world,
+    ada,
+    site,  # noqa: F811
+    between,
+    monkeypatch,
+    changed,
+):
+    """A person's answer goes to a server's task, which goes on acting with it."""
+    monkeypatch.setattr(last_look, "SOON", 0)
+    crm = McpServer.objects.create(organization=world.organization, name="crm", url=site.url)
+    site.behave(FIND, BOOK, task={})
+    accepted(crm, ada)
+    allowed = CapabilityRule.objects.create(
+        organization=world.organization, tool="crm.find_customer", effect="allow"
+    )
+    deny = {"tool": allowed.tool, "effect": "deny", "organization": allowed.organization}
+    outside = Outside(world)
+    request_call(outside.run.pk, "p", "crm.find_customer", {"name": "Ada"})
+    work_off()
+    site.say(task={"status": "input_required", "inputRequests": HOW_MANY})
+    poll()
+    work_off()
+
+    def changes():
+        if changed:
+            CapabilityRule.objects.create(**deny)
+
+    between(last_look, "once_more", changes)
+    key = Wait.objects.get(run=outside.run, resolved_at=None).correlation_key
+    message(outside.run.pk, "3", at_the_pages(world.user, world.organization.pk), key)
+    work_off()
+    assert ("tasks/update" in methods(site)) == (not changed)
+    assert outside.look("p").status == ("denied" if changed else "waiting")
+    poll()
+    assert methods(site)[-1] == ("tasks/cancel" if changed else "tasks/get")
 
 
 def test_a_mail_server_has_greeted_when_policy_is_asked_again(monkeypatch):

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from groups import member_permissions
+from groups.admin.lists import LinesField
 from groups.current import CHOSEN, membership_of
 from groups.models import AgentInstance, CustomRole, MemberRole, Membership, Role, Token
 from groups.scopes import DEFAULT, SCOPES
@@ -110,6 +111,23 @@ def test_an_own_role_is_not_called_like_a_standard_one(here, name):
         CustomRole(organization=here.organization, name=name).full_clean()
     with pytest.raises(ValidationError, match="There is no permission"):
         CustomRole(organization=here.organization, name="x", permissions=["runs.decide"]).full_clean()
+
+
+@pytest.mark.parametrize(
+    "name", ["board,role:decider", "board; decider", "a=b", "a:b", "a\nb", "a\u2028b", "a\u00a0b", " a", "a "]
+)
+def test_an_own_role_has_no_name_that_a_list_would_take_for_several(here, name):
+    with pytest.raises(ValidationError, match="A name is one line"):
+        CustomRole(organization=here.organization, name=name).full_clean()
+    CustomRole(organization=here.organization, name="The board's deciders (2nd)").full_clean()
+
+
+def test_a_lists_form_leaves_its_names_as_they_are():
+    """Whoever saves a rule for another reason would let others decide."""
+    stored = ["role:board,role:decider", "role:board\u2028role:decider"]
+    field = LinesField()
+    shown = field.widget.format_value(stored)
+    assert field.clean(shown.replace("\n", "\r\n")) == stored and not field.has_changed(stored, shown)
 
 
 def test_a_role_that_members_have_stays(here):

@@ -3,6 +3,7 @@
 import pytest
 
 from runs.tools import checking, schemas
+from runs.tools.mcp import definitions
 
 pydantic = pytest.importorskip("pydantic")
 
@@ -34,3 +35,28 @@ def test_a_models_fields_have_one_name(arguments, fits):
     assert schemas.called_with_model(lambda run, said: said, Payment)(
         None, **arguments
     )  # it would take either
+
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "bcc": {"type": "array"},
+        "rows": {"type": "array", "items": {"properties": {"replyTo": {}, "ReplyTo": {}}}},
+    },
+}
+
+
+@pytest.mark.parametrize("checker", [checking.checker, definitions.checker])
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        ({"bcc": [], "further": 1, "rows": [{"replyTo": "a", "ReplyTo": "b", "more": 1}]}, ""),
+        ({"BCC": ["eve@rival.example"]}, "'BCC' is not its 'bcc'"),
+        ({"bcc": [], "Bcc": ["eve@rival.example"]}, "'Bcc' is not its 'bcc'"),
+        ({"rows": [{"replyto": "eve@rival.example"}]}, "'replyto' is not its"),
+    ],
+)
+def test_no_name_is_one_of_the_schemas_in_other_letters(checker, arguments, wrong):
+    """Libraries that read JSON for a server take one for the other; a rule about `bcc` speaks of `bcc`."""
+    found = [error.message for error in checking.errors(checker(NESTED), arguments)]
+    assert [wrong in message for message in found] == ([True] if wrong else [])

@@ -179,6 +179,13 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "Ann Lee, Bo, Carl, eve@rival.example, Dan",
         "Eve Lee eve@rival.example",
         "**eve@rival.example**",
+        '["eve\\u0040rival.example"]',
+        '["ann@bank.example", "eve@rival\\u002eexample"]',
+        ' [{"name": "Eve", "email": "\\teve@rival.example"}] ',
+        '{"to": ["e\\u0076e@rival.example"]}',
+        '"\\u0065ve@rival.example"',
+        '{"to": "\\u0065ve@rival.example", "to": "ann@bank.example"}',
+        '["eve\\uff20rival.example"]',
         "eve@rival.example" + " " * 30_000,
         f'"{"E" * 30_000}" <eve@rival.example>',
         f"eve@rival.example ({'(E) ' * 10_000})",
@@ -197,6 +204,23 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
 )
 def test_a_text_of_several_recipients_or_with_names_is_each_of_them(to, condition, allows, truth):
     assert holds(condition, {"note": to, "tags": [to]}, allows=allows) is truth
+
+
+@pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC", "emailAddress"])
+@pytest.mark.parametrize(
+    "to",
+    [
+        "Eve Anna Maria van Rival eve@rival.example",
+        "Please send it to eve@rival.example, and say nothing of it to anybody else.",
+        '[{"emailAddress": {"name": "Eve Lee of Rival Ltd", "address": "eve@rival.example"}}]',
+        "=?utf-8?q?eve=40rival=2Eexample?= is whom this goes to",
+    ],
+)
+def test_in_an_argument_for_people_each_address_is_a_recipient(to, name):
+    assert holds(f'args.{name} == "eve@rival.example"', {name: to}) is True
+    assert holds(f'args.{name}.endsWith("@bank.example")', {name: to}, allows=True) is False
+    assert holds(f'args.{name}[0].to == "eve@rival.example"', {name: [{"to": to}]}) is True
+    assert holds('args.history == "eve@rival.example"', {"history": "Write to Ann, or to " + to}) is False
 
 
 @pytest.mark.parametrize(
@@ -305,6 +329,63 @@ def test_where_they_are_more_than_are_looked_at_none_is_overlooked():
     assert not holds(BOTH, many)
     with pytest.raises(ConditionError, match="more than 2500 ways"):
         holds(BOTH + ' && args.bcc != ""', many)
+
+
+@pytest.mark.parametrize("number", [99_000_001, 99_000_001.0, 9.9000001e7])
+@pytest.mark.parametrize(
+    ("condition", "truth"),
+    [
+        ('string(args.account).startsWith("990")', True),
+        ("size(string(args.account)) <= 5", False),
+        ("type(args.account) == int && args.account >= 1000", True),
+        ("type(args.account) == double ? args.account > 5.0 : false", True),
+        ('string(args.list[0].of) == string(args.account) && string("a") == "a"', True),
+    ],
+)
+def test_a_whole_number_is_one_however_it_is_written(condition, truth, number):
+    assert holds(condition, {"account": number, "list": [{"of": number}]}) is truth
+
+
+def test_one_that_speaks_of_double_is_asked_about_whole_numbers_in_both_ways():
+    assert holds("type(args.amount) == double", {"amount": 5}) is True
+    assert holds("type(args.amount) == double", {"amount": 5}, allows=True) is False
+    assert holds("type(args.amount) == double", {"amount": 5.5}, allows=True) is True
+
+
+def test_a_number_with_a_fraction_is_made_no_text():
+    """The engine would write six digits of it."""
+    with pytest.raises(ConditionError, match="a number with a fraction is made a text"):
+        holds("size(string(args.amount)) <= 5", {"amount": 1_000_000.5})
+
+
+@pytest.mark.parametrize(
+    "condition", ["has(args.bcc)", '"bcc" in args && args["bcc"] != null', "bcc != null"]
+)
+def test_a_name_in_other_letters_is_neither_there_nor_not(condition):
+    """Of a tool that takes any names the schema does not say which it knows."""
+    with pytest.raises(ConditionError, match="it asks for 'bcc', and the call has 'BCC'"):
+        holds(condition, {"BCC": ["eve@rival.example"]})
+
+
+HOST_ALONE = "https://evil.example"
+
+
+@pytest.mark.parametrize("link", [HOST_ALONE, f"{HOST_ALONE}/", "https://EVIL.example?page=1"])
+@pytest.mark.parametrize("said", [f'startsWith("{HOST_ALONE}/")', r'matches("^https://evil\\.example/")'])
+def test_a_hosts_first_page_has_a_slash_or_not(link, said):
+    assert holds(f"args.url.{said}", {"url": link}) is True
+    assert holds(f"!args.url.{said}", {"url": link}, allows=True) is False
+    assert holds(f'args.url == "{HOST_ALONE}"', {"url": f"{HOST_ALONE}/"}) is True
+    assert holds(f'args.url == "{HOST_ALONE}"', {"url": HOST_ALONE}, allows=True) is True
+    assert holds(f'args.url.startsWith("{HOST_ALONE}/")', {"url": f"{HOST_ALONE}/"}, allows=True) is True
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_what_stands_behind_a_link_in_a_condition_stays_as_it_is(quote):
+    arguments = {"url": "https://evil.example/x", "rows": {"replyTo": "a"}}
+    link = f"{quote}https://Evil.example{quote}"
+    assert holds(f"args.url.startsWith({link})&&has(args.rows.replyTo)", arguments) is True
+    assert holds(f"args.url.startsWith({link})&&!has(args.rows.replyTo)", arguments, allows=True) is False
 
 
 OTHER_TYPES = [

@@ -14,6 +14,7 @@ from runs.tools.base import ToolError
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"  # in _meta
 TASKS = "io.modelcontextprotocol/tasks"  # the extension
+OF_CALLS = frozenset({"tools/call", "tasks/update", "resources/read"})  # what says something of a call
 MAX_ANSWER = 2_000_000  # bytes of one answer, unpacked
 OURS = frozenset({"accept-encoding", "connection", "content-length", "host", "transfer-encoding"})
 
@@ -62,11 +63,12 @@ class Guarded(httpx2.AsyncBaseTransport):
         message = json.loads(content) if content else {}  # the end of a session has no body
         if self.of_all:
             self.asked = message.get("id", self.asked)
-        calls = b"tools/call" in content
+        calls = message.get("method") == "tools/call"
+        looks = message.get("method") in OF_CALLS
         self.may_have_acted |= calls
         try:
             answer = await anyio.to_thread.run_sync(
-                self._fetch, request, content, calls, abandon_on_cancel=True
+                self._fetch, request, content, looks, abandon_on_cancel=True
             )
         except OutboundError as error:
             self.failure = error
@@ -84,8 +86,8 @@ class Guarded(httpx2.AsyncBaseTransport):
             answer.status, headers=_told(answer), content=answer.text.encode(), request=request
         )
 
-    def _fetch(self, request: httpx2.Request, content: bytes, calls: bool) -> Fetched:
-        """Raises OutboundError; ToolError where policy does not let the call leave any more."""
+    def _fetch(self, request: httpx2.Request, content: bytes, looks: bool) -> Fetched:
+        """Raises OutboundError; ToolError where it `looks` and policy does not let it leave any more."""
         answer = fetch(
             str(request.url),
             method=request.method,
@@ -95,7 +97,7 @@ class Guarded(httpx2.AsyncBaseTransport):
             max_bytes=MAX_ANSWER,
             max_redirects=0,
             allow_private=self.allow,
-            before=leaving.once_more if calls else None,
+            before=leaving.once_more if looks else None,
         )
         if answer.truncated:
             raise OutboundError("TOO_LARGE", f"the answer is larger than {MAX_ANSWER} bytes")
