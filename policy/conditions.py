@@ -197,6 +197,7 @@ def answers(
         raise ConditionError("a value is nested too deeply") from failure
 
 
+@lru_cache(maxsize=CACHED)
 def _numbers(text: str) -> tuple[Callable[[Any], Any], ...]:
     """What a number of the arguments may be to the condition."""
     return (_as_whole, _as_double) if BARE_DOUBLE.search(_code(text)) else (_as_whole,)

@@ -111,6 +111,12 @@ def test_what_was_approved_leaves_once(leaving, ada, effect):
     assert (run.status, len(effect), types(run).count("tool.called")) == ("completed", 1, 1)
 
 
+def test_a_run_of_who_may_start_none_any_more_goes_on_and_asks_as_before(leaving, ada, effect, world):
+    waits = leaving(ada)
+    Membership.objects.filter(pk=world.membership.pk).update(role="viewer")
+    assert (goes_on(waits).status, len(effect)) == ("completed", 1)
+
+
 def denied(world, rule):
     CapabilityRule.objects.create(organization=world.organization, tool="pay", effect="deny")
 
