@@ -111,7 +111,8 @@ class CapabilityRule(Created):
         """Raises ValidationError: scopes of other tenants, a subject too few or many, a bad condition, one
         rule too many.
         """
-        self.tool, self.condition = self.tool.strip(), self.condition.strip()
+        # A browser sends \r\n for the line breaks of a text that it was shown with others.
+        self.tool, self.condition = self.tool.strip(), self.condition.strip().replace("\r\n", "\n")
         errors: dict[str, Any] = strangers(self, "project", "group", "role", "capability")
         elsewhere = self.project_id and self.group and self.group.project_id != self.project_id
         if elsewhere and "group" not in errors:

@@ -69,6 +69,15 @@ def test_a_bad_condition_is_refused_with_line_column_and_cause(checked, conditio
     assert said in problem
 
 
+def test_a_browsers_line_breaks_leave_a_condition_as_it_was(world):
+    """It sends others than it was shown, and a text over two lines would ask for these."""
+    said = 'body.contains("""first\nsecond""")'
+    rule = CapabilityRule(organization=world.organization, effect="deny", tool="send_email")
+    rule.condition = said.replace("\n", "\r\n")
+    rule.full_clean()
+    assert rule.condition == said
+
+
 def test_a_capabilitys_condition_is_checked_against_each_of_its_tools(checked, sending, world):
     ToolBinding.objects.create(organization=world.organization, pattern="http_*", capability=sending)
 
