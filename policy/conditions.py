@@ -8,18 +8,20 @@ Nothing else is asked or kept.
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from cel_expr_python import cel
 
 from common.normal_forms import normalized
-from policy import apart, meanings
+from policy import apart, links, meanings
 from policy.cel_words import plain
+from policy.links import DOTS, LEFT_OUT
 from policy.provenance.terms import Facts
 from policy.provenance.words import in_one_form
 from policy.strict import DIFFERENT, NO_TEXT, TooDeep, strict
@@ -54,7 +56,7 @@ RESULTS = "read"
 HOST = r"[\w.\u0300-\U0010ffff-]+"
 PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|https?://[^\s/?#@]+", re.IGNORECASE)
 SPOKEN = re.compile(
-    rf"(?<![^\s@<>,;:\"'()])[^\s@<>,;:\"'()]*@{HOST}|@{HOST}|https?://[^\s/?#@\"']+",
+    rf"(?<![^\s@<>,;:\"'()|])[^\s@<>,;:\"'()|]*@{HOST}|@{HOST}|https?://[^\s/?#@\"'()|\[\]{{}}]+",
     re.IGNORECASE,
 )
 # A host alone, or a link without what usually begins one: programs that open it complete it. It may be
@@ -63,11 +65,11 @@ BARE = re.compile(
     rf"\s*(?:https?:)?[/\\]*(?=\S*[.。]){HOST}(?:[:/?#\\].*)?",
     re.IGNORECASE | re.DOTALL,
 )
-# A link to a host's first page: the same one with and without its slash. And a slash that is not of `://`.
+# A link to a host's first page: the same one with and without its slash. And a link to any page.
 FIRST_PAGE = re.compile(r"(https?://[^\s/?#]+)/?((?:[?#].*)?)", re.IGNORECASE | re.DOTALL)
-SLASH = re.compile(r"(?<![/:])/(?!/)")
+PAGE = re.compile(r"://[^\s/?#]+/")
+ARGUMENT_OF = re.compile(r"\w\s*\(\s*$")  # what stands before a text that is given to a function
 SPACES = re.compile(r"(\s+)")
-DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
 
 # What means something else in small letters, as `\S` does in a pattern.
 ESCAPED = re.compile(r"(\\+(?:[pP](?:\{[^}]*\}|\w)|.))", re.DOTALL)
@@ -98,10 +100,16 @@ STRING = re.compile(
 LITERAL = re.compile(rf"{STRING.pattern}|//[^\n]*", re.DOTALL)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BARE_TYPE = re.compile(rf"(?<![\w.])(?:{TYPES})\b(?!\s*\()")
-BARE_DOUBLE = re.compile(r"(?<![\w.])double\b(?!\s*\()")
-WHOLE = 2**63  # below it a whole number is one to the engine
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_OPERATION = "No matching overload"
+WHOLE, EXACT = 2**63, 2**53  # below these a whole number is one to the engine, and to JavaScript
 ARGS = re.compile(r"(?<![\w.])args\b")
 ARGS_FIELD = re.compile(r"(?<![\w.])args\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
+ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
+VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
+FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
+IN_OBJECT = re.compile(r"\s+in\s+(?:args\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[]))")
 ARGS_INDEX = re.compile(r"(?<![\w.])args\s*\[\s*(?=[\"'])")
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -151,9 +159,10 @@ def holds(
     arguments: Mapping[str, Any],
     facts: Callable[[], Facts] | None = None,
     allows: bool = False,
+    defaults: Mapping[str, Any] = NOTHING,
 ) -> bool:
     """Whether the condition is true of these arguments; ConditionError where it is neither true nor false."""
-    return speaks(answers(text, arguments, facts), allows)
+    return speaks(answers(text, arguments, facts, defaults), allows)
 
 
 def speaks(found: frozenset[bool], allows: bool) -> bool:
@@ -164,13 +173,17 @@ def speaks(found: frozenset[bool], allows: bool) -> bool:
 
 
 def answers(
-    text: str, arguments: Mapping[str, Any], facts: Callable[[], Facts] | None = None
+    text: str,
+    arguments: Mapping[str, Any],
+    facts: Callable[[], Facts] | None = None,
+    defaults: Mapping[str, Any] = NOTHING,
 ) -> frozenset[bool]:
-    """Whether the condition is true of these arguments, in each way in which it may be meant.
+    """Whether the condition is true of these arguments, in each way in which it may be meant: with `defaults`
+    in the place of what is left out as well, unless it asks where values come from.
 
     `facts` is called only by a condition that asks where the values came from. Addresses and hosts
     are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches. A whole number is
-    one however it is written (5.0), and one with a fraction as well where the condition speaks of `double`.
+    one however it is written (5.0): it is asked about both, unless the condition's arithmetic takes one.
 
     A link to a host's first page is asked about with its slash where the condition speaks of paths, and
     without it where it does not.
@@ -185,34 +198,75 @@ def answers(
     known = {}
     if condition.asks_origin or condition.asks_results:
         known = _origins(arguments, facts, condition.asks_results)
+    stated = [arguments]
+    if not condition.asks_origin and (further := _left_out(text, condition.names, arguments, defaults)):
+        stated.append({**arguments, **further})
     try:
-        return frozenset(
-            _asked(*spelled)
-            for number in _numbers(text)
-            for spelled in _spelled(text, condition, _each(arguments, number), _each(known, number))
-        )
+        return frozenset(found for said in stated for found in _about(text, condition, said, known))
     except (apart.Failed, meanings.Unclear) as failure:
         raise ConditionError(str(failure)) from failure
     except RecursionError as failure:
         raise ConditionError("a value is nested too deeply") from failure
 
 
-@lru_cache(maxsize=CACHED)
-def _numbers(text: str) -> tuple[Callable[[Any], Any], ...]:
-    """What a number of the arguments may be to the condition."""
-    return (_as_whole, _as_double) if BARE_DOUBLE.search(_code(text)) else (_as_whole,)
+def _about(
+    text: str, condition: Condition, arguments: Mapping[str, Any], known: Mapping[str, Any]
+) -> set[bool]:
+    """The answers with numbers in each way in which they may be meant. What the condition's operations do not
+    take in one of them, and in another do, its author has not meant.
+    """
+    found: set[bool] = set()
+    failed: Exception | None = None
+    for values in _numbers({ARGS_OF: arguments, KNOWN: known}):
+        try:
+            found |= {_asked(*one) for one in _spelled(text, condition, values[ARGS_OF], values[KNOWN])}
+        except (ConditionError, apart.Failed) as failure:
+            if NO_OPERATION not in str(failure):
+                raise
+            failed = failure
+    if failed is not None and not found:
+        raise failed
+    return found
+
+
+def _left_out(
+    text: str, names: Collection[str], arguments: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The defaults of what the condition may ask for and the call does not say."""
+    found = {name: value for name, value in defaults.items() if name not in arguments}
+    if not found or (through_args := _named_through_args(text)) is None:
+        return found
+    return {name: value for name, value in found.items() if name in names or name in through_args}
+
+
+def _numbers(values: Any) -> Iterator[Any]:
+    """The values as they are, with whole numbers as such however they are written, and as those have them who
+    read each number as one with a fraction.
+    """
+    yield values
+    numbers = [value for value in _leaves(values) if isinstance(value, int | float)]
+    for way in (_as_whole, _as_read):
+        if any(type(way(number)) is not type(number) or way(number) != number for number in numbers):
+            yield _each(values, way)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for inner in value:
+        yield from _leaves(inner)
 
 
 def _as_whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE else value
 
 
-def _as_double(value: Any) -> Any:
-    return (
-        float(value)
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < WHOLE
-        else value
-    )
+def _as_read(value: Any) -> Any:
+    exact = not isinstance(value, int) or abs(value) <= EXACT or abs(value) >= WHOLE
+    return value if exact else int(float(value))
 
 
 def _each(value: Any, spelled: Callable[[Any], Any]) -> Any:
@@ -226,12 +280,13 @@ def _said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Ma
     """The arguments that the condition names; all of them where it asks of `args` as a whole. Raises Unclear
     where it names one in other letters, which its tool may take for the same.
     """
+    places = [(arguments, _asks_for(text)), (_within(arguments), _asks_within(text))]
+    places += [(_at(arguments, path), {name.casefold(): name}) for name, path in _asked_in(text)]
+    for names_in, asks_for in places:
+        for name in names_in:
+            if (meant := asks_for.get(name.casefold(), name)) != name and not _is_place(name):
+                raise meanings.Unclear(f"it asks for '{meant}', and the call has '{name}'")
     through_args = _named_through_args(text)
-    may_name = {*names, *(_literals(text) if through_args is None else through_args)}
-    folded = {name.casefold(): name for name in may_name}
-    for name in arguments:
-        if name not in may_name and (meant := folded.get(name.casefold())):
-            raise meanings.Unclear(f"it asks for '{meant}', and the call has '{name}'")
     if through_args is None:
         return arguments
     return {name: value for name, value in arguments.items() if name in names or name in through_args}
@@ -251,8 +306,57 @@ def _named_through_args(text: str) -> frozenset[str] | None:
     return frozenset((*fields, *(literal[0][1:-1] for literal in literals)))
 
 
-def _literals(text: str) -> set[str]:
-    return {quoted[3] for literal in STRING.finditer(text) if (quoted := QUOTED.fullmatch(literal[0]))}
+@lru_cache(maxsize=CACHED)
+def _asks_for(text: str) -> dict[str, str]:
+    """The names of arguments in it, by the same without regard to capitals; none that it has in two ways."""
+    code = _code(_plain(text))
+    roots = set(ROOT.findall(code)) - TYPE_NAMES - KEYWORDS - set(VARIABLE.findall(code))
+    keys = {literal[0][1:-1] for literal in (*_in_brackets(text, _code(text)), *KEY_IN_ARGS.finditer(text))}
+    return _without_capitals_unlike((*roots, *keys, *(field[1] for field in ARGS_FIELD.finditer(code))))
+
+
+@lru_cache(maxsize=CACHED)
+def _asks_within(text: str) -> dict[str, str]:
+    """The same of the names in objects."""
+    code = _code(_plain(text))
+    fields = FIELD.findall(ARGS_FIELD.sub("", code))
+    keys = {literal[0][1:-1] for literal in STRING.finditer(text) if _is_key_within(text, literal)}
+    return _without_capitals_unlike((*fields, *keys))
+
+
+def _is_key_within(text: str, literal: re.Match[str]) -> bool:
+    key = KEY_OF.search(text[: literal.start()])
+    return bool(key and key[1] not in ("args", "in"))
+
+
+@lru_cache(maxsize=CACHED)
+def _asked_in(text: str) -> list[tuple[str, list[str]]]:
+    """The texts in `"name" in args.headers`, with the path of what they may be names in."""
+    found = [(literal, IN_OBJECT.match(text, literal.end())) for literal in STRING.finditer(text)]
+    return [(literal[0][1:-1], path[1].split(".")) for literal, path in found if path]
+
+
+def _at(value: Any, path: Iterable[str]) -> Iterable[str]:
+    """The names of the object at that path; none where there is no object."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else ()
+
+
+def _without_capitals_unlike(names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for name in names:
+        found.setdefault(name.casefold(), set()).add(name)
+    return {folded: only for folded, (only, *others) in found.items() if not others}
+
+
+def _within(value: Any) -> Iterator[str]:
+    """All names in its objects but its own."""
+    for inner in value.values() if isinstance(value, Mapping) else value:
+        if isinstance(inner, Mapping):
+            yield from inner
+        if isinstance(inner, Mapping | list | tuple):
+            yield from _within(inner)
 
 
 def _in_brackets(text: str, code: str) -> list[re.Match[str]]:
@@ -279,13 +383,19 @@ def _spelled(
         ways.append((_condition_of_machines(composed), _of_machines))
     asked: set[str] = set()
     said = _said(text, condition.names, arguments)
-    pages: tuple[Callable[[str], str], ...] = (str,)
-    if any(map(FIRST_PAGE.fullmatch, meanings.texts(arguments))):
-        pages += (_with_slash if _speaks_of_paths(text) else _without_slash,)
-    for one, (words, way), page in product(
-        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways, pages
+    forms: list[Callable[[str], str]] = [str]
+    link = partial(links.normal, escaped=any("%" in literal[0] for literal in STRING.finditer(text)))
+    if any(link(one) != one for one in meanings.texts(said)):
+        forms.append(link)
+    pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
+    if any(FIRST_PAGE.fullmatch(form(one)) for one in meanings.texts(said) for form in forms):
+        pages.append(
+            (_condition_with_slashes, _with_slash) if _speaks_of_pages(text) else (str, _without_slash)
+        )
+    for one, (spelled, way), form, (completed, page) in product(
+        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways, forms, pages
     ):
-        of = meanings.each(one[ARGS_OF], page)
+        words, of = completed(spelled), meanings.each(meanings.each(one[ARGS_OF], form), page)
         values = {name: of[name] for name in condition.names if name in of} | one[KNOWN]
         found = meanings.each(values | ({"args": of} if condition.reads_args else {}), way)
         if (key := repr((words, found))) in asked:
@@ -298,8 +408,24 @@ def _spelled(
 
 
 @lru_cache(maxsize=CACHED)
-def _speaks_of_paths(text: str) -> bool:
-    return any(SLASH.search(literal[0]) for literal in STRING.finditer(text))
+def _speaks_of_pages(text: str) -> bool:
+    return any(PAGE.search(literal[0]) for literal in STRING.finditer(text))
+
+
+@lru_cache(maxsize=CACHED)
+def _condition_with_slashes(text: str) -> str:
+    """The condition with links to hosts' first pages with their slash, where one is a whole text that values
+    are compared with.
+    """
+
+    def completed(literal: re.Match[str]) -> str:
+        quoted = QUOTED.fullmatch(literal[0])
+        if quoted is None or ARGUMENT_OF.search(text[: literal.start()]):
+            return literal[0]
+        raw, mark, words = quoted.groups()
+        return f"{raw}{mark}{_with_slash(words)}{mark}"
+
+    return LITERAL.sub(completed, text)
 
 
 def _with_slash(text: str) -> str:
@@ -355,7 +481,7 @@ def _plain_words(text: str) -> str:
 def _plain_word(word: str) -> str:
     if word.isascii():
         return word
-    found = in_one_form(word).translate(DOTS)
+    found = in_one_form(LEFT_OUT.sub("", word)).translate(DOTS)
     return found if _is_place(found) or BARE.fullmatch(found) else word
 
 

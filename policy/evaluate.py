@@ -220,7 +220,7 @@ def answer_of(
         if rule.condition is not None:
             try:
                 known = facts(context, tool, arguments)
-                found = conditions.answers(rule.condition, arguments, known)
+                found = conditions.answers(rule.condition, arguments, known, tool.defaults)
                 sure = False not in found
                 if not conditions.speaks(found, rule.effect == "allow"):
                     continue
@@ -327,7 +327,8 @@ def grant_covers(grant: GrantView, context: Context, tool: ToolInfo, arguments: 
     if grant.condition is None:
         return True
     try:
-        return conditions.holds(grant.condition, arguments, facts(context, tool, arguments), allows=True)
+        known = facts(context, tool, arguments)
+        return conditions.holds(grant.condition, arguments, known, allows=True, defaults=tool.defaults)
     except conditions.ConditionError:
         return False
 

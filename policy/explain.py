@@ -88,7 +88,11 @@ def _why(
         return False, f"is about the capability {rule.capability}"
     try:
         if rule.condition is not None and not conditions.holds(
-            rule.condition, arguments, facts(context, tool, arguments), rule.effect == "allow"
+            rule.condition,
+            arguments,
+            facts(context, tool, arguments),
+            rule.effect == "allow",
+            tool.defaults,
         ):
             return False, f"its condition is false: {rule.condition}"
         says = rule.effect

@@ -34,10 +34,17 @@ ENCODED = "=?"  # how an encoded word begins; blanks between two of them are non
 ENCODED_WORD = re.compile(r"=\?([^?*\s]++)(?:\*[^?\s]*+)?(\?[bq]\?[^?]*+\?=)(?:\s++(?==\?))?", re.IGNORECASE)
 JSON = ("[", "{", '"')  # how a list, an object or a text begins there
 FEW = 3  # words that are names, for each address
-# Words in the names of arguments for people who are written to: `to`, `ccRecipients`, `reply_to`, `email`.
+# What the names of arguments for people who are written to end with: `to`, `ccRecipients`, `reply_to`.
 PEOPLE = re.compile(
-    r"to|b?cc|from|senders?|recipients?|participants?|attendees?|invitees?|guests?|addressees?|address(?:es)?"
-    r"|e?mails?",
+    r"to|b?cc|from|senders?|recipients?|receivers?|participants?|attendees?|invitees?|guests?|addressees?"
+    r"|(?:e?mail|to)?address(?:es)?|e?mails?|(?:mail|send|reply)to",
+    re.IGNORECASE,
+)
+_ADDRESS = r"\w(?:[\w.+/=&'-]*+(?<=[\w+=-]))?@\w(?:[\w.-]*+(?<=\w))?"
+# One of a plain list, with what stands behind it; between two may stand names without an address.
+ONE = re.compile(
+    rf"\s*+(?:(?:mailto:)?{_ADDRESS}\s*+|(?:\"[^\"\\<>@]*+\"|[^<>@,;:\"\\\[\]=]*+)\s*+<{_ADDRESS}>\s*+"
+    r"|[^<>@,;:\"\\=]*+)(?:[,;\n\r]|$)",
     re.IGNORECASE,
 )
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -67,9 +74,10 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
     list's texts' in the list. Raises Unclear.
     """
     yield arguments
-    of_people = set(_of_people(said))
-    # Asked of each text once for each of the recipients.
-    addresses = cache(lambda text: recipients(text, whatever=text in of_people))
+    for text in _of_people(said):
+        if not plain(text):
+            raise Unclear(f"'{text[:60]}' is not written as addresses plainly are")
+    addresses = cache(recipients)  # asked of each text once for each of the recipients
     if any(len(text) > LONGEST and _may_name(text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
     most = max((len(addresses(text)) for text in texts(said)), default=0)
@@ -96,7 +104,7 @@ def _of_people(value: Any, named: bool = False) -> Iterator[str]:
             yield value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _of_people(inner, named or any(map(PEOPLE.fullmatch, WORDS.findall(name))))
+            yield from _of_people(inner, any(map(PEOPLE.fullmatch, WORDS.findall(name)[-1:])))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _of_people(inner, named)
@@ -115,16 +123,45 @@ def _in_lists(value: Any, addresses: Addresses) -> Any:
     found: list[Any] = []
     for inner in value:
         several = addresses(inner) if isinstance(inner, str) else []
-        found += several or [_in_lists(inner, addresses)]
+        found += several or _objects(_in_lists(inner, addresses), addresses)
     return found
 
 
-def recipients(text: str, whatever: bool = False) -> list[str]:
-    """The addresses of a text that is nothing but recipients, or `whatever` it is, unless it is one as it
-    stands. In whichever way it may be read: those of all ways, and whatever else looks like one.
+def _objects(value: Any, addresses: Addresses) -> list[Any]:
+    """An object of a list once for each of the recipients that its texts name."""
+    if not isinstance(value, Mapping):
+        return [value]
+    several = {
+        name: found for name, text in value.items() if isinstance(text, str) and (found := addresses(text))
+    }
+    if prod(map(len, several.values())) > MOST_TOGETHER:
+        raise Unclear(f"an object's texts name recipients in more than {MOST_TOGETHER} ways")
+    return [{**value, **dict(zip(several, chosen, strict=True))} for chosen in product(*several.values())]
+
+
+def plain(text: str) -> bool:
+    """Whether everybody reads the same addresses in it, or there are none: `ann@bank.example`, or
+    `Ann Lee <ann@bank.example>`, and several of these with commas, semicolons or line breaks between them.
+    Of JSON, each of its texts. Raises RecursionError.
     """
-    read = (_read(said, whatever) for said in sorted(_readings(text)))
-    several = list(dict.fromkeys(address for found in read for address in found))
+    inner = _in_json(text)
+    if inner:
+        return all(map(plain, inner))
+    text, at = in_one_form(text), 0
+    if "@" not in text and ENCODED not in text:
+        return True
+    while found := ONE.match(text, at):
+        at = found.end()
+        if at == len(text):
+            return True
+    return False
+
+
+def recipients(text: str) -> list[str]:
+    """The addresses of a text that is nothing but recipients, unless it is one as it stands. In whichever way
+    it may be read: those of all ways, and whatever else looks like one.
+    """
+    several = list(dict.fromkeys(address for said in sorted(_readings(text)) for address in _read(said)))
     return [] if several == [text] else several
 
 
@@ -148,9 +185,10 @@ def _may_name(text: str) -> bool:
 
 
 def _in_json(text: str) -> list[str]:
+    """Raises RecursionError."""
     if text.lstrip()[:1] in JSON:
-        with suppress(ValueError, RecursionError):
-            return list(texts(json.loads(text, object_pairs_hook=list)))  # all of one name
+        with suppress(ValueError):  # all that stands under one name, and numbers of any length
+            return list(texts(json.loads(text, object_pairs_hook=list, parse_int=str, parse_float=str)))
     return []
 
 
@@ -168,11 +206,11 @@ def _decoded(word: re.Match[str]) -> str:
     return word[0]
 
 
-def _read(text: str, whatever: bool) -> list[str]:
+def _read(text: str) -> list[str]:
     quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(text)]
     found = [*_apart(text), *_of_headers(text), *ANGLED.findall(text), *quoted]
     others = QUOTED.sub(" ", text)
-    if found or whatever or _is_list(others):
+    if found or _is_list(others):
         plain = PLAIN.findall(others)
         found += [address.strip(signs) for signs in (AROUND, MARKED) for address in plain]
     return found

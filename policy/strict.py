@@ -30,6 +30,10 @@ COMPARING = {
     b"_!=_": ("!=", OF_PAIR),
     b"@in": ("in", f"{PAIR}[1].all({MEMBER}, {SAME.format(f'{PAIR}[0]', MEMBER)})"),
 }
+TEXT_OF_WHOLE = (
+    f"[{FIRST}].map({PAIR}, type({PAIR}) != double ? string({PAIR}) : "
+    f'{PAIR} == double(int({PAIR})) ? string(int({PAIR})) : {{}}["{NO_TEXT}"])[0]'
+)
 # Each operand once, so that comparisons within comparisons do not grow beyond measure, and both where no
 # name but the condition's own is known. (What `cel.bind` names is evaluated where it is used, among the names
 # that are known there.)
@@ -37,7 +41,7 @@ WRITTEN = {
     function: f"[[{FIRST}, {SECOND}]].map({PAIR}, ({may_be}) ? {PAIR}[0] {sign} {PAIR}[1] : "
     f'{{}}["{DIFFERENT}"])[0]'
     for function, (sign, may_be) in COMPARING.items()
-} | {b"string": f'[{FIRST}].map({PAIR}, type({PAIR}) == double ? {{}}["{NO_TEXT}"] : string({PAIR}))[0]'}
+} | {b"string": TEXT_OF_WHOLE}
 OPERANDS = {b"string": (FIRST,)}
 
 # Fields of the messages: what of an expression is an expression, by the kind of it.

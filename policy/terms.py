@@ -35,11 +35,14 @@ Scope = tuple[str | None, str | None, str | None, str | None]  # organization, p
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """What policy needs to know of a tool. `capabilities` are named by the tool or bound to it."""
+    """What policy needs to know of a tool. `capabilities` are named by the tool or bound to it; `defaults`
+    are what its schema states for arguments that are left out.
+    """
 
     name: str
     risk_level: Risk = "low"
     capabilities: Collection[str] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", tuple(sorted(set(self.capabilities))))

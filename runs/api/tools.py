@@ -6,7 +6,7 @@ from typing import Any
 from policy import cache as policy_cache
 from policy.evaluate import bind
 from policy.models import PolicyVersion
-from policy.terms import AgentContext, Binding, ToolInfo
+from policy.terms import AgentContext, Binding
 from runs.gate.admission import gate_of
 from runs.log import log
 from runs.log.state import fold
@@ -49,7 +49,7 @@ def usable(tools: Mapping[str, Tool]) -> list[Tool]:
 
 
 def _described(tool: Tool, bindings: tuple[Binding, ...]) -> dict[str, Any]:
-    info = bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), bindings)  # type: ignore[arg-type]
+    info = bind(tool.info, bindings)
     return {**{name: getattr(tool, name) for name in SHOWN}, "capabilities": list(info.capabilities)}
 
 

@@ -23,7 +23,7 @@ from runs.observe import tracing
 from runs.queue import put
 from runs.tools import forms
 from runs.tools.base import Answer, Done, Failed, Spawn, Tool, ToolContext, Unknown, WaitFor
-from runs.tools.call import Admitted, Gate, Refused, Stopped, perform
+from runs.tools.call import Admitted, Approved, Gate, Refused, Stopped, perform
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,13 @@ class Ready:
 @dataclass(frozen=True)
 class Passed:
     """The gate let the call pass; `approval_id` is the approval that is spent on it, if one is, and
-    `row_id` then the call's row.
+    `row_id` then the call's row. `satisfies`: whether that suffices for what policy demands.
     """
 
     admitted: Admitted
     approval_id: str | None
-    row_id: str = ""
+    row_id: str
+    satisfies: Approved
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def ask(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Passed | None:
     if isinstance(said, Stopped):
         stop(claimed, gate, call, said, held)
         return None
-    return Passed(said, held.approval_id, held.row_id)
+    return Passed(said, held.approval_id, held.row_id, held.satisfies)
 
 
 def stop(claimed: ClaimedRun, gate: GateOnDemand, call: Call, said: Stopped, held: approvals.Held) -> None:
@@ -149,7 +150,22 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     claimed.flush_before()
     answer = perform(said, ready.context, savepoint=not claimed.trusting)
     agent = agent_of(claimed, gate, call)
+    if isinstance(answer, Spawn) and not said.arguments.get("group_id"):
+        answer = found(gate(), agent, passed, answer)
     return record_answer(claimed, call.call_id, answer, gate=gate, agent=agent, row_id=row_id)
+
+
+def found(gate: Gate, agent: AgentContext, passed: Passed, wanted: Spawn) -> Spawn | Failed:
+    """The group that was found for a goal, if rules let the call name it."""
+    said, group = passed.admitted, wanted.group
+    named = {**said.arguments, "group_id": group.id}
+    decision = gate.decide(agent, said.tool, named, passed.satisfies, profile_aside=True)
+    if decision.allowed and decision.grant_id in (None, said.decision.grant_id):
+        return wanted
+    told = f"The goal fits the group '{group.name}' ({group.id}) best, but: {decision.message}."
+    return Failed(
+        "GROUP_NOT_ALLOWED", f"{told} Give a group_id: this one, if it may be asked for, or another."
+    )
 
 
 def perhaps_done(state: State, call: Call, tool: Tool) -> bool:

@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
-from policy.terms import DelegatedPermissions
+from policy.terms import DelegatedPermissions, ToolInfo
 from runs.tools import checking
 from runs.tools.previews import Preview
 
@@ -166,6 +166,14 @@ class Tool:
     exchanged_at: str = ""
     reaches: str = ""
     address: str = ""
+
+    @cached_property
+    def info(self) -> ToolInfo:
+        """What policy must know of it."""
+        known = self.parameters.get("properties") or {}
+        stated = {name: said.get("default") for name, said in known.items() if isinstance(said, dict)}
+        defaults = {name: value for name, value in stated.items() if value is not None}
+        return ToolInfo(self.name, self.risk_level, self.capabilities, defaults)  # type: ignore[arg-type]
 
     @cached_property
     def stated(self) -> Declaration:

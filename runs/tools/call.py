@@ -228,9 +228,12 @@ class Gate:
         tool: Tool,
         arguments: dict[str, Any],
         approved: Approved | None = None,
+        profile_aside: bool = False,
     ) -> Decision:
         """Policy's answer; standing approvals are looked up only where one could help."""
         context, info = self.question(agent, tool)
+        if profile_aside:
+            context = replace(context, profile="off")
         decision = evaluate(context, info, arguments)
         if decision.unlockable and approved is not None and approved(decision, tool):
             return replace(decision, effect="allow", reason_code="approved", message=APPROVED)
@@ -253,7 +256,7 @@ class Gate:
             trace=self._traced,
             above=self.above() if self.policy.rules.of_levels else (),
         )
-        return context, bind(ToolInfo(tool.name, tool.risk_level, tool.capabilities), self.policy.bindings)  # type: ignore[arg-type]
+        return context, bind(tool.info, self.policy.bindings)
 
     def above(self) -> tuple[Scope, ...]:
         """The scopes of what passed the work on: of each role, each group, and both."""

@@ -7,7 +7,6 @@ from typing import Any
 from jsonschema import ValidationError
 
 from policy.provenance.infer import UNKNOWN_TOOL, Declaration
-from policy.terms import ToolInfo
 from policy.tools import ToolFacts
 from runs.tools import checking, toolbox
 from runs.tools.base import Tool
@@ -16,7 +15,7 @@ from runs.tools.base import Tool
 def of_organization(organization_id: str) -> Iterable[ToolFacts]:
     """The organization's tools, also those that are suspended."""
     return [
-        ToolFacts(info(tool), tool.parameters, tool.stated, partial(_check, tool))
+        ToolFacts(tool.info, tool.parameters, tool.stated, partial(_check, tool))
         for tool in toolbox.current(organization_id).values()
     ]
 
@@ -27,10 +26,6 @@ def _check(tool: Tool, schema: Mapping[str, Any], arguments: Mapping[str, Any]) 
         return checking.errors(tool.checker(dict(schema)), arguments)
     except (checking.TooMuchWork, *checking.UNUSABLE):
         return [ValidationError("The tool's schema cannot be applied to this.")]
-
-
-def info(tool: Tool) -> ToolInfo:
-    return ToolInfo(tool.name, tool.risk_level, tool.capabilities)  # type: ignore[arg-type]
 
 
 def declaration(tool: Tool | None, corrections: Mapping[str, Mapping[str, Any]]) -> Declaration:

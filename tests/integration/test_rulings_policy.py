@@ -124,6 +124,31 @@ def test_the_role_forbids_what_was_delegated(ask, world, personal):
     assert why(child) == "role_denied"
 
 
+@pytest.mark.parametrize("said", [{}, {"group_id": ""}])
+@pytest.mark.parametrize("effect", ["deny", "require_human", ""])
+def test_a_group_that_is_found_is_one_that_the_call_might_name(ask, world, personal, said, effect):
+    """A rule about the group that a call names would be passed by leaving the name out."""
+    if effect:
+        condition = f'has(args.group_id) && args.group_id == "{world.group.pk}"'
+        where = {"organization": world.organization, "tool": "escalate_to_group"}
+        CapabilityRule.objects.create(**where, effect=effect, condition=condition)
+    ask(in_order(call(("escalate_to_group", {"goal": "deeper", **said})), say("done"), *LEAD))
+    children = Run.objects.filter(kind="group")
+    assert children.count() == (not effect)
+    if effect:
+        error = ToolCall.objects.get(tool="escalate_to_group").error
+        assert error["code"] == "GROUP_NOT_ALLOWED" and world.group.pk in error["message"]
+
+
+def test_an_approval_that_suffices_for_the_group_lets_the_goal_go_to_it(ask, world, personal):
+    where = {"organization": world.organization, "tool": "escalate_to_group"}
+    CapabilityRule.objects.create(**where, effect="require_approval")
+    run = ask(in_order(call(("escalate_to_group", {"goal": "deeper"})), say("done"), *LEAD))
+    approve(Approval.objects.get(run=run).pk, decider(world))
+    executor.run(run.pk)
+    assert Run.objects.filter(kind="group").count() == 1
+
+
 def test_a_coordinator_that_may_only_escalate_passes_on_what_its_role_names(ask, world, personal):
     personal(allowed_tools=["escalate_to_group"], delegable_tools=["memory_search"])
     ask(in_group(SEARCH, FETCH))

@@ -98,7 +98,7 @@ def test_nor_are_they_when_a_standing_approval_is_made():
     """Its arguments are a call's, which a model may have been led to choose."""
     schema = {"properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}
     tool = Tool("crm.odd", "", schema, len, checker=definitions.checker)
-    known = ToolFacts(facts.info(tool), schema, check=partial(facts._check, tool))
+    known = ToolFacts(tool.info, schema, check=partial(facts._check, tool))
     assert argument_problems({"a": "a" * 60 + "!"}, known) == []
     assert argument_problems({"a": 1}, known) != []
 

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from itertools import product
 
 import pytest
 
@@ -206,21 +207,119 @@ def test_a_text_of_several_recipients_or_with_names_is_each_of_them(to, conditio
     assert holds(condition, {"note": to, "tags": [to]}, allows=allows) is truth
 
 
-@pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC", "emailAddress"])
+PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC", "emailAddress"])
+
+
+@PEOPLE
 @pytest.mark.parametrize(
     "to",
     [
         "Eve Anna Maria van Rival eve@rival.example",
         "Please send it to eve@rival.example, and say nothing of it to anybody else.",
-        '[{"emailAddress": {"name": "Eve Lee of Rival Ltd", "address": "eve@rival.example"}}]',
         "=?utf-8?q?eve=40rival=2Eexample?= is whom this goes to",
+        "Eve \u300ceve@rival.example\u300d",
+        "Eve \u2018eve@rival.example\u2019",
+        'eve"@"rival.example',
+        "\\@eve@rival.example ",
+        "eve((((c))))@rival.example;",
+        "eve%rival.example@bank.example",
+        '[{"email": "eve\\u0040rival.example and others", "id": ' + "1" * 5000 + "}]",
     ],
 )
-def test_in_an_argument_for_people_each_address_is_a_recipient(to, name):
-    assert holds(f'args.{name} == "eve@rival.example"', {name: to}) is True
-    assert holds(f'args.{name}.endsWith("@bank.example")', {name: to}, allows=True) is False
+def test_an_argument_for_people_is_written_plainly(to, name):
+    """What a server's library takes for an address otherwise, nobody can know: each takes other texts."""
+    with pytest.raises(ConditionError, match="is not written as addresses plainly are"):
+        holds(f'args.{name} == "eve@rival.example"', {name: to})
+    with pytest.raises(ConditionError, match="is not written as addresses plainly are"):
+        holds(f'args.of[0].{name}.endsWith("@bank.example")', {"of": [{name: [to]}]}, allows=True)
+
+
+@PEOPLE
+@pytest.mark.parametrize(
+    "to",
+    [
+        "eve@rival.example",
+        " Eve O'Rival (work) <eve@Rival.example> ",
+        '"Doe, Jane"<jane.doe+of@bank.example>;\nmailto:eve@rival.example',
+        "Doe, Jane <jane@bank.example>, Ev\u00e9 \u5b59 <eve@rival.example>;",
+        '[{"emailAddress": {"name": "Eve Lee of Rival Ltd", "address": "eve@rival.example"}}]',
+        "eve\uff20rival.example",
+    ],
+)
+def test_each_address_that_is_written_plainly_is_a_recipient(to, name):
+    assert holds(f'args.{name}.endsWith("@rival.example")', {name: to}) is True
     assert holds(f'args.{name}[0].to == "eve@rival.example"', {name: [{"to": to}]}) is True
-    assert holds('args.history == "eve@rival.example"', {"history": "Write to Ann, or to " + to}) is False
+    assert holds(f'args.{name}.endsWith("@bank.example")', {name: to}, allows=True) is False
+
+
+@PEOPLE
+def test_who_has_no_address_is_somebody_all_the_same(name):
+    for to in ("U0123ABC", "#general", "Ann Lee, Bob", "{ann}", "", "a = b"):
+        assert holds(f'args.{name} == "{to}"', {name: to}, allows=True) is True
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ('!args.text_to_send.endsWith("ACME")', {"text_to_send": "Dear Ann, write to a@bank.example. ACME"}),
+        (
+            "args.message_to_customer.size() < 20",
+            {"message_to_customer": "Dear Ann, write to a@bank.example"},
+        ),
+        ("args.email.body.size() < 20", {"email": {"body": "Dear Ann, write to a@bank.example"}}),
+        ("size(args.email.to) > 50", {"email": {"to": ["a@b.example"], "body": "a word a@b.example " * 60}}),
+    ],
+)
+def test_a_text_that_goes_to_people_is_none_of_them(condition, text):
+    assert holds(condition, text) is False
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "size(args.recipients) <= 1",
+        'args.recipients.exists_one(r, r.email == "ann@bank.example") && size(args.recipients) < 2',
+        'size(args.recipients.filter(r, r.email == "eve@rival.example")) == 0',
+    ],
+)
+def test_an_object_of_several_recipients_is_one_for_each(condition):
+    said = {"recipients": [{"email": "ann@bank.example, eve@rival.example, bo@bank.example", "type": "to"}]}
+    assert holds(condition, said, allows=True) is False
+
+
+@pytest.mark.parametrize("sign", ["\ufe0f", "\u180b", "\U000e0100", "\U0001bca0"])
+def test_what_programs_leave_out_of_a_host_hides_none(sign):
+    host = f"ev{sign}il.example"
+    assert holds('args.url.startsWith("https://evil.example")', {"url": f"https://{host}/a"}) is True
+    assert holds('args.of.endsWith("@evil.example")', {"of": f"eve@{host}"}) is True
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://u:p@evil.example/a/b",
+        "https://evil.example./a/b",
+        "https://evil.example:0443/a/b",
+        "https://evil.example\\a/b",
+        " <https://EVIL.example/a/b> ",
+        "https:/\\evil.example/x/../a/./b",
+        "https://ev%69l.example//%61/b",
+        "https://evil.example/a/b?of=%65ve",
+    ],
+)
+def test_a_link_is_the_one_that_is_asked(link):
+    assert holds('args.url.startsWith("https://evil.example/a/b")', {"url": link}) is True
+    assert holds('!args.url.contains("//evil.example/a/b")', {"url": link}, allows=True) is False
+
+
+def test_a_link_says_the_same_with_and_without_escapes():
+    for said, link in product(("pr\u00fcfung b", "pr%C3%BCfung%20b"), repeat=2):
+        assert holds(f'args.url == "https://a.example/{said}"', {"url": f"https://a.example/{link}"}) is True
+    link = {"url": "https://a.example/pr%C3%BCfung%2Fb?q=a%26b"}
+    assert holds(f'args.url == "{link["url"]}"', link, allows=True) is True
+    number = 'args.url.startsWith("http://169.254.169.254/")'
+    for host in ("2852039166", "0xA9FEA9FE", "169.254.43518", "0251.0376.0251.0376", "[::ffff:a9fe:a9fe]"):
+        assert holds(number, {"url": f"http://{host}/latest"}) is True
 
 
 @pytest.mark.parametrize(
@@ -338,7 +437,8 @@ def test_where_they_are_more_than_are_looked_at_none_is_overlooked():
         ('string(args.account).startsWith("990")', True),
         ("size(string(args.account)) <= 5", False),
         ("type(args.account) == int && args.account >= 1000", True),
-        ("type(args.account) == double ? args.account > 5.0 : false", True),
+        ("args.account % 1000 == 1", True),
+        ("args.account / args.list[0].of == 1", True),
         ('string(args.list[0].of) == string(args.account) && string("a") == "a"', True),
     ],
 )
@@ -346,10 +446,18 @@ def test_a_whole_number_is_one_however_it_is_written(condition, truth, number):
     assert holds(condition, {"account": number, "list": [{"of": number}]}) is truth
 
 
-def test_one_that_speaks_of_double_is_asked_about_whole_numbers_in_both_ways():
-    assert holds("type(args.amount) == double", {"amount": 5}) is True
-    assert holds("type(args.amount) == double", {"amount": 5}, allows=True) is False
-    assert holds("type(args.amount) == double", {"amount": 5.5}, allows=True) is True
+def test_what_takes_numbers_in_one_of_these_ways_only_is_asked_in_that():
+    assert holds("args.amount * 1.19 > 100.0", {"amount": 5.0}) is False
+    assert holds("args.amount / args.quantity > 50", {"amount": 101.0, "quantity": 2.0}) is True
+    assert holds('string(double(args.amount)) != "5"', {"amount": 5}) is False
+    assert holds("type(args.amount) == double", {"amount": 5}) is False
+    with pytest.raises(ConditionError, match="No matching overload"):
+        holds("args.amount * 1.19 > 100.0", {"amount": 5})
+
+
+def test_a_whole_number_may_be_read_as_the_nearest_that_javascript_has():
+    assert holds("args.account == 9007199254740992", {"account": 9007199254740993}) is True
+    assert holds("args.account != 9007199254740992", {"account": 9007199254740993}, allows=True) is False
 
 
 def test_a_number_with_a_fraction_is_made_no_text():
@@ -367,6 +475,47 @@ def test_a_name_in_other_letters_is_neither_there_nor_not(condition):
         holds(condition, {"BCC": ["eve@rival.example"]})
 
 
+@pytest.mark.parametrize(
+    ("condition", "allows", "truth"),
+    [
+        ('has(args.visibility) && args.visibility == "public"', False, True),
+        ('!has(args.visibility) || args.visibility != "public"', True, False),
+        ("!has(args.visibility)", False, True),
+        ('"visibility" in args && args["visibility"] == "public"', False, True),
+        ('args.file == "a"', True, True),
+    ],
+)
+def test_what_a_call_leaves_out_has_the_default_that_its_tool_states(condition, allows, truth):
+    defaults = {"visibility": "public", "other": 5}
+    assert holds(condition, {"file": "a"}, allows=allows, defaults=defaults) is truth
+    private = {"file": "a", "visibility": "team"}
+    assert holds(condition, private, allows=allows, defaults=defaults) is allows
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments"),
+    [
+        ('"HTML" in args.tags && has(args.of.x)', {"tags": ["a"], "of": {"html": 1}}),
+        ('"bcc" in args || args.format == "HTML"', {"html": "<p>", "format": "plain"}),
+        ("args.message.Body == 'x' || body.contains('y')", {"message": {"Body": ""}, "body": "z"}),
+        ("to.exists(A, A == 'x') || size(to) > 3", {"to": ["y"], "a": 1, "Size": 2}),
+        ("has(args.To) && args.To == 'x' || args.to == 'x'", {"to": "y", "To": "z"}),
+    ],
+)
+def test_what_names_no_argument_is_not_taken_for_one_in_other_letters(condition, arguments):
+    assert holds(condition, arguments) is False
+
+
+@pytest.mark.parametrize(
+    "condition", ["has(args.headers.Bcc)", '"Bcc" in args.headers', 'args.headers["Bcc"] != "x"']
+)
+def test_nor_is_one_in_an_object(condition):
+    """To whoever sends mail and to HTTP `bcc` and `BCC` are one header."""
+    assert holds("has(args.headers.Bcc)", {"headers": {"Bcc": "eve@rival.example"}}) is True
+    with pytest.raises(ConditionError, match="it asks for 'Bcc', and the call has 'bcc'"):
+        holds(condition, {"headers": {"bcc": "eve@rival.example"}})
+
+
 HOST_ALONE = "https://evil.example"
 
 
@@ -377,7 +526,31 @@ def test_a_hosts_first_page_has_a_slash_or_not(link, said):
     assert holds(f"!args.url.{said}", {"url": link}, allows=True) is False
     assert holds(f'args.url == "{HOST_ALONE}"', {"url": f"{HOST_ALONE}/"}) is True
     assert holds(f'args.url == "{HOST_ALONE}"', {"url": HOST_ALONE}, allows=True) is True
+    assert holds(f'args.url in ["{HOST_ALONE}", "https://a.example/x"]', {"url": f"{HOST_ALONE}/"}) is True
+    assert (
+        holds(f'args.url == "{HOST_ALONE}" && args.of != "a/b"', {"url": f"{HOST_ALONE}/", "of": ""}) is True
+    )
     assert holds(f'args.url.startsWith("{HOST_ALONE}/")', {"url": f"{HOST_ALONE}/"}, allows=True) is True
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f'!(args.url in ["{HOST_ALONE}", "https://bank.example/api"])',
+        f'!(args.url == "{HOST_ALONE}" && args.accept == "text/html")',
+        '!args.url.endsWith(".example")',
+    ],
+)
+def test_a_link_that_a_condition_names_is_the_one_it_names(condition):
+    assert holds(condition, {"url": HOST_ALONE, "accept": "text/html"}) is False
+
+
+@pytest.mark.parametrize(
+    "pattern", ["SECRET|@rival.example", "https://evil.example|SECRET", "(https://evil.example)?SECRET"]
+)
+def test_what_stands_beside_an_address_in_a_pattern_keeps_its_capitals(pattern):
+    assert holds(f'args.text.matches("{pattern}")', {"text": "SECRET plan"}) is True
+    assert holds(f'!args.text.matches("{pattern}")', {"text": "SECRET plan"}, allows=True) is False
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])

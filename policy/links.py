@@ -1,0 +1,80 @@
+"""Links in the one form in which they are asked (RFC 3986, 6.2), whatever form a program writes them in."""
+
+import re
+import socket
+from contextlib import suppress
+from functools import lru_cache
+from ipaddress import ip_address
+from urllib.parse import quote
+
+from policy.provenance.words import in_one_form
+
+DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
+# What programs leave out of a host (UTS 46), beside what nobody sees.
+LEFT_OUT = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
+
+AROUND = " \t\r\n\"'`<>()[]{},;"
+LINK = re.compile(
+    r"(?P<scheme>https?):[/\\]+(?P<place>[^/\\?#\s]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?P<part>#.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+PLACE = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>\d*))?")
+USUAL_PORTS = {"http": "80", "https": "443"}
+NUMBER = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
+ESCAPES = re.compile(r"(?:%[0-9a-f]{2})+", re.IGNORECASE)
+RESERVED = "/?#[]@!$&'()*+,;=:%"  # these mean something else than themselves where they are escaped
+
+
+@lru_cache(maxsize=4096)
+def normal(text: str, escaped: bool = False) -> str:
+    """The link that the text is, without its user, the port that goes without saying, `..` in its path and
+    letters written as %61; other characters than a link's `escaped` or as they are. Any other text as it is.
+    """
+    found = LINK.fullmatch(text.strip(AROUND))
+    place = found and PLACE.fullmatch(found["place"].rpartition("@")[2])
+    if not found or not place:
+        return text
+    scheme = found["scheme"].lower()
+    port = (place["port"] or "").lstrip("0")
+    host = _host(place["host"]) + (f":{port}" if port not in ("", USUAL_PORTS[scheme]) else "")
+    path = _without_dots(_plain(found["path"].replace("\\", "/")))
+    asked = path + _plain(found["query"] or "") + (found["part"] or "")
+    return f"{scheme}://{host}{quote(asked, safe=RESERVED) if escaped else asked}"
+
+
+def _host(written: str) -> str:
+    host = in_one_form(LEFT_OUT.sub("", _plain(written))).translate(DOTS).lower().rstrip(".")
+    with suppress(OSError, ValueError):
+        if host.startswith("["):
+            number = ip_address(host[1:-1])
+            inner = getattr(number, "ipv4_mapped", None)
+            return str(inner) if inner else f"[{number}]"
+        if NUMBER.fullmatch(host):
+            return socket.inet_ntoa(socket.inet_aton(host))  # 2852039166, 0xa9.0xfe.0251.1
+    return host
+
+
+def _without_dots(path: str) -> str:
+    """Without `.`, `..` and empty parts; a link to a host's first page keeps its slash or has none."""
+    kept: list[str] = []
+    parts = path.split("/")
+    for part in parts[1:]:
+        if part == "..":
+            del kept[-1:]
+        elif part not in ("", "."):
+            kept.append(part)
+    ends = "/" if path and parts[-1] in ("", ".", "..") and kept else ""
+    return ("/" if path else "") + "/".join(kept) + ends
+
+
+def _plain(text: str) -> str:
+    return ESCAPES.sub(_character, text)
+
+
+def _character(escapes: re.Match[str]) -> str:
+    """What is escaped, as far as it may be read; what has another meaning unescaped stays."""
+    try:
+        found = bytes.fromhex(escapes[0].replace("%", "")).decode()
+    except UnicodeDecodeError:
+        return escapes[0]
+    return "".join(f"%{ord(sign):02X}" if sign in RESERVED or sign < " " else sign for sign in found)
