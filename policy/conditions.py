@@ -395,15 +395,16 @@ def _spelled(
     for one, (spelled, way), form, (completed, page) in product(
         meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways, forms, pages
     ):
-        words, of = completed(spelled), meanings.each(meanings.each(one[ARGS_OF], form), page)
-        values = {name: of[name] for name in condition.names if name in of} | one[KNOWN]
+        words, asked_of = completed(spelled), meanings.each(meanings.each(one, form), page)
+        of = asked_of[ARGS_OF]
+        values = {name: of[name] for name in condition.names if name in of} | asked_of[KNOWN]
         found = meanings.each(values | ({"args": of} if condition.reads_args else {}), way)
         if (key := repr((words, found))) in asked:
             continue
         asked.add(key)
         yield words, found
         without, lowered = _without_capitals(words), _lowered(found)
-        if (without != words and _has_place(found)) or (lowered != found and _has_bare(found)):
+        if (without, lowered) != (words, found) and (_has_place(found) or _has_bare(found)):
             yield without, lowered
 
 

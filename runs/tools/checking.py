@@ -16,6 +16,7 @@ from referencing.exceptions import Unresolvable
 
 from common.canonical import canonical
 
+VALUES = ("const", "default", "enum", "examples")  # no schemas
 SECONDS = 2.0  # for one call's arguments
 MOST_ERRORS = 50  # kept of what is wrong with them
 
@@ -80,5 +81,15 @@ _Own: Any = extended({})
 
 def checker(schema: Mapping[str, Any]) -> Validator:
     """Checks arguments against the schema of a tool that is registered here."""
-    made: Validator = _Own(schema)
+    made: Validator = _Own(of_one_dialect(schema))
     return made
+
+
+def of_one_dialect(schema: Any) -> Any:
+    """The schema without the names of its parts' dialects, for which jsonschema would take its own class."""
+    if isinstance(schema, list):
+        return [of_one_dialect(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    parts = {name: part for name, part in schema.items() if not (name == "$schema" and isinstance(part, str))}
+    return {name: part if name in VALUES else of_one_dialect(part) for name, part in parts.items()}

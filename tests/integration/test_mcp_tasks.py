@@ -274,6 +274,26 @@ def test_a_task_that_asks_is_given_the_persons_answer_and_nothing_else(world, wo
     assert Approval.objects.filter(run=run).count() == 1
 
 
+@pytest.mark.parametrize(("tool", "then"), [("crm.make_booking", "review"), ("crm.find_customer", "")])
+def test_an_answer_of_which_nothing_is_heard_may_have_been_acted_upon(
+    world, working, site, monkeypatch, tool, then
+):
+    """The task goes on at its server: made again by the agent, the call would act twice."""
+    run = working(tool)
+    site.say(task={"status": "input_required", "inputRequests": HOW_MANY})
+    poll()
+    go_on(run)
+
+    def no_answer(*arguments):
+        raise client.McpError("TIMEOUT", "no answer")
+
+    monkeypatch.setattr(tasks, "update", no_answer)
+    key = Wait.objects.get(run=run, resolved_at=None).correlation_key
+    message(run.pk, "3", at_the_pages(world.user, world.organization.pk), key)
+    assert (go_on(run).waiting_reason or "") == then
+    assert len(site.calls) == 1 and ToolCall.objects.get(run=run).status == ("unknown" if then else "failed")
+
+
 def test_a_task_that_asks_for_ever_is_stopped_and_cancelled(world, working, site):
     run = working()
     mia = at_the_pages(world.user, world.organization.pk)

@@ -37,9 +37,13 @@ def test_a_models_fields_have_one_name(arguments, fits):
     )  # it would take either
 
 
+DIALECT = {"$schema": "http://json-schema.org/draft-07/schema#"}
 NESTED = {
+    **DIALECT,
     "type": "object",
     "properties": {
+        "again": {"$ref": "#"},
+        "inner": {**DIALECT, "properties": {"bcc": {}, "$schema": {"type": "string"}}},
         "bcc": {"type": "array"},
         "rows": {"type": "array", "items": {"properties": {"replyTo": {}, "ReplyTo": {}}}},
     },
@@ -53,6 +57,8 @@ NESTED = {
         ({"bcc": [], "further": 1, "rows": [{"replyTo": "a", "ReplyTo": "b", "more": 1}]}, ""),
         ({"BCC": ["eve@rival.example"]}, "'BCC' is not its 'bcc'"),
         ({"bcc": [], "Bcc": ["eve@rival.example"]}, "'Bcc' is not its 'bcc'"),
+        ({"again": {"Bcc": ["eve@rival.example"]}}, "'Bcc' is not its 'bcc'"),
+        ({"inner": {"$schema": "x", "Bcc": ["eve@rival.example"]}}, "'Bcc' is not its 'bcc'"),
         ({"rows": [{"replyto": "eve@rival.example"}]}, "'replyto' is not its"),
     ],
 )

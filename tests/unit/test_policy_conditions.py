@@ -312,6 +312,19 @@ def test_a_link_is_the_one_that_is_asked(link):
     assert holds('!args.url.contains("//evil.example/a/b")', {"url": link}, allows=True) is False
 
 
+@pytest.mark.parametrize("link", ["https://shop.example", "https://shop.example/"])
+def test_a_link_is_compared_with_one_that_was_read(link):
+    facts = Facts((), True, False, False, results=lambda: {"find": {"website": link}})
+    differs = "args.url != read.find.website || args.accept == 'https://a.example/b'"
+    assert holds(differs, {"url": link, "accept": ""}, lambda: facts) is False
+
+
+def test_a_value_with_an_address_is_compared_with_another_without_regard_to_capitals():
+    for value, other in (("ANN@bank.example", "ANN"), ("hello @OPS", "OPS")):
+        assert holds("args.of.contains(args.user) && size(args.of) > 3", {"of": value, "user": other}) is True
+        assert holds("!args.of.contains(args.user)", {"of": value, "user": other}, allows=True) is False
+
+
 def test_a_link_says_the_same_with_and_without_escapes():
     for said, link in product(("pr\u00fcfung b", "pr%C3%BCfung%20b"), repeat=2):
         assert holds(f'args.url == "https://a.example/{said}"', {"url": f"https://a.example/{link}"}) is True

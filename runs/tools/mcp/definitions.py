@@ -222,7 +222,7 @@ _Patterned: Any = validators.extend(_Lenient, {"unevaluatedProperties": _skip})
 def checker(schema: dict[str, Any]) -> Validator:
     """Checks arguments against an outsider's schema: fetches nothing, matches no expression of theirs."""
     kind = _Patterned if _has_patterns(schema) else _Lenient
-    made: Validator = kind(schema, registry=Registry())
+    made: Validator = kind(checking.of_one_dialect(schema), registry=Registry())
     return made
 
 

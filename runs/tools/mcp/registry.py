@@ -10,10 +10,10 @@ from policy.provenance.infer import EVERYTHING, Declaration
 from runs.models import Carrier, McpServer, McpTask, McpTool, ToolState, WorkerGroup
 from runs.models.choices import WaitKind
 from runs.models.operations import TASKS_OF_SERVERS
-from runs.tools import forms
+from runs.tools import forms, leaving
 from runs.tools.base import NoAnswer, Tool, ToolContext, ToolError, WaitFor
 from runs.tools.mcp import accounts, definitions, tasks
-from runs.tools.mcp.client import LEAST_PAUSE, Asked, McpError, Task, call_tool, read_resource
+from runs.tools.mcp.client import LEAST_PAUSE, Asked, McpError, Task, Unauthorized, call_tool, read_resource
 
 FORM_WAITS = timedelta(days=7)  # for the person to answer what a server asks
 TASK_WAITS = timedelta(days=7)  # for a server to finish its task
@@ -163,10 +163,18 @@ def reader(server_id: str, whom: str) -> Callable[..., Any]:
 
 
 def resumed(server: McpServer, task: McpTask, filled: dict[str, Any] | None, token: str = "") -> Task:
-    """The call is a task at its server already: it is given the form that it asked for, and goes on."""
+    """The call is a task at its server already: it is given the form that it asked for, and goes on. Where
+    that is not known to have come, neither is what the server does: it may have been carried out.
+    """
     if filled is None or filled.get("task") != task.pk:
         return Task(task.task_id, LEAST_PAUSE)
-    return tasks.update(server, task.task_id, filled["responses"], token)
+    try:
+        return tasks.update(server, task.task_id, filled["responses"], token)
+    except Unauthorized:
+        raise
+    except McpError as error:
+        error.silent = error.code != leaving.HELD_BACK
+        raise
 
 
 def waiting(server: McpServer, task: Task) -> WaitFor:
