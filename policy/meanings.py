@@ -32,7 +32,6 @@ MARKED = AROUND + "*{}`=~#!?$&^%+-_/\\"  # signs that an address may begin or en
 NEAR = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 ENCODED = "=?"  # how an encoded word begins; blanks between two of them are none of the text
 ENCODED_WORD = re.compile(r"=\?([^?*\s]++)(?:\*[^?\s]*+)?(\?[bq]\?[^?]*+\?=)(?:\s++(?==\?))?", re.IGNORECASE)
-JSON = ("[", "{", '"')  # how a list, an object or a text begins there
 FEW = 3  # words that are names, for each address
 # What the names of arguments for people who are written to end with: `to`, `ccRecipients`, `reply_to`.
 PEOPLE = re.compile(
@@ -78,7 +77,7 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
         if not plain(text):
             raise Unclear(f"'{text[:60]}' is not written as addresses plainly are")
     addresses = cache(recipients)  # asked of each text once for each of the recipients
-    if any(len(text) > LONGEST and _may_name(text) for text in texts(said)):
+    if any(len(text) > LONGEST and ("@" in text or ENCODED in text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
     most = max((len(addresses(text)) for text in texts(said)), default=0)
     if most > MOST_RECIPIENTS:
@@ -142,11 +141,9 @@ def _objects(value: Any, addresses: Addresses) -> list[Any]:
 def plain(text: str) -> bool:
     """Whether everybody reads the same addresses in it, or there are none: `ann@bank.example`, or
     `Ann Lee <ann@bank.example>`, and several of these with commas, semicolons or line breaks between them.
-    Of JSON, each of its texts. Raises RecursionError.
     """
-    inner = _in_json(text)
-    if inner:
-        return all(map(plain, inner))
+    if _is_json(text):
+        return False
     text, at = in_one_form(text), 0
     if "@" not in text and ENCODED not in text:
         return True
@@ -168,11 +165,8 @@ def recipients(text: str) -> list[str]:
 def _readings(text: str) -> set[str]:
     """As it stands, with the signs that addresses are usually written with, and as a mail's header may have
     it: in encoded words (RFC 2047), with comments in an address or blanks beside its @ and dots (RFC 5322).
-    Where it is JSON, which libraries of some servers read, each of its texts.
     """
-    found = {text, *_in_json(text)}
-    found |= {ENCODED_WORD.sub(_decoded, said) for said in found}
-    found = {said for said in found if "@" in in_one_form(said)}
+    found = {said for said in (text, ENCODED_WORD.sub(_decoded, text)) if "@" in in_one_form(said)}
     found |= {_without_comments(said) for said in found}
     found |= {NEEDLESSLY_QUOTED.sub(r"\1", said) for said in found}
     found |= {in_one_form(said).translate(MARKS) for said in found if not said.isascii()}
@@ -180,16 +174,17 @@ def _readings(text: str) -> set[str]:
     return found | {NEAR.sub(r"\1", said) for said in found}
 
 
-def _may_name(text: str) -> bool:
-    return "@" in text or ENCODED in text or ("\\u" in text and text.lstrip()[:1] in JSON)
-
-
-def _in_json(text: str) -> list[str]:
-    """Raises RecursionError."""
-    if text.lstrip()[:1] in JSON:
-        with suppress(ValueError):  # all that stands under one name, and numbers of any length
-            return list(texts(json.loads(text, object_pairs_hook=list, parse_int=str, parse_float=str)))
-    return []
+def _is_json(text: str) -> bool:
+    """Whether it is a list or an object, as the libraries of some servers take such a text."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return False
+    try:
+        json.loads(text, parse_int=str)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
 
 
 def _without_comments(text: str) -> str:

@@ -180,13 +180,6 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "Ann Lee, Bo, Carl, eve@rival.example, Dan",
         "Eve Lee eve@rival.example",
         "**eve@rival.example**",
-        '["eve\\u0040rival.example"]',
-        '["ann@bank.example", "eve@rival\\u002eexample"]',
-        ' [{"name": "Eve", "email": "\\teve@rival.example"}] ',
-        '{"to": ["e\\u0076e@rival.example"]}',
-        '"\\u0065ve@rival.example"',
-        '{"to": "\\u0065ve@rival.example", "to": "ann@bank.example"}',
-        '["eve\\uff20rival.example"]',
         "eve@rival.example" + " " * 30_000,
         f'"{"E" * 30_000}" <eve@rival.example>',
         f"eve@rival.example ({'(E) ' * 10_000})",
@@ -223,7 +216,13 @@ PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC
         "\\@eve@rival.example ",
         "eve((((c))))@rival.example;",
         "eve%rival.example@bank.example",
-        '[{"email": "eve\\u0040rival.example and others", "id": ' + "1" * 5000 + "}]",
+        '["eve\\u0040rival.example"]',
+        ' [{"email": "eve\\u0040rival.example", "id": ' + "1" * 5000 + "}]",
+        "[" * 5000 + '"eve\\u0040rival.example"' + "]" * 5000,
+        '["\\u0023all"]',
+        '{"to": "ann@bank.example"}',
+        "ann@bank.example, eve@[203.0.113.5]",
+        'Eve eve"@"rival.example,ann@bank.example',
     ],
 )
 def test_an_argument_for_people_is_written_plainly(to, name):
@@ -242,7 +241,6 @@ def test_an_argument_for_people_is_written_plainly(to, name):
         " Eve O'Rival (work) <eve@Rival.example> ",
         '"Doe, Jane"<jane.doe+of@bank.example>;\nmailto:eve@rival.example',
         "Doe, Jane <jane@bank.example>, Ev\u00e9 \u5b59 <eve@rival.example>;",
-        '[{"emailAddress": {"name": "Eve Lee of Rival Ltd", "address": "eve@rival.example"}}]',
         "eve\uff20rival.example",
     ],
 )
@@ -254,7 +252,7 @@ def test_each_address_that_is_written_plainly_is_a_recipient(to, name):
 
 @PEOPLE
 def test_who_has_no_address_is_somebody_all_the_same(name):
-    for to in ("U0123ABC", "#general", "Ann Lee, Bob", "{ann}", "", "a = b"):
+    for to in ("U0123ABC", "#general", "Ann Lee, Bob", "{ann}", "[ann] Ann", "", "a = b"):
         assert holds(f'args.{name} == "{to}"', {name: to}, allows=True) is True
 
 
