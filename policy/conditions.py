@@ -67,7 +67,7 @@ BARE = re.compile(
 )
 # A link to a host's first page: the same one with and without its slash. And a link to any page.
 FIRST_PAGE = re.compile(r"(https?://[^\s/?#]+)/?((?:[?#].*)?)", re.IGNORECASE | re.DOTALL)
-PAGE = re.compile(r"://[^\s/?#]+/")
+PAGE, HOST_ALONE = re.compile(r"://[^\s/?#]+/"), re.compile(r"://[^\s/?#]+$")
 ARGUMENT_OF = re.compile(r"\w\s*\(\s*$")  # what stands before a text that is given to a function
 SPACES = re.compile(r"(\s+)")
 
@@ -185,8 +185,7 @@ def answers(
     are compared in one spelling: eve@BANK.example reaches whom eve@bank.example reaches. A whole number is
     one however it is written (5.0): it is asked about both, unless the condition's arithmetic takes one.
 
-    A link to a host's first page is asked about with its slash where the condition speaks of paths, and
-    without it where it does not.
+    A text that is a link is asked about in the form in which it is asked for as well (policy/links.py).
 
     The condition may speak of a part of one, in capitals ("Bank.example", "CEO"), and which of its texts do
     nobody can tell. So where there are addresses it is asked once more without regard to capitals; where it
@@ -383,15 +382,14 @@ def _spelled(
         ways.append((_condition_of_machines(composed), _of_machines))
     asked: set[str] = set()
     said = _said(text, condition.names, arguments)
+    meanings.check_people(said)
     forms: list[Callable[[str], str]] = [str]
     link = partial(links.normal, escaped=any("%" in literal[0] for literal in STRING.finditer(text)))
     if any(link(one) != one for one in meanings.texts(said)):
         forms.append(link)
     pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
     if any(FIRST_PAGE.fullmatch(form(one)) for one in meanings.texts(said) for form in forms):
-        pages.append(
-            (_condition_with_slashes, _with_slash) if _speaks_of_pages(text) else (str, _without_slash)
-        )
+        pages += _pages(text)
     for one, (spelled, way), form, (completed, page) in product(
         meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}), ways, forms, pages
     ):
@@ -409,8 +407,14 @@ def _spelled(
 
 
 @lru_cache(maxsize=CACHED)
-def _speaks_of_pages(text: str) -> bool:
-    return any(PAGE.search(literal[0]) for literal in STRING.finditer(text))
+def _pages(text: str) -> list[tuple[Callable[[str], str], Callable[[str], str]]]:
+    """How a condition that speaks of links, and the link to a host's first page, are written beside as they
+    are: with its slash where it speaks of further pages, and without it otherwise.
+    """
+    said = [quoted[3] for literal in STRING.finditer(text) if (quoted := QUOTED.fullmatch(literal[0]))]
+    if any(map(PAGE.search, said)):
+        return [(_condition_with_slashes, _with_slash)]
+    return [(str, _without_slash)] if any(map(HOST_ALONE.search, said)) else []
 
 
 @lru_cache(maxsize=CACHED)

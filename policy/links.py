@@ -3,7 +3,6 @@
 import re
 import socket
 from contextlib import suppress
-from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import quote
 
@@ -14,6 +13,7 @@ DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of th
 LEFT_OUT = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
 
 AROUND = " \t\r\n\"'`<>()[]{},;"
+BEGINNING = re.compile(rf"[{re.escape(AROUND)}]*+https?:", re.IGNORECASE)
 LINK = re.compile(
     r"(?P<scheme>https?):[/\\]+(?P<place>[^/\\?#\s]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?P<part>#.*)?",
     re.IGNORECASE | re.DOTALL,
@@ -25,11 +25,12 @@ ESCAPES = re.compile(r"(?:%[0-9a-f]{2})+", re.IGNORECASE)
 RESERVED = "/?#[]@!$&'()*+,;=:%"  # these mean something else than themselves where they are escaped
 
 
-@lru_cache(maxsize=4096)
 def normal(text: str, escaped: bool = False) -> str:
     """The link that the text is, without its user, the port that goes without saying, `..` in its path and
     letters written as %61; other characters than a link's `escaped` or as they are. Any other text as it is.
     """
+    if not BEGINNING.match(text):
+        return text
     found = LINK.fullmatch(text.strip(AROUND))
     place = found and PLACE.fullmatch(found["place"].rpartition("@")[2])
     if not found or not place:
@@ -55,13 +56,15 @@ def _host(written: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Without `.`, `..` and empty parts; a link to a host's first page keeps its slash or has none."""
+    """Without `.`, `..` and empty parts, but that of a link in it; one to a host's first page keeps its slash
+    or has none.
+    """
     kept: list[str] = []
     parts = path.split("/")
     for part in parts[1:]:
         if part == "..":
             del kept[-1:]
-        elif part not in ("", "."):
+        elif part not in ("", ".") or (part == "" and kept and kept[-1].endswith(":")):
             kept.append(part)
     ends = "/" if path and parts[-1] in ("", ".", "..") and kept else ""
     return ("/" if path else "") + "/".join(kept) + ends

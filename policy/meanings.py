@@ -73,9 +73,6 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
     list's texts' in the list. Raises Unclear.
     """
     yield arguments
-    for text in _of_people(said):
-        if not plain(text):
-            raise Unclear(f"'{text[:60]}' is not written as addresses plainly are")
     addresses = cache(recipients)  # asked of each text once for each of the recipients
     if any(len(text) > LONGEST and ("@" in text or ENCODED in text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
@@ -94,6 +91,13 @@ def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
         for chosen in product(*several) if len(several) > 1 or one is in_lists else ():
             left = iter(chosen)
             yield each(one, lambda text, left=left: next(left) if addresses(text) else text)  # type: ignore[misc]
+
+
+def check_people(arguments: Arguments) -> None:
+    """Raises Unclear where an argument for people is not written plainly."""
+    for text in _of_people(arguments):
+        if not plain(text):
+            raise Unclear(f"'{text[:60]}' is not written as addresses plainly are")
 
 
 def _of_people(value: Any, named: bool = False) -> Iterator[str]:

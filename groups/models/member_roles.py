@@ -49,7 +49,8 @@ class CustomRole(Created):
         """
         if self.name.strip().lower() in MemberRole.values:  # rules name roles: each name means one
             raise ValidationError({"name": ["Every organization has a role of this name already."]})
-        if SEPARATES.search(self.name):
+        stored = CustomRole.objects.filter(pk=self.pk).values_list("name", flat=True)
+        if SEPARATES.search(self.name) and self.name not in stored:
             raise ValidationError({"name": ["A name is one line and has none of these: , ; : ="]})
         unknown = sorted(set(self.permissions or ()) - member_permissions.every())
         if unknown:

@@ -151,11 +151,11 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
     answer = perform(said, ready.context, savepoint=not claimed.trusting)
     agent = agent_of(claimed, gate, call)
     if isinstance(answer, Spawn) and not said.arguments.get("group_id"):
-        answer = found(gate(), agent, passed, answer)
+        answer = group_found(gate(), agent, passed, answer)
     return record_answer(claimed, call.call_id, answer, gate=gate, agent=agent, row_id=row_id)
 
 
-def found(gate: Gate, agent: AgentContext, passed: Passed, wanted: Spawn) -> Spawn | Failed:
+def group_found(gate: Gate, agent: AgentContext, passed: Passed, wanted: Spawn) -> Spawn | Failed:
     """The group that was found for a goal, if rules let the call name it."""
     said, group = passed.admitted, wanted.group
     named = {**said.arguments, "group_id": group.id}
