@@ -565,8 +565,10 @@ def _without_capitals(text: str) -> str:
 
 
 def _in_small_letters(text: str) -> str:
-    """In one form of the Greek s as well, which has another at the end of a word."""
-    return text.lower().replace("ς", "σ")
+    """In one form of the Greek s as well, which has another at the end of a word, and of ß, which IDNA has as
+    itself or as ss.
+    """
+    return text.lower().replace("ς", "σ").replace("ß", "ss")
 
 
 def here(text: str, values: Mapping[str, Any]) -> bool:

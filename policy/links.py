@@ -10,7 +10,7 @@ from policy.provenance.words import in_one_form
 
 DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
 # What programs leave out of a host (UTS 46), beside what nobody sees.
-LEFT_OUT = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
+LEFT_OUT = re.compile("[\u1806\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
 
 AROUND = " \t\r\n\"'`<>()[]{},;"
 BEGINNING = re.compile(rf"[{re.escape(AROUND)}]*+https?:", re.IGNORECASE)
@@ -22,12 +22,14 @@ PLACE = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>\d*))?")
 USUAL_PORTS = {"http": "80", "https": "443"}
 NUMBER = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 ESCAPES = re.compile(r"(?:%[0-9a-f]{2})+", re.IGNORECASE)
+SLASH = re.compile("%(?:2f|5c)", re.IGNORECASE)  # which some servers take for one
 RESERVED = "/?#[]@!$&'()*+,;=:%"  # these mean something else than themselves where they are escaped
 
 
 def normal(text: str, escaped: bool = False) -> str:
     """The link that the text is, without its user, the port that goes without saying, `..` in its path and
-    letters written as %61; other characters than a link's `escaped` or as they are. Any other text as it is.
+    letters written as %61; other characters than a link's `escaped` or as they are, and a slash in the path
+    then too. Any other text as it is.
     """
     if not BEGINNING.match(text):
         return text
@@ -38,7 +40,8 @@ def normal(text: str, escaped: bool = False) -> str:
     scheme = found["scheme"].lower()
     port = (place["port"] or "").lstrip("0")
     host = _host(place["host"]) + (f":{port}" if port not in ("", USUAL_PORTS[scheme]) else "")
-    path = _without_dots(_plain(found["path"].replace("\\", "/")))
+    path = _plain(found["path"] if escaped else SLASH.sub("/", found["path"]))
+    path = _without_dots(path.replace("\\", "/"))
     asked = path + _plain(found["query"] or "") + (found["part"] or "")
     return f"{scheme}://{host}{quote(asked, safe=RESERVED) if escaped else asked}"
 

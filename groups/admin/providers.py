@@ -17,6 +17,7 @@ from groups.models import CustomRole, IdentityProvider, MemberRole, Project
 from groups.models.providers import MAX_SECRET
 from groups.sign_in.openid import callback_address
 
+from .lists import lines
 from .members import PlaceAdmin, PlaceForm
 from .tenancy import Related
 
@@ -54,9 +55,7 @@ class ProviderForm(PlaceForm):
         if organization is not None and "who" in self.fields:
             try:
                 self.instance.rules = [
-                    _rule(line, organization.pk)
-                    for line in (cleaned.get("who") or "").splitlines()
-                    if line.strip()
+                    _rule(line, organization.pk) for line in lines(cleaned.get("who") or "")
                 ]
             except ValidationError as error:
                 self.add_error("who", error)

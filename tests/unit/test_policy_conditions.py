@@ -285,7 +285,7 @@ def test_an_object_of_several_recipients_is_one_for_each(condition):
     assert holds(condition, said, allows=True) is False
 
 
-@pytest.mark.parametrize("sign", ["\ufe0f", "\u180b", "\U000e0100", "\U0001bca0"])
+@pytest.mark.parametrize("sign", ["\ufe0f", "\u1806", "\u180b", "\U000e0100", "\U0001bca0"])
 def test_what_programs_leave_out_of_a_host_hides_none(sign):
     host = f"ev{sign}il.example"
     assert holds('args.url.startsWith("https://evil.example")', {"url": f"https://{host}/a"}) is True
@@ -303,11 +303,17 @@ def test_what_programs_leave_out_of_a_host_hides_none(sign):
         "https:/\\evil.example/x/../a/./b",
         "https://ev%69l.example//%61/b",
         "https://evil.example/a/b?of=%65ve",
+        "https://evil.example/x/..%2Fa%5cb",
     ],
 )
 def test_a_link_is_the_one_that_is_asked(link):
     assert holds('args.url.startsWith("https://evil.example/a/b")', {"url": link}) is True
     assert holds('!args.url.contains("//evil.example/a/b")', {"url": link}, allows=True) is False
+
+
+def test_a_host_with_the_german_s_is_the_one_with_two():
+    for host in ("stra\u00dfe.example", "STRASSE.example", "xn--strae-oqa.example"):
+        assert holds('args.to.endsWith("@strasse.example")', {"to": f"eve@{host}"}) is True
 
 
 @pytest.mark.parametrize("link", ["https://shop.example", "https://shop.example/"])
