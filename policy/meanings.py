@@ -59,6 +59,8 @@ WORD = re.compile(r"\w+")
 NEEDLESSLY_QUOTED = re.compile(r'"([\w.+-]++)"')  # as in "ann".lee@bank.example
 ESCAPED = re.compile(r"\\(.)")
 
+WHOLE, EXACT = 2**63, 2**53  # below these a whole number is one to the engine, and to JavaScript
+
 Arguments = Mapping[str, Any]
 Addresses = Callable[[str], list[str]]
 
@@ -281,3 +283,40 @@ def texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from texts(inner)
+
+
+def numbers(values: Any) -> Iterator[Any]:
+    """The values as they are, with whole numbers as such however they are written, and as those have them who
+    read each number as one with a fraction.
+    """
+    yield values
+    found = [value for value in _leaves(values) if isinstance(value, int | float)]
+    for way in (_as_whole, _as_read):
+        if any(type(way(number)) is not type(number) or way(number) != number for number in found):
+            yield _each(values, way)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for inner in value:
+        yield from _leaves(inner)
+
+
+def _as_whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE else value
+
+
+def _as_read(value: Any) -> Any:
+    exact = not isinstance(value, int) or abs(value) <= EXACT or abs(value) >= WHOLE
+    return value if exact else int(float(value))
+
+
+def _each(value: Any, spelled: Callable[[Any], Any]) -> Any:
+    """The same with everything in it that is no list or object `spelled`."""
+    if isinstance(value, Mapping):
+        return {name: _each(inner, spelled) for name, inner in value.items()}
+    return [_each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else spelled(value)

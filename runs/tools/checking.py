@@ -17,6 +17,7 @@ from referencing.exceptions import Unresolvable
 from common.canonical import canonical
 
 VALUES = ("const", "default", "enum", "examples")  # no schemas
+PROTOTYPE = "__proto__"
 SECONDS = 2.0  # for one call's arguments
 MOST_ERRORS = 50  # kept of what is wrong with them
 
@@ -35,12 +36,22 @@ def errors(validator: Validator, arguments: Mapping[str, Any]) -> list[Validatio
     """The first of what is wrong with the arguments, by its place. Raises TooMuchWork, and UNUSABLE for a
     schema that cannot be applied to them.
     """
+    if _has_prototype(arguments):
+        return [
+            ValidationError(f"'{PROTOTYPE}' is no name: servers in JavaScript take it for another object's")
+        ]
     kept = _until.set(time.monotonic() + SECONDS)
     try:
         found = list(islice(validator.iter_errors(arguments), MOST_ERRORS))
     finally:
         _until.reset(kept)
     return sorted(found, key=lambda error: list(map(str, error.path)))
+
+
+def _has_prototype(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return PROTOTYPE in value or any(map(_has_prototype, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_prototype, value))
 
 
 def _timed(keyword: Callable[..., Any]) -> Callable[..., Any]:

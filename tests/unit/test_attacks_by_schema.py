@@ -59,6 +59,7 @@ NESTED = {
         ({"bcc": [], "Bcc": ["eve@rival.example"]}, "'Bcc' is not its 'bcc'"),
         ({"again": {"Bcc": ["eve@rival.example"]}}, "'Bcc' is not its 'bcc'"),
         ({"inner": {"$schema": "x", "Bcc": ["eve@rival.example"]}}, "'Bcc' is not its 'bcc'"),
+        ({"further": {"of": [{"__proto__": {"bcc": "eve@rival.example"}}]}}, "'__proto__' is no name"),
         ({"rows": [{"replyto": "eve@rival.example"}]}, "'replyto' is not its"),
     ],
 )

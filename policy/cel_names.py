@@ -1,0 +1,123 @@
+"""Which arguments a condition asks for, by which names."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from policy import meanings
+from policy.cel_text import (
+    ARGS,
+    ARGS_FIELD,
+    CACHED,
+    KEY_OF,
+    KEYWORDS,
+    STRING,
+    TYPE_NAMES,
+    code_of,
+    in_brackets,
+    with_variables,
+)
+
+ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
+VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
+FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
+IN_OBJECT = re.compile(r"\s+in\s+(?:args\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[]))")
+
+
+def left_out(
+    text: str, names: Collection[str], arguments: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The defaults of what the condition may ask for and the call does not say."""
+    found = {name: value for name, value in defaults.items() if name not in arguments}
+    if not found or (through_args := named_through_args(text)) is None:
+        return found
+    return {name: value for name, value in found.items() if name in names or name in through_args}
+
+
+def said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments that the condition names; all of them where it asks of `args` as a whole. Raises Unclear
+    where it names one in other letters, which its tool may take for the same.
+    """
+    places = [(arguments, _asks_for(text)), (_within(arguments), _asks_within(text))]
+    places += [(_at(arguments, path), {name.casefold(): name}) for name, path in _asked_in(text)]
+    for names_in, asks_for in places:
+        for name in names_in:
+            if (
+                (meant := asks_for.get(name.casefold(), name)) != name
+                and "@" not in name
+                and "://" not in name
+            ):
+                raise meanings.Unclear(f"it asks for '{meant}', and the call has '{name}'")
+    through_args = named_through_args(text)
+    if through_args is None:
+        return arguments
+    return {name: value for name, value in arguments.items() if name in names or name in through_args}
+
+
+@lru_cache(maxsize=CACHED)
+def named_through_args(text: str) -> frozenset[str] | None:
+    """The names in `args.name` and `args["name"]`; None where it asks of `args` as a whole, or writes a
+    name in another way.
+    """
+    code = code_of(text)
+    literals = in_brackets(text, code)
+    fields = [field[1] for field in ARGS_FIELD.finditer(code)]
+    plainly = all("\\" not in literal[0] and literal[0][:3] not in ('"""', "'''") for literal in literals)
+    if not plainly or len(ARGS.findall(code)) > len(fields) + len(literals):
+        return None
+    return frozenset((*fields, *(literal[0][1:-1] for literal in literals)))
+
+
+@lru_cache(maxsize=CACHED)
+def _asks_for(text: str) -> dict[str, str]:
+    """The names of arguments in it, by the same without regard to capitals; none that it has in two ways."""
+    code = code_of(with_variables(text))
+    roots = set(ROOT.findall(code)) - TYPE_NAMES - KEYWORDS - set(VARIABLE.findall(code))
+    keys = {literal[0][1:-1] for literal in (*in_brackets(text, code_of(text)), *KEY_IN_ARGS.finditer(text))}
+    return _without_capitals_unlike((*roots, *keys, *(field[1] for field in ARGS_FIELD.finditer(code))))
+
+
+@lru_cache(maxsize=CACHED)
+def _asks_within(text: str) -> dict[str, str]:
+    """The same of the names in objects."""
+    code = code_of(with_variables(text))
+    fields = FIELD.findall(ARGS_FIELD.sub("", code))
+    keys = {literal[0][1:-1] for literal in STRING.finditer(text) if _is_key_within(text, literal)}
+    return _without_capitals_unlike((*fields, *keys))
+
+
+def _is_key_within(text: str, literal: re.Match[str]) -> bool:
+    key = KEY_OF.search(text[: literal.start()])
+    return bool(key and key[1] not in ("args", "in"))
+
+
+@lru_cache(maxsize=CACHED)
+def _asked_in(text: str) -> list[tuple[str, list[str]]]:
+    """The texts in `"name" in args.headers`, with the path of what they may be names in."""
+    found = [(literal, IN_OBJECT.match(text, literal.end())) for literal in STRING.finditer(text)]
+    return [(literal[0][1:-1], path[1].split(".")) for literal, path in found if path]
+
+
+def _at(value: Any, path: Iterable[str]) -> Iterable[str]:
+    """The names of the object at that path; none where there is no object."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else ()
+
+
+def _without_capitals_unlike(names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for name in names:
+        found.setdefault(name.casefold(), set()).add(name)
+    return {folded: only for folded, (only, *others) in found.items() if not others}
+
+
+def _within(value: Any) -> Iterator[str]:
+    """All names in its objects but its own."""
+    for inner in value.values() if isinstance(value, Mapping) else value:
+        if isinstance(inner, Mapping):
+            yield from inner
+        if isinstance(inner, Mapping | list | tuple):
+            yield from _within(inner)

@@ -1,0 +1,257 @@
+"""The spellings in which a condition is asked: addresses, hosts and links have the same on both sides."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+from common.normal_forms import normalized
+from policy import cel_names, links, meanings
+from policy.cel_text import CACHED, ESCAPE, KEY_OF, LITERAL, PATTERN_OF, QUOTED, STRING
+from policy.links import DOTS, LEFT_OUT
+from policy.provenance.words import in_one_form
+
+ARGS_OF, KNOWN = "args", "known"  # of what a condition is asked about
+
+# A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
+# that stands before the @ counts, in a condition what can stand there without a quotation mark.
+HOST = r"[\w.\u0300-\U0010ffff-]+"
+PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|https?://[^\s/?#@]+", re.IGNORECASE)
+SPOKEN = re.compile(
+    rf"(?<![^\s@<>,;:\"'()|])[^\s@<>,;:\"'()|]*@{HOST}|@{HOST}|https?://[^\s/?#@\"'()|\[\]{{}}]+",
+    re.IGNORECASE,
+)
+
+# A host alone, or a link without what usually begins one: programs that open it complete it. It may be
+# another name with a dot as well.
+BARE = re.compile(
+    rf"\s*(?:https?:)?[/\\]*(?=\S*[.。]){HOST}(?:[:/?#\\].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# A link to a host's first page: the same one with and without its slash. And a link to any page.
+FIRST_PAGE = re.compile(r"(https?://[^\s/?#]+)/?((?:[?#].*)?)", re.IGNORECASE | re.DOTALL)
+PAGE, HOST_ALONE = re.compile(r"://[^\s/?#]+/"), re.compile(r"://[^\s/?#]+$")
+ARGUMENT_OF = re.compile(r"\w\s*\(\s*$")  # what stands before a text that is given to a function
+SPACES = re.compile(r"(\s+)")
+
+# What means something else in small letters, as `\S` does in a pattern.
+ESCAPED = re.compile(r"(\\+(?:[pP](?:\{[^}]*\}|\w)|.))", re.DOTALL)
+
+# A label of a host as machines write it (`xn--bcher-kva` for `bücher`): the same host, spelled in ASCII.
+LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
+
+# A label that machines write so; of more letters than these there is none.
+LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
+MOST_LETTERS = 63
+
+
+def ways(
+    text: str,
+    names: Collection[str],
+    reads_args: bool,
+    arguments: Mapping[str, Any],
+    known: Mapping[str, Any],
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The condition and the values in each of the spellings in which it is asked: where a text is nothing but
+    recipients, with names or other signs around them, about each of these alone as well. `names` are those
+    that the condition may read, and whether it `reads_args` as a whole. Raises Unclear.
+    """
+    composed = normalized("NFC", text)
+    spellings = [(condition_small(text), _small), (condition_small(composed), _usual)]
+    if "xn" in text.lower():  # it speaks of how machines write hosts: xn--, or xn\\-\\- in a pattern
+        spellings.append((_condition_of_machines(composed), _of_machines))
+    asked: set[str] = set()
+    said = cel_names.said(text, names, arguments)
+    meanings.check_people(said)
+    forms: list[Callable[[str], str]] = [str]
+    link = partial(links.normal, escaped=any("%" in literal[0] for literal in STRING.finditer(text)))
+    if any(link(one) != one for one in meanings.texts(said)):
+        forms.append(link)
+    pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
+    if any(FIRST_PAGE.fullmatch(form(one)) for one in meanings.texts(said) for form in forms):
+        pages += _pages(text)
+    for one, (spelled, way), form, (completed, page) in product(
+        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}),
+        spellings,
+        forms,
+        pages,
+    ):
+        words, asked_of = completed(spelled), meanings.each(meanings.each(one, form), page)
+        of = asked_of[ARGS_OF]
+        values = {name: of[name] for name in names if name in of} | asked_of[KNOWN]
+        found = meanings.each(values | ({"args": of} if reads_args else {}), way)
+        if (key := repr((words, found))) in asked:
+            continue
+        asked.add(key)
+        yield words, found
+        without, lowered = _without_capitals(words), _lowered(found)
+        if (without, lowered) != (words, found) and (_has_place(found) or _has_bare(found)):
+            yield without, lowered
+
+
+@lru_cache(maxsize=CACHED)
+def _pages(text: str) -> list[tuple[Callable[[str], str], Callable[[str], str]]]:
+    """How a condition that speaks of links, and the link to a host's first page, are written beside as they
+    are: with its slash where it speaks of further pages, and without it otherwise.
+    """
+    said = [quoted[3] for literal in STRING.finditer(text) if (quoted := QUOTED.fullmatch(literal[0]))]
+    if any(map(PAGE.search, said)):
+        return [(_condition_with_slashes, _with_slash)]
+    return [(str, _without_slash)] if any(map(HOST_ALONE.search, said)) else []
+
+
+@lru_cache(maxsize=CACHED)
+def _condition_with_slashes(text: str) -> str:
+    """The condition with links to hosts' first pages with their slash, where one is a whole text that values
+    are compared with.
+    """
+
+    def completed(literal: re.Match[str]) -> str:
+        quoted = QUOTED.fullmatch(literal[0])
+        if quoted is None or ARGUMENT_OF.search(text[: literal.start()]):
+            return literal[0]
+        raw, mark, words = quoted.groups()
+        return f"{raw}{mark}{_with_slash(words)}{mark}"
+
+    return LITERAL.sub(completed, text)
+
+
+def _with_slash(text: str) -> str:
+    return f"{page[1]}/{page[2]}" if (page := FIRST_PAGE.fullmatch(text)) else text
+
+
+def _without_slash(text: str) -> str:
+    return f"{page[1]}{page[2]}" if (page := FIRST_PAGE.fullmatch(text)) else text
+
+
+@lru_cache(maxsize=CACHED)
+def condition_small(text: str) -> str:
+    """The condition with addresses and hosts in one spelling; what its patterns ask stays."""
+    return _places_in_condition(LABEL.sub(_as_people_write, text), _place_small)
+
+
+@lru_cache(maxsize=CACHED)
+def _condition_of_machines(text: str) -> str:
+    """The same with hosts as machines write them."""
+    return _places_in_condition(text, _place_of_machines)
+
+
+def _places_in_condition(text: str, spelled: Callable[[str], str]) -> str:
+    def place(found: re.Match[str]) -> str:
+        parts = ESCAPED.split(found[0])
+        parts[::2] = map(spelled, parts[::2])  # between the escapes
+        return "".join(parts)
+
+    return SPOKEN.sub(place, text)
+
+
+def _small(text: str) -> str:
+    """The text with addresses and hosts in one spelling: in small letters, and as people write them."""
+    return _places(LABEL.sub(_as_people_write, text) if "xn--" in text.lower() else text, _place_small)
+
+
+def _usual(text: str) -> str:
+    """The same of one with an address whose characters may be written in other ways: wide, or in parts."""
+    return _small(_plain_words(text))
+
+
+def _of_machines(text: str) -> str:
+    """The same with hosts as machines write them."""
+    plain_text = _plain_words(text)
+    is_bare = BARE.fullmatch(plain_text)
+    return _place_of_machines(plain_text) if is_bare else _places(plain_text, _place_of_machines)
+
+
+def _plain_words(text: str) -> str:
+    return text if text.isascii() else "".join(map(_plain_word, SPACES.split(text)))
+
+
+def _plain_word(word: str) -> str:
+    if word.isascii():
+        return word
+    found = in_one_form(LEFT_OUT.sub("", word)).translate(DOTS)
+    return found if is_place(found) or BARE.fullmatch(found) else word
+
+
+def _places(text: str, spelled: Callable[[str], str]) -> str:
+    return PLACE.sub(lambda place: spelled(place[0]), text) if is_place(text) else text
+
+
+def _place_small(place: str) -> str:
+    return place.lower().translate(DOTS)
+
+
+def _place_of_machines(place: str) -> str:
+    small = _place_small(place)
+    start = max(small.rfind("@"), small.rfind("//")) + 1
+    return small[:start] + LETTERS.sub(_as_machines_write, small[start:])
+
+
+def _as_machines_write(label: re.Match[str]) -> str:
+    if label[0].isascii() or len(label[0]) > MOST_LETTERS:
+        return label[0]
+    return f"xn--{label[0].encode('punycode').decode()}"
+
+
+def _as_people_write(label: re.Match[str]) -> str:
+    """`bücher` for `xn--bcher-kva`; what no host could have stays, as does what would end a text."""
+    small = label[0].lower()
+    try:
+        found = small[4:].encode().decode("punycode")
+    except UnicodeError:
+        return small
+    usual = all(sign == "-" or sign.isalnum() or unicodedata.category(sign)[0] == "M" for sign in found)
+    return found.lower() if usual and not found.isascii() else small
+
+
+def is_place(text: str) -> bool:
+    return "@" in text or "://" in text
+
+
+def _has_place(value: Any) -> bool:
+    return any(map(is_place, meanings.texts(value)))
+
+
+def _has_bare(value: Any) -> bool:
+    return any(map(BARE.fullmatch, meanings.texts(value)))
+
+
+def _lowered(value: Any) -> Any:
+    """The same with every text in small letters, but for names."""
+    if isinstance(value, str):
+        return _in_small_letters(value)
+    if isinstance(value, Mapping):
+        return {name: _lowered(inner) for name, inner in value.items()}
+    return [_lowered(inner) for inner in value] if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=CACHED)
+def _without_capitals(text: str) -> str:
+    """The condition with its texts in small letters, but for names of arguments; of a pattern, with no regard
+    to capitals.
+    """
+
+    def small(literal: re.Match[str]) -> str:
+        quoted = QUOTED.fullmatch(literal[0])
+        before = text[: literal.start()]
+        key = KEY_OF.search(before)
+        if quoted is None or quoted[3] == _in_small_letters(quoted[3]) or (key and key[1] != "in"):
+            return literal[0]
+        raw, mark, words = quoted.groups()
+        if PATTERN_OF.search(before):
+            return f"{raw}{mark}(?i){words}{mark}"
+        parts = [words] if raw else ESCAPE.split(words)
+        parts[::2] = map(_in_small_letters, parts[::2])  # between the escapes
+        return "".join((raw, mark, *parts, mark))
+
+    return LITERAL.sub(small, text)
+
+
+def _in_small_letters(text: str) -> str:
+    """In one form of the Greek s as well, which has another at the end of a word, and of ß, which IDNA has as
+    itself or as ss.
+    """
+    return text.lower().replace("ς", "σ").replace("ß", "ss")
