@@ -583,7 +583,7 @@ def role_fields(made, **fields):
         ({"allowed_tools_open": "on", "allowed_tools_list": "send_email"}, None),
         ({"allowed_tools_list": ""}, []),
         (
-            {"allowed_tools_list": "send_email\r\nmemory_search, ask_user\n\nsend_email"},
+            {"allowed_tools_list": "send_email\r\nmemory_search\r\nask_user\n\nsend_email"},
             ["send_email", "memory_search", "ask_user"],
         ),
     ],
