@@ -180,6 +180,7 @@ def test_of_a_rule_that_allows_an_address_is_meant_in_both_ways(condition, truth
         "Ann Lee, Bo, Carl, eve@rival.example, Dan",
         "Eve Lee eve@rival.example",
         "**eve@rival.example**",
+        " " * 30_000 + "eve@rival.example",
         "eve@rival.example" + " " * 30_000,
         f'"{"E" * 30_000}" <eve@rival.example>',
         f"eve@rival.example ({'(E) ' * 10_000})",
