@@ -22,34 +22,33 @@ from policy.cel_text import (
 ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
 VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
 FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
-IN_OBJECT = re.compile(r"\s+in\s+(?:args\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+IN_OBJECT = re.compile(r"\s+in\s+(args\b\.?)?((?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)?)(\s*\[)?")
 KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[]))")
 
 
-def left_out(
-    text: str, names: Collection[str], arguments: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The defaults of what the condition may ask for and the call does not say."""
-    found = {name: value for name, value in defaults.items() if name not in arguments}
-    if not found or (through_args := named_through_args(text)) is None:
-        return found
-    return {name: value for name, value in found.items() if name in names or name in through_args}
+def concerns(
+    text: str, names: Collection[str], arguments: Mapping[str, Any], others: Mapping[str, Any]
+) -> bool:
+    """Whether it can make a difference to the condition that the call has these `others`."""
+    return _named(text, names, arguments) != _named(text, names, others)
 
 
 def said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments that the condition names; all of them where it asks of `args` as a whole. Raises Unclear
     where it names one in other letters, which its tool may take for the same.
     """
-    places = [(arguments, _asks_for(text)), (_within(arguments), _asks_within(text))]
-    places += [(_at(arguments, path), {name.casefold(): name}) for name, path in _asked_in(text)]
+    found = _named(text, names, arguments)
+    places = [(arguments, _asks_for(text)), (_within(found), _asks_within(text))]
+    places += [(_at(arguments, path), {name.casefold(): {name}}) for name, path in _asked_in(text)]
     for names_in, asks_for in places:
         for name in names_in:
-            if (
-                (meant := asks_for.get(name.casefold(), name)) != name
-                and "@" not in name
-                and "://" not in name
-            ):
-                raise meanings.Unclear(f"it asks for '{meant}', and the call has '{name}'")
+            meant = asks_for.get(name.casefold(), {name})
+            if name not in meant and "@" not in name and "://" not in name:
+                raise meanings.Unclear(f"it asks for '{min(meant)}', and the call has '{name}'")
+    return found
+
+
+def _named(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     through_args = named_through_args(text)
     if through_args is None:
         return arguments
@@ -71,21 +70,21 @@ def named_through_args(text: str) -> frozenset[str] | None:
 
 
 @lru_cache(maxsize=CACHED)
-def _asks_for(text: str) -> dict[str, str]:
-    """The names of arguments in it, by the same without regard to capitals; none that it has in two ways."""
+def _asks_for(text: str) -> dict[str, set[str]]:
+    """The names of arguments in it, by the same without regard to capitals."""
     code = code_of(with_variables(text))
     roots = set(ROOT.findall(code)) - TYPE_NAMES - KEYWORDS - set(VARIABLE.findall(code))
     keys = {literal[0][1:-1] for literal in (*in_brackets(text, code_of(text)), *KEY_IN_ARGS.finditer(text))}
-    return _without_capitals_unlike((*roots, *keys, *(field[1] for field in ARGS_FIELD.finditer(code))))
+    return _by_letters((*roots, *keys, *(field[1] for field in ARGS_FIELD.finditer(code))))
 
 
 @lru_cache(maxsize=CACHED)
-def _asks_within(text: str) -> dict[str, str]:
-    """The same of the names in objects."""
+def _asks_within(text: str) -> dict[str, set[str]]:
+    """The same of the names in objects: those in `"name" in …` as well, where that is no plain path."""
     code = code_of(with_variables(text))
     fields = FIELD.findall(ARGS_FIELD.sub("", code))
     keys = {literal[0][1:-1] for literal in STRING.finditer(text) if _is_key_within(text, literal)}
-    return _without_capitals_unlike((*fields, *keys))
+    return _by_letters((*fields, *keys, *(name for name, path in _names_in(text) if path is None)))
 
 
 def _is_key_within(text: str, literal: re.Match[str]) -> bool:
@@ -96,8 +95,20 @@ def _is_key_within(text: str, literal: re.Match[str]) -> bool:
 @lru_cache(maxsize=CACHED)
 def _asked_in(text: str) -> list[tuple[str, list[str]]]:
     """The texts in `"name" in args.headers`, with the path of what they may be names in."""
-    found = [(literal, IN_OBJECT.match(text, literal.end())) for literal in STRING.finditer(text)]
-    return [(literal[0][1:-1], path[1].split(".")) for literal, path in found if path]
+    return [(name, path) for name, path in _names_in(text) if path is not None]
+
+
+def _names_in(text: str) -> list[tuple[str, list[str] | None]]:
+    """The same; None in the place of what is no plain path from the arguments, as `r` in a macro."""
+    variables = set(VARIABLE.findall(code_of(text)))
+    found: list[tuple[str, list[str] | None]] = []
+    for literal in STRING.finditer(text):
+        if path := IN_OBJECT.match(text, literal.end()):
+            names = [name for name in path[2].split(".") if name]
+            plainly = names and not path[3] and (path[1] or names[0] not in variables)
+            if names or path[3]:  # in `args` as a whole are arguments
+                found.append((literal[0][1:-1], names if plainly else None))
+    return found
 
 
 def _at(value: Any, path: Iterable[str]) -> Iterable[str]:
@@ -107,11 +118,11 @@ def _at(value: Any, path: Iterable[str]) -> Iterable[str]:
     return value if isinstance(value, Mapping) else ()
 
 
-def _without_capitals_unlike(names: Iterable[str]) -> dict[str, str]:
+def _by_letters(names: Iterable[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in names:
         found.setdefault(name.casefold(), set()).add(name)
-    return {folded: only for folded, (only, *others) in found.items() if not others}
+    return found
 
 
 def _within(value: Any) -> Iterator[str]:

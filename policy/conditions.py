@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from cel_expr_python import cel
@@ -35,6 +34,7 @@ from policy.cel_text import (
 from policy.cel_words import plain
 from policy.provenance.terms import Facts
 from policy.strict import DIFFERENT, NO_TEXT, TooDeep, strict
+from policy.terms import WithDefaults
 
 MAX_LENGTH = 1000  # characters of one condition
 MAX_REPORTED = 10  # problems reported at once
@@ -53,7 +53,6 @@ MACROS = frozenset(("all", "exists", "exists_one"))
 QUICK_BYTES = 65_536
 MACRO_BYTES = 4096
 MOST_SUMS = 8
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 NO_OPERATION = "No matching overload"
 MATCHES = re.compile(r"(?<=\bmatches)\s*\(\s*")
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -99,10 +98,10 @@ def holds(
     arguments: Mapping[str, Any],
     facts: Callable[[], Facts] | None = None,
     allows: bool = False,
-    defaults: Mapping[str, Any] = NOTHING,
+    with_defaults: WithDefaults | None = None,
 ) -> bool:
     """Whether the condition is true of these arguments; ConditionError where it is neither true nor false."""
-    return speaks(answers(text, arguments, facts, defaults), allows)
+    return speaks(answers(text, arguments, facts, with_defaults), allows)
 
 
 def speaks(found: frozenset[bool], allows: bool) -> bool:
@@ -116,9 +115,9 @@ def answers(
     text: str,
     arguments: Mapping[str, Any],
     facts: Callable[[], Facts] | None = None,
-    defaults: Mapping[str, Any] = NOTHING,
+    with_defaults: WithDefaults | None = None,
 ) -> frozenset[bool]:
-    """Whether the condition is true of these arguments, in each way in which it may be meant: with `defaults`
+    """Whether the condition is true of these arguments, in each way in which it may be meant: `with_defaults`
     in the place of what is left out as well, unless it asks where values come from.
 
     `facts` is called only by a condition that asks where the values came from. Addresses and hosts
@@ -138,10 +137,9 @@ def answers(
     if condition.asks_origin or condition.asks_results:
         known = _origins(arguments, facts, condition.asks_results)
     stated = [arguments]
-    if not condition.asks_origin and (
-        further := cel_names.left_out(text, condition.names, arguments, defaults)
-    ):
-        stated.append({**arguments, **further})
+    if with_defaults is not None and not condition.asks_origin:
+        filled = with_defaults(arguments)
+        stated += [filled] if cel_names.concerns(text, condition.names, arguments, filled) else []
     try:
         return frozenset(found for said in stated for found in _about(text, condition, said, known))
     except (apart.Failed, meanings.Unclear) as failure:

@@ -220,7 +220,7 @@ def answer_of(
         if rule.condition is not None:
             try:
                 known = facts(context, tool, arguments)
-                found = conditions.answers(rule.condition, arguments, known, tool.defaults)
+                found = conditions.answers(rule.condition, arguments, known, tool.with_defaults)
                 sure = False not in found
                 if not conditions.speaks(found, rule.effect == "allow"):
                     continue
@@ -328,7 +328,7 @@ def grant_covers(grant: GrantView, context: Context, tool: ToolInfo, arguments: 
         return True
     try:
         known = facts(context, tool, arguments)
-        return conditions.holds(grant.condition, arguments, known, allows=True, defaults=tool.defaults)
+        return conditions.holds(grant.condition, arguments, known, True, tool.with_defaults)
     except conditions.ConditionError:
         return False
 

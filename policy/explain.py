@@ -92,7 +92,7 @@ def _why(
             arguments,
             facts(context, tool, arguments),
             rule.effect == "allow",
-            tool.defaults,
+            tool.with_defaults,
         ):
             return False, f"its condition is false: {rule.condition}"
         says = rule.effect

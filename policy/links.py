@@ -6,6 +6,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import quote
 
+from policy.meanings import Unclear
 from policy.provenance.words import in_one_form
 
 DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of them
@@ -26,10 +27,11 @@ SLASH = re.compile("%(?:2f|5c)", re.IGNORECASE)  # which some servers take for o
 RESERVED = "/?#[]@!$&'()*+,;=:%"  # these mean something else than themselves where they are escaped
 
 
-def normal(text: str, escaped: bool = False) -> str:
+def normal(text: str, escaped: bool = False, with_part: bool = False) -> str:
     """The link that the text is, without its user, the port that goes without saying, `..` in its path and
     letters written as %61; other characters than a link's `escaped` or as they are, and a slash in the path
-    then too. Any other text as it is.
+    then too. Which part of the page is meant nobody is asked: it stays `with_part`. Any other text as it is.
+    Raises Unclear where programs find two hosts in it.
     """
     if not BEGINNING.match(text):
         return text
@@ -37,12 +39,14 @@ def normal(text: str, escaped: bool = False) -> str:
     place = found and PLACE.fullmatch(found["place"].rpartition("@")[2])
     if not found or not place:
         return text
+    if found["path"].startswith("\\") and "@" in found["path"].partition("/")[0]:
+        raise Unclear("a link may be read as one to another host")
     scheme = found["scheme"].lower()
     port = (place["port"] or "").lstrip("0")
     host = _host(place["host"]) + (f":{port}" if port not in ("", USUAL_PORTS[scheme]) else "")
     path = _plain(found["path"] if escaped else SLASH.sub("/", found["path"]))
     path = _without_dots(path.replace("\\", "/"))
-    asked = path + _plain(found["query"] or "") + (found["part"] or "")
+    asked = path + _plain(found["query"] or "") + ((found["part"] or "") if with_part else "")
     return f"{scheme}://{host}{quote(asked, safe=RESERVED) if escaped else asked}"
 
 

@@ -33,7 +33,8 @@ BARE = re.compile(
 
 # A link to a host's first page: the same one with and without its slash. And a link to any page.
 FIRST_PAGE = re.compile(r"(https?://[^\s/?#]+)/?((?:[?#].*)?)", re.IGNORECASE | re.DOTALL)
-PAGE, HOST_ALONE = re.compile(r"://[^\s/?#]+/"), re.compile(r"://[^\s/?#]+$")
+PAGE = re.compile(r"://[^\s/?#]+/|[\w-]\.[\w-]+/")
+HOST_ALONE = re.compile(r"://[^\s/?#]+(?:[?#]|$)")
 ARGUMENT_OF = re.compile(r"\w\s*\(\s*$")  # what stands before a text that is given to a function
 SPACES = re.compile(r"(\s+)")
 
@@ -67,9 +68,7 @@ def ways(
     said = cel_names.said(text, names, arguments)
     meanings.check_people(said)
     forms: list[Callable[[str], str]] = [str]
-    link = partial(links.normal, escaped=any("%" in literal[0] for literal in STRING.finditer(text)))
-    if any(link(one) != one for one in meanings.texts(said)):
-        forms.append(link)
+    forms += [form for form in _forms(text) if any(form(one) != one for one in meanings.texts(said))]
     pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
     if any(FIRST_PAGE.fullmatch(form(one)) for one in meanings.texts(said) for form in forms):
         pages += _pages(text)
@@ -93,14 +92,25 @@ def ways(
 
 
 @lru_cache(maxsize=CACHED)
+def _forms(text: str) -> list[Callable[[str], str]]:
+    """In which forms links are asked about beside as they are: with escapes where the condition has some, and
+    without where it has none, or other letters than ASCII's; with a part of a page where it has a #.
+    """
+    said = "".join(literal[0] for literal in STRING.finditer(text))
+    escaped = {True} if links.ESCAPES.search(said) else {False}
+    escaped |= set() if said.isascii() else {False}
+    return [partial(links.normal, escaped=way, with_part="#" in said) for way in sorted(escaped)]
+
+
+@lru_cache(maxsize=CACHED)
 def _pages(text: str) -> list[tuple[Callable[[str], str], Callable[[str], str]]]:
     """How a condition that speaks of links, and the link to a host's first page, are written beside as they
-    are: with its slash where it speaks of further pages, and without it otherwise.
+    are: with its slash where it speaks of pages, and without it where it speaks of none, or of a host alone.
     """
     said = [quoted[3] for literal in STRING.finditer(text) if (quoted := QUOTED.fullmatch(literal[0]))]
-    if any(map(PAGE.search, said)):
-        return [(_condition_with_slashes, _with_slash)]
-    return [(str, _without_slash)] if any(map(HOST_ALONE.search, said)) else []
+    of_pages, of_hosts = any(map(PAGE.search, said)), any(map(HOST_ALONE.search, said))
+    with_slash = [(_condition_with_slashes, _with_slash)] if of_pages else []
+    return with_slash + ([(str, _without_slash)] if of_hosts or not of_pages else [])
 
 
 @lru_cache(maxsize=CACHED)

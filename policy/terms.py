@@ -29,20 +29,22 @@ def names_user(deciders: Collection[Collection[str]]) -> bool:
 # Where the values of a call come from; asked only where a rule or a profile wants to know.
 Trace = Callable[[str, Mapping[str, Any]], Facts]  # tool, arguments → facts
 
+WithDefaults = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
 # the ids a rule may be tied to, from wide to narrow
 Scope = tuple[str | None, str | None, str | None, str | None]  # organization, project, group, role
 
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """What policy needs to know of a tool. `capabilities` are named by the tool or bound to it; `defaults`
-    are what its schema states for arguments that are left out.
+    """What policy needs to know of a tool. `capabilities` are named by the tool or bound to it;
+    `with_defaults` gives arguments with what its schema states for what is left out, where it states any.
     """
 
     name: str
     risk_level: Risk = "low"
     capabilities: Collection[str] = ()
-    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    with_defaults: WithDefaults | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", tuple(sorted(set(self.capabilities))))

@@ -345,7 +345,7 @@ class RememberSerializer(StrictSerializer):
     """Let calls like this one pass from now on: until a time, for a number of uses, or both."""
 
     fixed = serializers.ListField(
-        child=TextField(max_length=200),
+        child=TextField(max_length=200, trim_whitespace=False, allow_blank=True),
         required=False,
         default=list,
         max_length=50,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from jsonschema.protocols import Validator
@@ -12,7 +12,7 @@ from groups.catalog import GroupWithRoles
 from memory.context import AgentContext, Change
 from policy.provenance.infer import Declaration, infer
 from policy.terms import DelegatedPermissions, ToolInfo
-from runs.tools import checking
+from runs.tools import checking, defaults
 from runs.tools.previews import Preview
 
 ESCALATE = "escalate_to_group"
@@ -170,10 +170,8 @@ class Tool:
     @cached_property
     def info(self) -> ToolInfo:
         """What policy must know of it."""
-        known = self.parameters.get("properties") or {}
-        stated = {name: said.get("default") for name, said in known.items() if isinstance(said, dict)}
-        defaults = {name: value for name, value in stated.items() if value is not None}
-        return ToolInfo(self.name, self.risk_level, self.capabilities, defaults)  # type: ignore[arg-type]
+        fill = partial(defaults.filled, self.parameters) if defaults.stated(self.parameters) else None
+        return ToolInfo(self.name, self.risk_level, self.capabilities, fill)  # type: ignore[arg-type]
 
     @cached_property
     def stated(self) -> Declaration:

@@ -125,6 +125,13 @@ def test_an_approval_may_be_made_standing(decider, asked):
     assert Grant.objects.get().arguments == {"to": MAIL["to"]}
 
 
+@pytest.mark.parametrize("name", ["to ", " to", ""])
+def test_what_a_standing_approval_keeps_is_called_as_it_is(decider, asked, name):
+    """The names of a call's arguments are whatever its agent says: `to` and `to ` may both be there."""
+    answer = decider.post(f"approvals/{asked.pk}/approve/", {"remember": {"fixed": [name], "uses": 3}})
+    assert answer.status_code == 422 and not Grant.objects.exists()
+
+
 def test_a_standing_approval_without_an_end_is_refused(decider, asked):
     answer = decider.post(f"approvals/{asked.pk}/approve/", {"remember": {"fixed": ["to"]}})
 

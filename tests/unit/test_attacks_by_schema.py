@@ -3,6 +3,7 @@
 import pytest
 
 from runs.tools import checking, schemas
+from runs.tools.base import Tool
 from runs.tools.mcp import definitions
 
 pydantic = pytest.importorskip("pydantic")
@@ -67,3 +68,30 @@ def test_no_name_is_one_of_the_schemas_in_other_letters(checker, arguments, wron
     """Libraries that read JSON for a server take one for the other; a rule about `bcc` speaks of `bcc`."""
     found = [error.message for error in checking.errors(checker(NESTED), arguments)]
     assert [wrong in message for message in found] == ([True] if wrong else [])
+
+
+STATES = {
+    "$defs": {"Currency": {"type": "string", "default": "USD"}, "Tree": {"$ref": "#"}},
+    "properties": {
+        "visibility": {"default": "public"},
+        "currency": {"$ref": "#/$defs/Currency"},
+        "mode": {"allOf": [{"type": "string"}, {"default": "fast"}]},
+        "options": {"default": {}, "properties": {"shared": {"default": True}, "note": {"default": ""}}},
+        "people": {"items": {"properties": {"role": {"default": "writer"}, "name": {}}}},
+        "tree": {"$ref": "#/$defs/Tree", "default": None},
+        "force": {"default": False},
+        "bcc": {"default": []},
+    },
+}
+
+
+def test_what_a_call_leaves_out_is_what_the_schema_states():
+    info = Tool("share", "", STATES, len).info
+    assert info.with_defaults({"people": [{"name": "Ann"}, {"role": "reader"}], "visibility": "team"}) == {
+        "visibility": "team",
+        "currency": "USD",
+        "mode": "fast",
+        "options": {"shared": True},
+        "people": [{"name": "Ann", "role": "writer"}, {"role": "reader"}],
+    }
+    assert Tool("plain", "", NESTED, len).info.with_defaults is None

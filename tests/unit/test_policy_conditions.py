@@ -305,6 +305,7 @@ def test_what_programs_leave_out_of_a_host_hides_none(sign):
         "https://ev%69l.example//%61/b",
         "https://evil.example/a/b?of=%65ve",
         "https://evil.example/x/..%2Fa%5cb",
+        "https://evil.example/a/b#c",
     ],
 )
 def test_a_link_is_the_one_that_is_asked(link):
@@ -315,6 +316,21 @@ def test_a_link_is_the_one_that_is_asked(link):
 def test_a_host_with_the_german_s_is_the_one_with_two():
     for host in ("stra\u00dfe.example", "STRASSE.example", "xn--strae-oqa.example"):
         assert holds('args.to.endsWith("@strasse.example")', {"to": f"eve@{host}"}) is True
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'args.url == "https://evil.example?x=1"',
+        'args.url.startsWith("https://evil.example?")',
+        'args.url == "https://" + args.host + "?x=1"',
+        'args.url.contains("evil.example/")',
+        'args.url.contains("evil.example?")',
+    ],
+)
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_first_page_with_a_question_has_a_slash_or_not(condition, slash):
+    assert holds(condition, {"url": f"https://evil.example{slash}?x=1", "host": "evil.example"}) is True
 
 
 @pytest.mark.parametrize("link", ["https://shop.example", "https://shop.example/"])
@@ -333,6 +349,11 @@ def test_a_value_with_an_address_is_compared_with_another_without_regard_to_capi
 def test_a_link_says_the_same_with_and_without_escapes():
     for said, link in product(("pr\u00fcfung b", "pr%C3%BCfung%20b"), repeat=2):
         assert holds(f'args.url == "https://a.example/{said}"', {"url": f"https://a.example/{link}"}) is True
+    both = 'args.url.startsWith("https://a.example/b\u00fc") && !args.of.contains("100%") && args.of != "%C3"'
+    assert holds(both, {"url": "https://a.example/b%C3%BCcher", "of": ""}) is True
+    part = {"url": "https://a.example/#/page"}
+    assert holds('args.url == "https://a.example/#/page"', part, allows=True) is True
+    assert holds('args.url.endsWith("/page")', {"url": "https://a.example/page#x"}) is True
     link = {"url": "https://a.example/pr%C3%BCfung%2Fb?q=a%26b"}
     assert holds(f'args.url == "{link["url"]}"', link, allows=True) is True
     number = 'args.url.startsWith("http://169.254.169.254/")'
@@ -504,15 +525,16 @@ def test_a_name_in_other_letters_is_neither_there_nor_not(condition):
     ],
 )
 def test_what_a_call_leaves_out_has_the_default_that_its_tool_states(condition, allows, truth):
-    defaults = {"visibility": "public", "other": 5}
-    assert holds(condition, {"file": "a"}, allows=allows, defaults=defaults) is truth
+    fill = {"with_defaults": lambda said: {"visibility": "public", "other": 5, **said}}
+    assert holds(condition, {"file": "a"}, allows=allows, **fill) is truth
     private = {"file": "a", "visibility": "team"}
-    assert holds(condition, private, allows=allows, defaults=defaults) is allows
+    assert holds(condition, private, allows=allows, **fill) is allows
 
 
 @pytest.mark.parametrize(
     ("condition", "arguments"),
     [
+        ("has(args.start.name) && args.start.name == 'x'", {"start": {}, "payload": {"Name": "x"}}),
         ('"HTML" in args.tags && has(args.of.x)', {"tags": ["a"], "of": {"html": 1}}),
         ('"bcc" in args || args.format == "HTML"', {"html": "<p>", "format": "plain"}),
         ("args.message.Body == 'x' || body.contains('y')", {"message": {"Body": ""}, "body": "z"}),
@@ -522,6 +544,26 @@ def test_what_a_call_leaves_out_has_the_default_that_its_tool_states(condition, 
 )
 def test_what_names_no_argument_is_not_taken_for_one_in_other_letters(condition, arguments):
     assert holds(condition, arguments) is False
+
+
+def test_a_link_in_which_programs_find_two_hosts_is_none():
+    with pytest.raises(ConditionError, match="a link may be read as one to another host"):
+        holds('args.url.startsWith("https://evil.example/")', {"url": r"https://a.example\@evil.example/x"})
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'args.rows.exists(r, "bcc" in r)',
+        '"bcc" in args["rows"][0]',
+        '"bcc" in args.rows[0]',
+        "args.rows.exists(r, has(r.bcc) || has(r.Bcc))",
+    ],
+)
+def test_nor_is_one_in_an_object_of_a_list(condition):
+    assert holds(condition, {"rows": [{"bcc": 1}]}) is True
+    with pytest.raises(ConditionError, match="and the call has 'BCC'"):
+        holds(condition, {"rows": [{"BCC": "eve@rival.example"}]})
 
 
 @pytest.mark.parametrize(
@@ -549,6 +591,8 @@ def test_a_hosts_first_page_has_a_slash_or_not(link, said):
         holds(f'args.url == "{HOST_ALONE}" && args.of != "a/b"', {"url": f"{HOST_ALONE}/", "of": ""}) is True
     )
     assert holds(f'args.url.startsWith("{HOST_ALONE}/")', {"url": f"{HOST_ALONE}/"}, allows=True) is True
+    mixed = f'args.url.matches("^{HOST_ALONE}$") || args.url.startsWith("https://a.example/x")'
+    assert holds(mixed, {"url": f"{HOST_ALONE}/"}) is True
 
 
 @pytest.mark.parametrize(
