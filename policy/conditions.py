@@ -138,7 +138,10 @@ def answers(
         known = _origins(arguments, facts, condition.asks_results)
     stated = [arguments]
     if with_defaults is not None and not condition.asks_origin:
-        filled = with_defaults(arguments)
+        try:
+            filled = with_defaults(arguments)
+        except ValueError as failure:
+            raise ConditionError(str(failure)) from failure
         stated += [filled] if cel_names.concerns(text, condition.names, arguments, filled) else []
     try:
         return frozenset(found for said in stated for found in _about(text, condition, said, known))

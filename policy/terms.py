@@ -29,7 +29,7 @@ def names_user(deciders: Collection[Collection[str]]) -> bool:
 # Where the values of a call come from; asked only where a rule or a profile wants to know.
 Trace = Callable[[str, Mapping[str, Any]], Facts]  # tool, arguments → facts
 
-WithDefaults = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+WithDefaults = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # raises ValueError where it cannot say
 
 # the ids a rule may be tied to, from wide to narrow
 Scope = tuple[str | None, str | None, str | None, str | None]  # organization, project, group, role

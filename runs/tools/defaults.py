@@ -4,6 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 DEEPEST = 8  # a schema may refer to itself
+STEPS = 200_000  # and to itself in many places, once for each item of a list
+
+
+class TooMuchWork(ValueError):
+    """The schema states more than is looked at."""
 
 
 def stated(schema: Mapping[str, Any]) -> bool:
@@ -21,49 +26,60 @@ def stated(schema: Mapping[str, Any]) -> bool:
 
 
 def filled(schema: Mapping[str, Any], value: Any) -> Any:
-    """The value with them. A default that says nothing (null, no, an empty text, list or object) is none."""
-    return _filled(schema, value, schema, 0)
+    """The value with them. A default that says nothing (null, no, an empty text, list or object) is none.
+    Raises TooMuchWork.
+    """
+    return _Filling(schema).filled(schema, value, 0)
 
 
-def _filled(schema: Any, value: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST:
-        return value
-    parts = list(_parts(schema, root, 0))
-    if isinstance(value, list):
-        items: Any = next((part["items"] for part in parts if "items" in part), {})
-        return [_filled(items, inner, root, depth + 1) for inner in value]
-    if not isinstance(value, Mapping):
-        return value
-    found = dict(value)
-    for part in parts:
-        for name, inner in _properties(part):
-            given = found.get(name, _default(inner, root))
-            if name in found or given is not None:
-                said = _filled(inner, given, root, depth + 1)
-                if name in found or (said not in ("", [], {}) and said is not False):
-                    found[name] = said
-    return found
+class _Filling:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root, self.left = root, STEPS
+
+    def filled(self, schema: Any, value: Any, depth: int) -> Any:
+        if depth > DEEPEST:
+            return value
+        parts = list(self.parts(schema, 0))
+        if isinstance(value, list):
+            items: Any = next((part["items"] for part in parts if "items" in part), {})
+            return [self.filled(items, inner, depth + 1) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        found = dict(value)
+        for part in parts:
+            for name, inner in _properties(part):
+                given = found.get(name, self.default(inner))
+                if name in found or given is not None:
+                    said = self.filled(inner, given, depth + 1)
+                    if name in found or (said not in ("", [], {}) and said is not False):
+                        found[name] = said
+        return found
+
+    def default(self, schema: Any) -> Any:
+        return next((part["default"] for part in self.parts(schema, 0) if "default" in part), None)
+
+    def parts(self, schema: Any, depth: int) -> Iterator[Mapping[str, Any]]:
+        """The schema, what it refers to within its root, and what it puts together or leaves a choice of."""
+        if not isinstance(schema, Mapping) or depth > DEEPEST:
+            return
+        self.left -= 1
+        if not self.left:
+            raise TooMuchWork("the defaults of its tool's schema are too many to be looked at")
+        yield schema
+        if isinstance(where := schema.get("$ref"), str) and where.startswith("#"):
+            yield from self.parts(_at(self.root, where[1:].split("/")[1:]), depth + 1)
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            inner = schema.get(keyword)
+            for part in inner if isinstance(inner, list) else ():
+                yield from self.parts(part, depth + 1)
+
+
+def _at(root: Any, steps: list[str]) -> Any:
+    for step in steps:
+        root = root.get(step) if isinstance(root, Mapping) else None
+    return root
 
 
 def _properties(part: Mapping[str, Any]) -> list[tuple[str, Any]]:
     known = part.get("properties")
     return list(known.items()) if isinstance(known, Mapping) else []
-
-
-def _default(schema: Any, root: Mapping[str, Any]) -> Any:
-    return next((part["default"] for part in _parts(schema, root, 0) if "default" in part), None)
-
-
-def _parts(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
-    """The schema, what it refers to within its root, and all of what it puts together."""
-    if not isinstance(schema, Mapping) or depth > DEEPEST:
-        return
-    yield schema
-    if isinstance(where := schema.get("$ref"), str) and where.startswith("#"):
-        found: Any = root
-        for step in where[1:].split("/")[1:]:
-            found = found.get(step) if isinstance(found, Mapping) else None
-        yield from _parts(found, root, depth + 1)
-    together = schema.get("allOf")
-    for part in together if isinstance(together, list) else ():
-        yield from _parts(part, root, depth + 1)

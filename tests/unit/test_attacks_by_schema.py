@@ -2,6 +2,7 @@
 
 import pytest
 
+from policy.conditions import ConditionError, holds
 from runs.tools import checking, schemas
 from runs.tools.base import Tool
 from runs.tools.mcp import definitions
@@ -71,12 +72,17 @@ def test_no_name_is_one_of_the_schemas_in_other_letters(checker, arguments, wron
 
 
 STATES = {
-    "$defs": {"Currency": {"type": "string", "default": "USD"}, "Tree": {"$ref": "#"}},
+    "$defs": {
+        "Currency": {"type": "string", "default": "USD"},
+        "Tree": {"$ref": "#"},
+        "Card": {"properties": {"of": {"default": "team"}}},
+    },
     "properties": {
         "visibility": {"default": "public"},
         "currency": {"$ref": "#/$defs/Currency"},
         "mode": {"allOf": [{"type": "string"}, {"default": "fast"}]},
         "options": {"default": {}, "properties": {"shared": {"default": True}, "note": {"default": ""}}},
+        "either": {"anyOf": [{"$ref": "#/$defs/Card"}, {"type": "null"}]},
         "people": {"items": {"properties": {"role": {"default": "writer"}, "name": {}}}},
         "tree": {"$ref": "#/$defs/Tree", "default": None},
         "force": {"default": False},
@@ -87,6 +93,7 @@ STATES = {
 
 def test_what_a_call_leaves_out_is_what_the_schema_states():
     info = Tool("share", "", STATES, len).info
+    assert info.with_defaults({"either": {}})["either"] == {"of": "team"}
     assert info.with_defaults({"people": [{"name": "Ann"}, {"role": "reader"}], "visibility": "team"}) == {
         "visibility": "team",
         "currency": "USD",
@@ -95,3 +102,10 @@ def test_what_a_call_leaves_out_is_what_the_schema_states():
         "people": [{"name": "Ann", "role": "writer"}, {"role": "reader"}],
     }
     assert Tool("plain", "", NESTED, len).info.with_defaults is None
+
+
+def test_a_schema_whose_defaults_are_without_end_lets_nothing_pass():
+    """It may be an outsider's. A condition says that it cannot say."""
+    endless = {"properties": {name: {"$ref": "#", "default": {}} for name in "abcdefgh"}}
+    with pytest.raises(ConditionError, match="too many to be looked at"):
+        holds("has(args.z)", {}, with_defaults=Tool("odd", "", endless, len).info.with_defaults)
