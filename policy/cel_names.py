@@ -22,6 +22,9 @@ from policy.cel_text import (
 ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
 VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
 FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
+CHAIN = re.compile(
+    r"(?<![\w.)\]])(?<![)\]]\s)[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()(?:\s*\.\s*[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\())*"
+)
 IN_OBJECT = re.compile(r"\s+in\s+(args\b\.?)?((?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)?)(\s*\[)?")
 KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[]))")
 
@@ -39,7 +42,9 @@ def said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Map
     """
     found = _named(text, names, arguments)
     places = [(arguments, _asks_for(text)), (_within(found), _asks_within(text))]
-    places += [(_at(arguments, path), {name.casefold(): {name}}) for name, path in _asked_in(text)]
+    steps = [(path[at], path[:at]) for path in _paths(text) for at in range(1, len(path))]
+    for name, path in (*steps, *_asked_in(text)):
+        places.append((_at(arguments, path), {name.casefold(): {name}}))
     for names_in, asks_for in places:
         for name in names_in:
             meant = asks_for.get(name.casefold(), {name})
@@ -80,11 +85,26 @@ def _asks_for(text: str) -> dict[str, set[str]]:
 
 @lru_cache(maxsize=CACHED)
 def _asks_within(text: str) -> dict[str, set[str]]:
-    """The same of the names in objects: those in `"name" in …` as well, where that is no plain path."""
+    """The same of the names in objects, wherever these stand: those that are asked for by no plain path, as
+    `r.name` in a macro, `args["rows"].name` or `"name" in r`.
+    """
     code = code_of(with_variables(text))
-    fields = FIELD.findall(ARGS_FIELD.sub("", code))
+    fields = FIELD.findall(CHAIN.sub(lambda chain: "" if _is_path(chain[0], code) else chain[0], code))
     keys = {literal[0][1:-1] for literal in STRING.finditer(text) if _is_key_within(text, literal)}
     return _by_letters((*fields, *keys, *(name for name, path in _names_in(text) if path is None)))
+
+
+@lru_cache(maxsize=CACHED)
+def _paths(text: str) -> list[tuple[str, ...]]:
+    """From the arguments, to each name in an object that the condition asks for by a plain path."""
+    code = code_of(with_variables(text))
+    chains = [chain[0] for chain in CHAIN.finditer(code) if _is_path(chain[0], code)]
+    names = (re.split(r"\s*\.\s*", chain.removeprefix("args").lstrip(" .\n\t")) for chain in chains)
+    return [tuple(path) for path in names if len(path) > 1]
+
+
+def _is_path(chain: str, code: str) -> bool:
+    return re.split(r"\W", chain, maxsplit=1)[0] not in VARIABLE.findall(code)
 
 
 def _is_key_within(text: str, literal: re.Match[str]) -> bool:

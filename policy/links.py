@@ -14,12 +14,14 @@ DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of th
 LEFT_OUT = re.compile("[\u1806\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
 
 AROUND = " \t\r\n\"'`<>()[]{},;"
-BEGINNING = re.compile(rf"[{re.escape(AROUND)}]*+https?:", re.IGNORECASE)
+BEGINNING = re.compile(rf"[\s{re.escape(AROUND)}]*+https?:", re.IGNORECASE)
 LINK = re.compile(
-    r"(?P<scheme>https?):[/\\]+(?P<place>[^/\\?#\s]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?P<part>#.*)?",
-    re.IGNORECASE | re.DOTALL,
+    r"(?P<scheme>https?):[/\\]+(?P<place>(?:[^/\\?#]*@)?[^/\\?#\s@]*)"
+    r"(?P<path>[^?#\s]*)(?P<query>\?[^#\s]*)?(?P<part>#\S*)?",
+    re.IGNORECASE,
 )
 PLACE = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>\d*))?")
+USUAL_PORT = re.compile(r":0*(?:80|443)\b")
 USUAL_PORTS = {"http": "80", "https": "443"}
 NUMBER = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 ESCAPES = re.compile(r"(?:%[0-9a-f]{2})+", re.IGNORECASE)
@@ -27,15 +29,16 @@ SLASH = re.compile("%(?:2f|5c)", re.IGNORECASE)  # which some servers take for o
 RESERVED = "/?#[]@!$&'()*+,;=:%"  # these mean something else than themselves where they are escaped
 
 
-def normal(text: str, escaped: bool = False, with_part: bool = False) -> str:
+def normal(text: str, escaped: bool = False, with_part: bool = False, with_port: bool = False) -> str:
     """The link that the text is, without its user, the port that goes without saying, `..` in its path and
     letters written as %61; other characters than a link's `escaped` or as they are, and a slash in the path
-    then too. Which part of the page is meant nobody is asked: it stays `with_part`. Any other text as it is.
+    then too. Which part of the page is meant nobody is asked: it stays
+    `with_part`, and the usual port `with_port`. Any other text, also with a blank behind its host, as it is.
     Raises Unclear where programs find two hosts in it.
     """
     if not BEGINNING.match(text):
         return text
-    found = LINK.fullmatch(text.strip(AROUND))
+    found = LINK.fullmatch(text.strip().strip(AROUND))
     place = found and PLACE.fullmatch(found["place"].rpartition("@")[2])
     if not found or not place:
         return text
@@ -43,7 +46,8 @@ def normal(text: str, escaped: bool = False, with_part: bool = False) -> str:
         raise Unclear("a link may be read as one to another host")
     scheme = found["scheme"].lower()
     port = (place["port"] or "").lstrip("0")
-    host = _host(place["host"]) + (f":{port}" if port not in ("", USUAL_PORTS[scheme]) else "")
+    named = port and (with_port or port != USUAL_PORTS[scheme])
+    host = _host(place["host"]) + (f":{port}" if named else "")
     path = _plain(found["path"] if escaped else SLASH.sub("/", found["path"]))
     path = _without_dots(path.replace("\\", "/"))
     asked = path + _plain(found["query"] or "") + ((found["part"] or "") if with_part else "")

@@ -32,6 +32,7 @@ MARKED = AROUND + "*{}`=~#!?$&^%+-_/\\"  # signs that an address may begin or en
 NEAR = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 ENCODED = "=?"  # how an encoded word begins; blanks between two of them are none of the text
 ENCODED_WORD = re.compile(r"=\?([^?*\s]++)(?:\*[^?\s]*+)?(\?[bq]\?[^?]*+\?=)(?:\s++(?==\?))?", re.IGNORECASE)
+LINK_ALONE = re.compile(r"\s*+https?:[/\\]\S*+\s*+", re.IGNORECASE)
 FEW = 3  # words that are names, for each address
 # What the names of arguments for people who are written to end with: `to`, `ccRecipients`, `reply_to`.
 PEOPLE = re.compile(
@@ -164,6 +165,8 @@ def recipients(text: str) -> list[str]:
     """The addresses of a text that is nothing but recipients, unless it is one as it stands. In whichever way
     it may be read: those of all ways, and whatever else looks like one.
     """
+    if LINK_ALONE.fullmatch(text):
+        return []
     several = list(dict.fromkeys(address for said in sorted(_readings(text)) for address in _read(said)))
     return [] if several == [text] else several
 
@@ -209,12 +212,12 @@ def _decoded(word: re.Match[str]) -> str:
 
 def _read(text: str) -> list[str]:
     quoted = [ESCAPED.sub(r"\1", name) + "@" + host.rstrip(".") for name, host in QUOTED.findall(text)]
-    found = [*_apart(text), *_of_headers(text), *ANGLED.findall(text), *quoted]
     others = QUOTED.sub(" ", text)
-    if found or _is_list(others):
-        plain = PLAIN.findall(others)
-        found += [address.strip(signs) for signs in (AROUND, MARKED) for address in plain]
-    return found
+    if not (quoted or plain(text) or _is_list(others)):
+        return []
+    found = [*_apart(text), *_of_headers(text), *ANGLED.findall(text), *quoted]
+    addresses = PLAIN.findall(others)
+    return found + [address.strip(signs) for signs in (AROUND, MARKED) for address in addresses]
 
 
 def _is_list(text: str) -> bool:

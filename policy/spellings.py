@@ -18,7 +18,7 @@ ARGS_OF, KNOWN = "args", "known"  # of what a condition is asked about
 # A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
 # that stands before the @ counts, in a condition what can stand there without a quotation mark.
 HOST = r"[\w.\u0300-\U0010ffff-]+"
-PLACE = re.compile(rf"(?<!\S)\S*@{HOST}|https?://[^\s/?#@]+", re.IGNORECASE)
+PLACE = re.compile(rf"(?<!\S)(?!https?://)\S*@{HOST}|https?://[^\s/?#@]+(?:@{HOST})?|@{HOST}", re.IGNORECASE)
 SPOKEN = re.compile(
     rf"(?<![^\s@<>,;:\"'()|])[^\s@<>,;:\"'()|]*@{HOST}|@{HOST}|https?://[^\s/?#@\"'()|\[\]{{}}]+",
     re.IGNORECASE,
@@ -47,6 +47,7 @@ LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
 # A label that machines write so; of more letters than these there is none.
 LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
 MOST_LETTERS = 63
+MOST_COMPARED = 100  # texts of a call
 
 
 def ways(
@@ -87,19 +88,22 @@ def ways(
         asked.add(key)
         yield words, found
         without, lowered = _without_capitals(words), _lowered(found)
-        if (without, lowered) != (words, found) and (_has_place(found) or _has_bare(found)):
+        named = {name: found.get(name, of.get(name)) for name in said}
+        if (without, lowered) != (words, found) and _meets_a_place(text, named):
             yield without, lowered
 
 
 @lru_cache(maxsize=CACHED)
 def _forms(text: str) -> list[Callable[[str], str]]:
     """In which forms links are asked about beside as they are: with escapes where the condition has some, and
-    without where it has none, or other letters than ASCII's; with a part of a page where it has a #.
+    without where it has none, or other letters than ASCII's; with a part of a page, or the usual port, where
+    it has one.
     """
     said = "".join(literal[0] for literal in STRING.finditer(text))
+    kept = {"with_part": "#" in said, "with_port": bool(links.USUAL_PORT.search(said))}
     escaped = {True} if links.ESCAPES.search(said) else {False}
     escaped |= set() if said.isascii() else {False}
-    return [partial(links.normal, escaped=way, with_part="#" in said) for way in sorted(escaped)]
+    return [partial(links.normal, escaped=way, **kept) for way in sorted(escaped)]
 
 
 @lru_cache(maxsize=CACHED)
@@ -221,12 +225,31 @@ def is_place(text: str) -> bool:
     return "@" in text or "://" in text
 
 
-def _has_place(value: Any) -> bool:
-    return any(map(is_place, meanings.texts(value)))
+def _meets_a_place(text: str, values: Any) -> bool:
+    """Whether some text with capitals, of the condition or the values, may be a part of an address or host of
+    the values: then the condition may mean another answer without regard to capitals.
+    """
+    said, capitals = dict.fromkeys(meanings.texts(values)), _capitals(text)
+    places = {one: _in_small_letters(one) for one in said if is_place(one) or BARE.fullmatch(one)}
+    if not places or len(said) > MOST_COMPARED or "\\" in capitals:
+        return bool(places)
+    others = [one for one in said if one != _in_small_letters(one)]
+    if any(BARE.fullmatch(one) or small != one.lower() for one, small in places.items() if one in others):
+        return True
+    parts = [(part, _in_small_letters(part)) for part in (*capitals, *others)]
+    return any(small in place for part, small in parts for one, place in places.items() if one != part)
 
 
-def _has_bare(value: Any) -> bool:
-    return any(map(BARE.fullmatch, meanings.texts(value)))
+@lru_cache(maxsize=CACHED)
+def _capitals(text: str) -> tuple[str, ...]:
+    """The condition's texts with capitals; a pattern's, and one with escapes, as a backslash."""
+    found: list[str] = []
+    for literal in STRING.finditer(text):
+        quoted = QUOTED.fullmatch(literal[0])
+        if quoted and quoted[3] != _in_small_letters(quoted[3]):
+            plainly = "\\" not in quoted[3] and not PATTERN_OF.search(text[: literal.start()])
+            found.append(quoted[3] if plainly else "\\")
+    return tuple(found)
 
 
 def _lowered(value: Any) -> Any:

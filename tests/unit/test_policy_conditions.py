@@ -91,7 +91,11 @@ SCHEMA = {
         ('note == "ｗｉｄｅ joe@bank.example"', {"note": "ｗｉｄｅ joe@Bank.example"}, True),
         ('args["Reply-To"].startsWith("CEO")', {"Reply-To": "ceo@bank.example"}, True),
         ('note in ["CEO@Bank.example", "CFO"]', {"note": "cfo", "tags": ["a@b.example"]}, False),
-        ('note in ["CEO@Bank.example", "CFO"] || tags == []', {"note": "cfo", "tags": ["a@b.example"]}, True),
+        (
+            'note in ["CEO@Bank.example", "CFO"] || tags == []',
+            {"note": "cfo", "tags": ["a@b.example"]},
+            False,
+        ),
         ("has(args.amount) && args.amount > 1", {}, False),
         ("amount == 100", {"amount": 100.0}, True),
         ('tags.exists(tag, tag == "vip")', {"tags": ["vip"]}, True),
@@ -306,6 +310,8 @@ def test_what_programs_leave_out_of_a_host_hides_none(sign):
         "https://evil.example/a/b?of=%65ve",
         "https://evil.example/x/..%2Fa%5cb",
         "https://evil.example/a/b#c",
+        "https://u p@evil.example/a/b",
+        "\u00a0https://evil.example/a/b",
     ],
 )
 def test_a_link_is_the_one_that_is_asked(link):
@@ -347,8 +353,9 @@ def test_a_value_with_an_address_is_compared_with_another_without_regard_to_capi
 
 
 def test_a_link_says_the_same_with_and_without_escapes():
-    for said, link in product(("pr\u00fcfung b", "pr%C3%BCfung%20b"), repeat=2):
+    for said, link in product(("pr\u00fcfung", "pr%C3%BCfung"), repeat=2):
         assert holds(f'args.url == "https://a.example/{said}"', {"url": f"https://a.example/{link}"}) is True
+    assert holds('args.url == "https://a.example/a b"', {"url": "https://a.example/a%20b"}) is True
     both = 'args.url.startsWith("https://a.example/b\u00fc") && !args.of.contains("100%") && args.of != "%C3"'
     assert holds(both, {"url": "https://a.example/b%C3%BCcher", "of": ""}) is True
     part = {"url": "https://a.example/#/page"}
@@ -544,6 +551,37 @@ def test_what_a_call_leaves_out_has_the_default_that_its_tool_states(condition, 
 )
 def test_what_names_no_argument_is_not_taken_for_one_in_other_letters(condition, arguments):
     assert holds(condition, arguments) is False
+
+
+ORDINARY = {
+    "message": "ACME-12: fix login\n\nCo-authored-by: Ann Lee <ann@acme.example>",
+    "body": "It is done. Best regards\n\nOn Monday, 2 March, Bob Ray <bob@client.example> wrote:\n> When?",
+    "fields": {"Stage": "Won", "OwnerEmail": "ann@acme.example", "Website": "https://client.example"},
+    "properties": {"Name": {"title": []}, "Status": {"select": {"name": "Open"}}},
+    "url": "https://docs.acme.example/Handbook@v2/Start",
+    "text": "https://gh.example/pr/5 #1 is fixed, thanks to all",
+    "port": "https://api.acme.example:443/v1",
+}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'args.message.matches("^[A-Z]+-[0-9]+: ")',
+        'args.body.contains("Best regards") && size(args.body) > 20',
+        '"Stage" in args.fields && args.fields.exists(k, k in ["Stage", "OwnerEmail"])',
+        'args.fields.all(k, k in ["Stage", "OwnerEmail", "Website"])',
+        'args.properties.Status.select.name == "Open" && has(args.properties.Status)',
+        'args.url == "https://docs.acme.example/Handbook@v2/Start"',
+        'args.url.startsWith("https://docs.acme.example/Handbook@v2/")',
+        'args.text.contains("thanks")',
+        'args.port.startsWith("https://api.acme.example:443/")',
+    ],
+)
+def test_an_ordinary_call_is_what_it_says(condition):
+    """A rule may deny all but such calls, or let such pass."""
+    assert holds(f"!({condition})", ORDINARY) is False
+    assert holds(condition, ORDINARY, allows=True) is True
 
 
 def test_a_link_in_which_programs_find_two_hosts_is_none():

@@ -36,7 +36,7 @@ def http_get(run: ToolContext, *, url: Annotated[str, "An http:// or https:// ad
     """
     try:
         if not _as_sent(url):
-            said = "The host is written otherwise than it would be asked: use the plain address."
+            said = "The link is written otherwise than it would be asked: use the plain address."
             raise ToolError(said, "URL_INVALID")
         allowed = frozenset(settings.OUTBOUND_ALLOW)
         page = fetch(url, stay=True, allow_private=allowed, before=leaving.once_more)
@@ -67,7 +67,7 @@ def _as_sent(url: str) -> bool:
         return True
     written = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].lower()
     port = f":{asked.port}" if asked.port else ""
-    usual = _is_usual(people) and written in (raw, f"{people}{port}")
+    usual = _is_usual(people) and written in (raw, f"{people}{port}") and not re.search(r"\s", url)
     return asked.userinfo != b"" or usual
 
 
