@@ -84,7 +84,8 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
     with transaction.atomic():
         agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
         members = _members(old, events[0].payload, agent)
-        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members, session_key), now)
+        above = _above(old, agent)
+        log = begin(_new(old, state, _origin(old, seq), events[0].payload, members, above, session_key), now)
         own = can(actor, Verb.SPEAK_AS_PERSON, old)
         put_in = {seq for seq, _ in state.put_in}
         for event in events[1:]:
@@ -136,10 +137,10 @@ def _new(
     origin: dict[str, Any],
     created: dict[str, Any],
     members: tuple[dict[str, Any], ...],
+    above: list[tuple[str | None, str | None]],
     session_key: str,
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
-    above = _above(old)
     kept: dict[str, Any] = {
         name: created[name] for name in ("escalate_to", "group", "inherited") if name in created
     }
@@ -175,13 +176,19 @@ def _members(old: Run, created: dict[str, Any], agent: dict[str, Any]) -> Member
 
 
 def _seated(old: Run, members: list[dict[str, Any]]) -> Members:
-    """The members in the roles of their seats today. Who has left the group may do nothing in it any more."""
-    group = find_group(old.project_id, old.group_id or "")
-    seats = {seat.agent: seat for seat in group.seats} if group else {}
-    if any(member["agent"] not in seats for member in members):
-        raise CannotStart("AGENT_CHANGED", "The group is closed or has other members now: start a new run.")
+    """The members in the roles of their seats today."""
+    seats = _seats(old, [member["agent"] for member in members])
     today = [(member, seats[member["agent"]]) for member in members]
     return tuple({**member, "role_id": seat.role_id, "role": seat.role} for member, seat in today)
+
+
+def _seats(run: Run, agents: list[str]) -> dict[str, Any]:
+    """The group's seats by their agents. Who has left the group may do nothing in it any more."""
+    group = find_group(run.project_id, run.group_id or "")
+    seats = {seat.agent: seat for seat in group.seats} if group else {}
+    if any(agent not in seats for agent in agents):
+        raise CannotStart("AGENT_CHANGED", "The group is closed or has other members now: start a new run.")
+    return seats
 
 
 def _budgets(state: State) -> dict[str, int]:
@@ -204,8 +211,10 @@ def _delegated(old: Run, roles_above: list[str | None]) -> dict[str, Any] | None
     return delegate(given, today.boundary).to_json()
 
 
-def _above(run: Run) -> list[tuple[str | None, str | None]]:
-    """In which role and by which group the run and those above it were asked for, the nearest first."""
+def _above(run: Run, agent: dict[str, Any]) -> list[tuple[str | None, str | None]]:
+    """In which role of today, and by which group, the run and those above it were asked for, the nearest
+    first. `agent` is the person's own.
+    """
     found: list[tuple[str | None, str | None]] = []
     while run.depth or run.kind == RunKind.GROUP:
         if not run.parent_run_id:  # made again itself: what it was made of has had a parent
@@ -220,9 +229,16 @@ def _above(run: Run) -> list[tuple[str | None, str | None]]:
         if wait is None:
             return [(None, None)]
         run = wait.run
-        role_id = (wait.tool_call.role_id if wait.tool_call else "") or run.role_id
-        found.append((role_id, run.group_id))
+        found.append((_role_of_asker(wait, agent), run.group_id))
     return found
+
+
+def _role_of_asker(wait: Wait, agent: dict[str, Any]) -> str | None:
+    """The role that the person's agent, or the seat that asked, has today."""
+    if wait.run.kind != RunKind.GROUP:
+        return str(agent["role_id"])
+    asked_by = wait.tool_call.agent if wait.tool_call else ""
+    return _seats(wait.run, [asked_by])[asked_by].role_id
 
 
 def _copied(event: Event, own: bool, put_in: bool) -> tuple[EventType, dict[str, Any], str]:

@@ -3,15 +3,15 @@
 import pytest
 from django.core import mail
 
-from groups.models import Membership
+from groups.models import AgentInstance, Membership, Role
 from policy.authority import NotAllowed
-from policy.models import Grant
+from policy.models import CapabilityRule, Grant
 from runs.actions.start import CannotStart
 from runs.execution import executor
 from runs.log.verify import verify
 from runs.models import Approval, Run, RunEvent, ToolCall
 from tests.acting import cancel, fork
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, RoleFactory
 from tests.scripted import Scripted, by_role, call, say
 
 from .api_client import Api, permit
@@ -184,6 +184,35 @@ def test_a_groups_run_is_run_again_within_todays_rights(ask, world):
         "EVIDENCE: 5", "PROPOSAL: match", "DECISION: 4",
     ]  # fmt: skip
     assert verify(new.pk).broken == ""
+
+
+@pytest.mark.parametrize("restricts", ["a rule", "its list", ""])
+def test_a_groups_run_is_run_again_below_the_role_that_the_persons_agent_has_today(ask, world, restricts):
+    """What a role is denied it has nobody below it do, also where the run is from before the agent had it."""
+    search = call(("memory_search", {"query": "prices"}))
+    first = by_role(
+        Personal_agent=[call(("escalate_to_group", {"goal": "Compare"})), say("5")],
+        researcher=[search, say("EVIDENCE: 5")],
+        analyst=[say("PROPOSAL: match")],
+        lead=[say("DECISION: 5")],
+    )
+    ask(first)
+    old = Run.objects.get(kind="group")
+    assert "tool.called" in types(old)
+    role = RoleFactory(organization=world.organization, name="restricted")
+    AgentInstance.objects.filter(user=world.user).update(role=role)
+    if restricts == "a rule":
+        deny = {"organization": world.organization, "tool": "memory_search", "effect": "deny"}
+        CapabilityRule.objects.create(**deny, role=role)
+    elif restricts:
+        Role.objects.filter(pk=role.pk).update(denied_tools=["memory_search"])
+
+    new_id = fork(old.pk, seq_of(old, "message.created"), world.user)
+    again = {"analyst": [say("PROPOSAL: match")], "lead": [say("DECISION: 5")]}
+    Scripted.play = staticmethod(by_role(researcher=[search, say("EVIDENCE: 5")], **again))
+    executor.run(new_id)
+    new = Run.objects.get(pk=new_id)
+    assert ("tool.blocked" in types(new), "tool.called" in types(new)) == (bool(restricts), not restricts)
 
 
 def test_the_old_runs_working_memory_is_left_alone(ask, world):
