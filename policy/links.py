@@ -14,9 +14,9 @@ DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of th
 LEFT_OUT = re.compile("[\u1806\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
 
 AROUND = " \t\r\n\"'`<>()[]{},;"
-BEGINNING = re.compile(rf"[\s{re.escape(AROUND)}]*+https?:", re.IGNORECASE)
+BEGINNING = re.compile(rf"[\s{re.escape(AROUND)}]*+(?:URL:\s*)?https?:", re.IGNORECASE)
 LINK = re.compile(
-    r"(?P<scheme>https?):[/\\]+(?P<place>(?:[^/\\?#]*@)?[^/\\?#\s@]*)"
+    r"(?:URL:\s*)?(?P<scheme>https?):[/\\]+(?P<place>(?:[^/\\?#]*@)?[^/\\?#\s@]*)"
     r"(?P<path>[^?#\s]*)(?P<query>\?[^#\s]*)?(?P<part>#\S*)?",
     re.IGNORECASE,
 )

@@ -47,6 +47,9 @@ LABEL = re.compile(r"(?<![\w-])xn--[a-z0-9-]{1,59}(?![\w-])", re.IGNORECASE)
 # A label that machines write so; of more letters than these there is none.
 LETTERS = re.compile(r"[\w\u0300-\U0010ffff-]+")
 MOST_LETTERS = 63
+
+OF_A_TIME = re.compile(r"\b(?:get[A-Z]\w*|timestamp|duration)\s*\(\s*$")  # takes the name of a time zone
+CAPITALS = re.compile(r"\[:upper:\]|\\[pP]\{?L", re.IGNORECASE)  # of a pattern
 MOST_COMPARED = 100  # texts of a call
 
 
@@ -246,8 +249,9 @@ def _capitals(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for literal in STRING.finditer(text):
         quoted = QUOTED.fullmatch(literal[0])
-        if quoted and quoted[3] != _in_small_letters(quoted[3]):
-            plainly = "\\" not in quoted[3] and not PATTERN_OF.search(text[: literal.start()])
+        is_pattern = PATTERN_OF.search(text[: literal.start()])
+        if quoted and _has_capitals(quoted[3], is_pattern):
+            plainly = "\\" not in quoted[3] and not is_pattern
             found.append(quoted[3] if plainly else "\\")
     return tuple(found)
 
@@ -271,16 +275,23 @@ def _without_capitals(text: str) -> str:
         quoted = QUOTED.fullmatch(literal[0])
         before = text[: literal.start()]
         key = KEY_OF.search(before)
-        if quoted is None or quoted[3] == _in_small_letters(quoted[3]) or (key and key[1] != "in"):
+        is_pattern = PATTERN_OF.search(before)
+        if quoted is None or not _has_capitals(quoted[3], is_pattern) or (key and key[1] != "in"):
             return literal[0]
         raw, mark, words = quoted.groups()
-        if PATTERN_OF.search(before):
+        if OF_A_TIME.search(before):
+            return literal[0]
+        if is_pattern:
             return f"{raw}{mark}(?i){words}{mark}"
         parts = [words] if raw else ESCAPE.split(words)
         parts[::2] = map(_in_small_letters, parts[::2])  # between the escapes
         return "".join((raw, mark, *parts, mark))
 
     return LITERAL.sub(small, text)
+
+
+def _has_capitals(text: str, is_pattern: object) -> bool:
+    return text != _in_small_letters(text) or bool(is_pattern and CAPITALS.search(text))
 
 
 def _in_small_letters(text: str) -> str:

@@ -41,11 +41,10 @@ class _Filling:
             return value
         parts = list(self.parts(schema, 0))
         if isinstance(value, list):
-            items: Any = next((part["items"] for part in parts if "items" in part), {})
-            return [self.filled(items, inner, depth + 1) for inner in value]
+            return self.list_filled(parts, value, depth)
         if not isinstance(value, Mapping):
             return value
-        found = dict(value)
+        found = self.others_filled(parts, value, depth)
         for part in parts:
             for name, inner in _properties(part):
                 given = found.get(name, self.default(inner))
@@ -53,6 +52,25 @@ class _Filling:
                     said = self.filled(inner, given, depth + 1)
                     if name in found or (said not in ("", [], {}) and said is not False):
                         found[name] = said
+        return found
+
+    def list_filled(self, parts: list[Mapping[str, Any]], value: list[Any], depth: int) -> list[Any]:
+        items: Any = next((part["items"] for part in parts if "items" in part), {})
+        first: Any = next((part["prefixItems"] for part in parts if "prefixItems" in part), [])
+        of = [*(first if isinstance(first, list) else []), *[items] * len(value)]
+        return [self.filled(schema, inner, depth + 1) for schema, inner in zip(of, value, strict=False)]
+
+    def others_filled(
+        self, parts: list[Mapping[str, Any]], value: Mapping[str, Any], depth: int
+    ) -> dict[str, Any]:
+        """Those of an object whose names the schema leaves open."""
+        known = {name for part in parts for name, _ in _properties(part)}
+        schemas = [part.get("additionalProperties") for part in parts]
+        schemas += [inner for part in parts for _, inner in _properties(part, "patternProperties")]
+        found = dict(value)
+        for name in found.keys() - known:
+            for schema in schemas:
+                found[name] = self.filled(schema, found[name], depth + 1)
         return found
 
     def default(self, schema: Any) -> Any:
@@ -80,6 +98,6 @@ def _at(root: Any, steps: list[str]) -> Any:
     return root
 
 
-def _properties(part: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    known = part.get("properties")
+def _properties(part: Mapping[str, Any], keyword: str = "properties") -> list[tuple[str, Any]]:
+    known = part.get(keyword)
     return list(known.items()) if isinstance(known, Mapping) else []

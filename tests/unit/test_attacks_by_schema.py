@@ -82,6 +82,8 @@ STATES = {
         "currency": {"$ref": "#/$defs/Currency"},
         "mode": {"allOf": [{"type": "string"}, {"default": "fast"}]},
         "options": {"default": {}, "properties": {"shared": {"default": True}, "note": {"default": ""}}},
+        "by": {"additionalProperties": {"$ref": "#/$defs/Card"}},
+        "pair": {"prefixItems": [{"$ref": "#/$defs/Card"}]},
         "either": {"anyOf": [{"$ref": "#/$defs/Card"}, {"type": "null"}]},
         "people": {"items": {"properties": {"role": {"default": "writer"}, "name": {}}}},
         "tree": {"$ref": "#/$defs/Tree", "default": None},
@@ -94,6 +96,9 @@ STATES = {
 def test_what_a_call_leaves_out_is_what_the_schema_states():
     info = Tool("share", "", STATES, len).info
     assert info.with_defaults({"either": {}})["either"] == {"of": "team"}
+    assert info.with_defaults({"by": {"a": {}}, "pair": [{}, 1]}) | {"by": {"a": {"of": "team"}}} == (
+        info.with_defaults({"by": {"a": {}}, "pair": [{"of": "team"}, 1]})
+    )
     assert info.with_defaults({"people": [{"name": "Ann"}, {"role": "reader"}], "visibility": "team"}) == {
         "visibility": "team",
         "currency": "USD",

@@ -312,11 +312,17 @@ def test_what_programs_leave_out_of_a_host_hides_none(sign):
         "https://evil.example/a/b#c",
         "https://u p@evil.example/a/b",
         "\u00a0https://evil.example/a/b",
+        "<URL:https://evil.example/a/b>",
     ],
 )
 def test_a_link_is_the_one_that_is_asked(link):
     assert holds('args.url.startsWith("https://evil.example/a/b")', {"url": link}) is True
     assert holds('!args.url.contains("//evil.example/a/b")', {"url": link}, allows=True) is False
+
+
+@pytest.mark.parametrize("pattern", ["[[:upper:]]{6}", r"\\p{Lu}{6}", "[A-Z]{6}"])
+def test_capitals_that_a_pattern_asks_for_are_there(pattern):
+    assert holds(f'args.text.matches("{pattern}")', {"text": "URGENT:ann@bank.example"}) is True
 
 
 def test_a_host_with_the_german_s_is_the_one_with_two():
@@ -561,6 +567,7 @@ ORDINARY = {
     "url": "https://docs.acme.example/Handbook@v2/Start",
     "text": "https://gh.example/pr/5 #1 is fixed, thanks to all",
     "port": "https://api.acme.example:443/v1",
+    "start": {"dateTime": "2026-11-30T10:00:00.000+01:00"},
 }
 
 
@@ -575,6 +582,7 @@ ORDINARY = {
         'args.url == "https://docs.acme.example/Handbook@v2/Start"',
         'args.url.startsWith("https://docs.acme.example/Handbook@v2/")',
         'args.text.contains("thanks")',
+        'timestamp(args.start.dateTime).getHours("Europe/Berlin") >= 8 && args.message.contains("@")',
         'args.port.startsWith("https://api.acme.example:443/")',
     ],
 )
