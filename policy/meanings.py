@@ -40,7 +40,7 @@ PEOPLE = re.compile(
     r"|(?:e?mail|to)?address(?:es)?|e?mails?|(?:mail|send|reply)to",
     re.IGNORECASE,
 )
-_ADDRESS = r"\w(?:[\w.+/=&'-]*+(?<=[\w+=-]))?@\w(?:[\w.-]*+(?<=\w))?"
+_ADDRESS = r"\w(?:[\w.+=&'-]*+(?<=[\w+=-]))?@\w(?:[\w.-]*+(?<=\w))?"
 # One of a plain list, with what stands behind it; between two may stand names without an address.
 ONE = re.compile(
     rf"\s*+(?:(?:mailto:)?{_ADDRESS}\s*+|(?:\"[^\"\\<>@]*+\"|[^<>@,;:\"\\\[\]=]*+)\s*+<{_ADDRESS}>\s*+"

@@ -103,10 +103,10 @@ def _forms(text: str) -> list[Callable[[str], str]]:
     it has one.
     """
     said = "".join(literal[0] for literal in STRING.finditer(text))
-    kept = {"with_part": "#" in said, "with_port": bool(links.USUAL_PORT.search(said))}
+    form = partial(links.normal, with_part="#" in said, with_port=bool(links.USUAL_PORT.search(said)))
     escaped = {True} if links.ESCAPES.search(said) else {False}
     escaped |= set() if said.isascii() else {False}
-    return [partial(links.normal, escaped=way, **kept) for way in sorted(escaped)]
+    return [partial(form, escaped=way) for way in sorted(escaped)]
 
 
 @lru_cache(maxsize=CACHED)

@@ -233,12 +233,12 @@ def _above(run: Run, agent: dict[str, Any]) -> list[tuple[str | None, str | None
     return found
 
 
-def _role_of_asker(wait: Wait, agent: dict[str, Any]) -> str | None:
+def _role_of_asker(wait: Wait, agent: dict[str, Any]) -> str:
     """The role that the person's agent, or the seat that asked, has today."""
     if wait.run.kind != RunKind.GROUP:
         return str(agent["role_id"])
     asked_by = wait.tool_call.agent if wait.tool_call else ""
-    return _seats(wait.run, [asked_by])[asked_by].role_id
+    return str(_seats(wait.run, [asked_by])[asked_by].role_id)
 
 
 def _copied(event: Event, own: bool, put_in: bool) -> tuple[EventType, dict[str, Any], str]:

@@ -227,6 +227,7 @@ PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC
         '["\\u0023all"]',
         '{"to": "ann@bank.example"}',
         "ann@bank.example, eve@[203.0.113.5]",
+        "sales/emea@rival.example, Ann Lee",
         'Eve eve"@"rival.example,ann@bank.example',
     ],
 )
