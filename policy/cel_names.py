@@ -12,6 +12,7 @@ from policy.cel_text import (
     CACHED,
     KEY_OF,
     KEYWORDS,
+    QUOTED,
     STRING,
     TYPE_NAMES,
     code_of,
@@ -25,7 +26,9 @@ FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
 CHAIN = re.compile(
     r"(?<![\w.)\]])(?<![)\]]\s)[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()(?:\s*\.\s*[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\())*"
 )
-IN_OBJECT = re.compile(r"\s+in\s+(args\b\.?)?((?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)?)(\s*\[)?")
+IN_OBJECT = re.compile(
+    r"\s+in\s*(?:\s|(?=\())(args\b(?:\s*\.\s*)?)?((?:[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)?)(\s*\[)?"
+)
 KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[]))")
 
 
@@ -123,11 +126,13 @@ def _names_in(text: str) -> list[tuple[str, list[str] | None]]:
     variables = set(VARIABLE.findall(code_of(text)))
     found: list[tuple[str, list[str] | None]] = []
     for literal in STRING.finditer(text):
-        if path := IN_OBJECT.match(text, literal.end()):
-            names = [name for name in path[2].split(".") if name]
-            plainly = names and not path[3] and (path[1] or names[0] not in variables)
-            if names or path[3]:  # in `args` as a whole are arguments
-                found.append((literal[0][1:-1], names if plainly else None))
+        path, quoted = IN_OBJECT.match(text, literal.end()), QUOTED.fullmatch(literal[0])
+        if path and quoted:
+            through_args, names = path[1], [name for name in re.split(r"\s*\.\s*", path[2]) if name]
+            if through_args and not names and not path[3]:
+                continue  # in `args` as a whole are arguments
+            plainly = names and not path[3] and (through_args or names[0] not in variables)
+            found.append((quoted[3], names if plainly else None))
     return found
 
 

@@ -13,8 +13,9 @@ DOTS = str.maketrans("。．｡", "...")  # a host may be written with any of th
 # What programs leave out of a host (UTS 46), beside what nobody sees.
 LEFT_OUT = re.compile("[\u1806\u180b-\u180d\u180f\ufe00-\ufe0f\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]")
 
-AROUND = " \t\r\n\"'`<>()[]{},;"
-BEGINNING = re.compile(rf"[\s{re.escape(AROUND)}]*+(?:URL:\s*)?https?:", re.IGNORECASE)
+WRAPPED = 4  # times, at most
+PAIRS = {"<": ">", "(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "`": "`"}
+BEGINNING = re.compile(rf"[\s{re.escape(''.join(PAIRS))}]*+(?:URL:\s*)?https?:", re.IGNORECASE)
 LINK = re.compile(
     r"(?:URL:\s*)?(?P<scheme>https?):[/\\]+(?P<place>(?:[^/\\?#]*@)?[^/\\?#\s@]*)"
     r"(?P<path>[^?#\s]*)(?P<query>\?[^#\s]*)?(?P<part>#\S*)?",
@@ -38,7 +39,7 @@ def normal(text: str, escaped: bool = False, with_part: bool = False, with_port:
     """
     if not BEGINNING.match(text):
         return text
-    found = LINK.fullmatch(text.strip().strip(AROUND))
+    found = LINK.fullmatch(_unwrapped(text))
     place = found and PLACE.fullmatch(found["place"].rpartition("@")[2])
     if not found or not place:
         return text
@@ -52,6 +53,16 @@ def normal(text: str, escaped: bool = False, with_part: bool = False, with_port:
     path = _without_dots(path.replace("\\", "/"))
     asked = path + _plain(found["query"] or "") + ((found["part"] or "") if with_part else "")
     return f"{scheme}://{host}{quote(asked, safe=RESERVED) if escaped else asked}"
+
+
+def _unwrapped(text: str) -> str:
+    """Without blanks around it, and the signs that it stands between or behind."""
+    said = text.strip()
+    for _ in range(WRAPPED):
+        if said[:1] not in PAIRS:
+            break
+        said = said[1 : -1 if said.endswith(PAIRS[said[0]]) else None].strip()
+    return said
 
 
 def _host(written: str) -> str:

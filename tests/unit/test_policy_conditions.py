@@ -371,6 +371,10 @@ def test_a_link_says_the_same_with_and_without_escapes():
     link = {"url": "https://a.example/pr%C3%BCfung%2Fb?q=a%26b"}
     assert holds(f'args.url == "{link["url"]}"', link, allows=True) is True
     number = 'args.url.startsWith("http://169.254.169.254/")'
+    for path, said in (("a_(x)", "/a_(x)"), ("a/{id}", "b/../a/{id}")):
+        assert holds(f'args.url == "https://a.example/{path}"', {"url": f"https://a.example/{said}"}) is True
+    for host in ("[::ffff:a9fe:a9fe]", "[0:0:0:0:0:ffff:a9fe:a9fe]"):
+        assert holds('args.url.contains("169.254.169.254")', {"url": f"http://{host}"}) is True
     for host in ("2852039166", "0xA9FEA9FE", "169.254.43518", "0251.0376.0251.0376", "[::ffff:a9fe:a9fe]"):
         assert holds(number, {"url": f"http://{host}/latest"}) is True
 
@@ -604,6 +608,9 @@ def test_a_link_in_which_programs_find_two_hosts_is_none():
         'args.rows.exists(r, "bcc" in r)',
         '"bcc" in args["rows"][0]',
         '"bcc" in args.rows[0]',
+        '"bcc" in (args.rows[0])',
+        'r"bcc" in args.rows[0]',
+        '"""bcc""" in args . rows[0]',
         "args.rows.exists(r, has(r.bcc) || has(r.Bcc))",
     ],
 )
