@@ -82,7 +82,9 @@ def ways(
         forms,
         pages,
     ):
-        words, asked_of = completed(spelled), meanings.each(meanings.each(one, form), page)
+        words, asked_of = completed(spelled), one
+        for written in (form, page):
+            asked_of = asked_of if written is str else meanings.each(asked_of, written)
         of = asked_of[ARGS_OF]
         values = {name: of[name] for name in names if name in of} | asked_of[KNOWN]
         found = meanings.each(values | ({"args": of} if reads_args else {}), way)
