@@ -3,11 +3,11 @@
 import email.utils
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -70,30 +70,44 @@ class Unclear(ValueError):
     """More ways to take the values than are looked at, or two names that are one address."""
 
 
-def ways(arguments: Arguments, said: Arguments) -> Iterator[Arguments]:
-    """The arguments, and then with one recipient in the place of each text that is nothing but such. Of those
-    that are `said` in a condition, each text's recipients stand beside each of the others', and once all of a
-    list's texts' in the list. Raises Unclear.
+def ways(
+    arguments: Arguments, said: Arguments, forms: Sequence[Callable[[str], str]] = ()
+) -> Iterator[Arguments]:
+    """The arguments, and then those that are `said` in a condition, each in each way in which it may be meant
+    beside each of the others in each way: as it is, with one recipient in the place of each text that is nothing
+    but such, once all of a list's texts' in the list, and in each of the `forms`. Raises Unclear.
     """
     yield arguments
     addresses = cache(recipients)  # asked of each text once for each of the recipients
     if any(len(text) > LONGEST and ("@" in text or ENCODED in text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
-    most = max((len(addresses(text)) for text in texts(said)), default=0)
-    if most > MOST_RECIPIENTS:
+    if max((len(addresses(text)) for text in texts(said)), default=0) > MOST_RECIPIENTS:
         raise Unclear(f"a text names more than {MOST_RECIPIENTS} recipients")
-    for number in range(most):
-        yield each(said, partial(_recipient, addresses, number))
-    if not most:
-        return
-    in_lists = _in_lists(said, addresses)
-    for one in (said, in_lists) if in_lists != said else (said,):
+    others = [list(_with_recipients(value, addresses)) for value in said.values()]
+    found = [_in_forms([value, *more], forms) for value, more in zip(said.values(), others, strict=True)]
+    if prod(len(more) or 1 for more in others) > MOST_TOGETHER or prod(map(len, found)) > 4 * MOST_TOGETHER:
+        raise Unclear(f"its texts name recipients in more than {MOST_TOGETHER} ways")
+    each_in_each = product(*found)
+    next(each_in_each)  # all as they are
+    for chosen in each_in_each:
+        yield dict(zip(said, chosen, strict=True))
+
+
+def _with_recipients(value: Any, addresses: Addresses) -> Iterator[Any]:
+    """The value with each text's recipients beside each of the others'."""
+    in_lists = _in_lists(value, addresses)
+    for one in (value, in_lists) if in_lists != value else (value,):
         several = [found for text in texts(one) if (found := addresses(text))]
         if prod(map(len, several)) > MOST_TOGETHER:
             raise Unclear(f"its texts name recipients in more than {MOST_TOGETHER} ways")
-        for chosen in product(*several) if len(several) > 1 or one is in_lists else ():
+        for chosen in product(*several) if several or one is in_lists else ():
             left = iter(chosen)
             yield each(one, lambda text, left=left: next(left) if addresses(text) else text)  # type: ignore[misc]
+
+
+def _in_forms(values: list[Any], forms: Sequence[Callable[[str], str]]) -> list[Any]:
+    written = [each(value, form) for form in forms for value in values]
+    return [*values, *(one for one in written if one not in values)]
 
 
 def check_people(arguments: Arguments) -> None:
@@ -114,10 +128,6 @@ def _of_people(value: Any, named: bool = False) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _of_people(inner, named)
-
-
-def _recipient(addresses: Addresses, number: int, text: str) -> str:
-    return (addresses(text) or [text])[: number + 1][-1]
 
 
 def _in_lists(value: Any, addresses: Addresses) -> Any:
@@ -232,7 +242,10 @@ def _is_list(text: str) -> bool:
 
 def _of_headers(text: str) -> list[str]:
     """As in the header of a mail (RFC 5322): names in quotation marks, comments in comments, groups."""
-    found = [address for _, address in email.utils.getaddresses([text], **LENIENT)]
+    try:
+        found = [address for _, address in email.utils.getaddresses([text], **LENIENT)]
+    except RecursionError:  # a group in a group for each colon, as no header is
+        return []
     whole = all(address.count("@") == 1 and not re.search(r"\s", address) for address in found)
     return found if whole else []
 

@@ -14,6 +14,7 @@ from policy.links import DOTS, LEFT_OUT
 from policy.provenance.words import in_one_form
 
 ARGS_OF, KNOWN = "args", "known"  # of what a condition is asked about
+BESIDE = "\0"  # the same as KNOWN among the arguments, none of which has this name
 
 # A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
 # that stands before the @ counts, in a condition what can stand there without a quotation mark.
@@ -71,22 +72,16 @@ def ways(
     asked: set[str] = set()
     said = cel_names.said(text, names, arguments)
     meanings.check_people(said)
-    forms: list[Callable[[str], str]] = [str]
-    forms += [form for form in _forms(text) if any(form(one) != one for one in meanings.texts(said))]
+    forms = [form for form in _forms(text) if any(form(one) != one for one in meanings.texts(said))]
     pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
-    if any(FIRST_PAGE.fullmatch(form(one)) for one in meanings.texts(said) for form in forms):
+    written = [*meanings.texts(said), *(form(one) for form in forms for one in meanings.texts(said))]
+    if any(map(FIRST_PAGE.fullmatch, written)):
         pages += _pages(text)
-    for one, (spelled, way), form, (completed, page) in product(
-        meanings.ways({ARGS_OF: arguments, KNOWN: known}, {ARGS_OF: said, KNOWN: known}),
-        spellings,
-        forms,
-        pages,
-    ):
-        words, asked_of = completed(spelled), one
-        for written in (form, page):
-            asked_of = asked_of if written is str else meanings.each(asked_of, written)
-        of = asked_of[ARGS_OF]
-        values = {name: of[name] for name in names if name in of} | asked_of[KNOWN]
+    meant = meanings.ways({**arguments, BESIDE: known}, {**said, BESIDE: known}, forms)
+    for one, (spelled, way), (completed, page) in product(meant, spellings, pages):
+        words, asked_of = completed(spelled), one if page is str else meanings.each(one, page)
+        of = {name: value for name, value in asked_of.items() if name != BESIDE}
+        values = {name: of[name] for name in names if name in of} | asked_of[BESIDE]
         found = meanings.each(values | ({"args": of} if reads_args else {}), way)
         if (key := repr((words, found))) in asked:
             continue

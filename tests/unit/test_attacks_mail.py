@@ -94,6 +94,9 @@ def test_plain_addresses_are_sent(to):
         "http://[::ffff:93.184.216.34]/",
         "http://[::FFFF:5db8:d822]/",
         "http://[2606:4700:0:0:0:0:0:1]/",
+        "https://evil.example/admin/.",
+        "https://evil.example/x/%2E./admin?x=1",
+        "https://evil.example/a b",
     ],
 )
 def test_a_host_is_written_as_it_is_asked(url):

@@ -425,6 +425,16 @@ BY_PLACE = 'args.to[0] == "ann@bank.example" && args.to[1] == "eve@rival.example
             {"to": "ann@x.example, bo@x.example", "cc": ["z@x.example, ann@x.example"]},
             True,
         ),
+        (
+            'args.to == "eve@rival.example" && args.team.contains("SECRET")',
+            {"to": "Eve <eve@rival.example>", "team": "The SECRET plan <a@b.example>"},
+            True,
+        ),
+        (
+            'args.team.startsWith("https://evil.example/") && args.to.contains("SECRET")',
+            {"team": "https://u@evil.example/x", "to": "https://x.example/SECRET/../a"},
+            True,
+        ),
         (BOTH_IN_A_LIST, {"to": ["ann@bank.example, eve@rival.example"]}, True),
         (BOTH_IN_A_LIST, {"to": ["a@x.example, ann@bank.example", "eve@rival.example, b@x.example"]}, True),
         (BOTH_IN_A_LIST, {"to": ["ann@bank.example, eva@rival.example"]}, False),
@@ -569,6 +579,7 @@ ORDINARY = {
     "body": "It is done. Best regards\n\nOn Monday, 2 March, Bob Ray <bob@client.example> wrote:\n> When?",
     "fields": {"Stage": "Won", "OwnerEmail": "ann@acme.example", "Website": "https://client.example"},
     "properties": {"Name": {"title": []}, "Status": {"select": {"name": "Open"}}},
+    "minutes": "10:30 meeting\n" * 2000 + "asked by Ann <ann@acme.example>",
     "url": "https://docs.acme.example/Handbook@v2/Start",
     "text": "https://gh.example/pr/5 #1 is fixed, thanks to all",
     "port": "https://api.acme.example:443/v1",
@@ -588,6 +599,7 @@ ORDINARY = {
         'args.url.startsWith("https://docs.acme.example/Handbook@v2/")',
         'args.text.contains("thanks")',
         'timestamp(args.start.dateTime).getHours("Europe/Berlin") >= 8 && args.message.contains("@")',
+        'args.minutes.contains("meeting")',
         'args.port.startsWith("https://api.acme.example:443/")',
     ],
 )

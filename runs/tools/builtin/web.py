@@ -15,6 +15,7 @@ from runs.tools.previews import Preview
 from runs.tools.registry import tool
 
 MAX_TEXT = 100_000  # characters of a page that reach the log
+ROUNDABOUT = re.compile(r"\s|^[^?#]*/(?:\.|%2e){1,2}(?:[/?#\\]|$)", re.IGNORECASE)  # blanks, . and ..
 NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]*", re.IGNORECASE)  # at the end of a host, or nothing behind a dot
 
 
@@ -67,7 +68,7 @@ def _as_sent(url: str) -> bool:
         return True
     written = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].lower()
     port = f":{asked.port}" if asked.port else ""
-    usual = _is_usual(people) and written in (raw, f"{people}{port}") and not re.search(r"\s", url)
+    usual = _is_usual(people) and written in (raw, f"{people}{port}") and not ROUNDABOUT.search(url)
     return asked.userinfo != b"" or usual
 
 
