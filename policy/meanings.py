@@ -74,8 +74,8 @@ def ways(
     arguments: Arguments, said: Arguments, forms: Sequence[Callable[[str], str]] = ()
 ) -> Iterator[Arguments]:
     """The arguments, and then those that are `said` in a condition, each in each way in which it may be meant
-    beside each of the others in each way: as it is, with one recipient in the place of each text that is nothing
-    but such, once all of a list's texts' in the list, and in each of the `forms`. Raises Unclear.
+    beside each of the others in each way: as it is, with one recipient in the place of each text that is
+    nothing but such, once all of a list's texts' in the list, and in each of the `forms`. Raises Unclear.
     """
     yield arguments
     addresses = cache(recipients)  # asked of each text once for each of the recipients
