@@ -3,6 +3,7 @@
 import email.utils
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.errors import HeaderParseError
@@ -40,7 +41,7 @@ PEOPLE = re.compile(
     r"|(?:e?mail|to)?address(?:es)?|e?mails?|(?:mail|send|reply)to",
     re.IGNORECASE,
 )
-_ADDRESS = r"\w(?:[\w.+=&'-]*+(?<=[\w+=-]))?@\w(?:[\w.-]*+(?<=\w))?"
+_ADDRESS = r"\w(?:[\w.+=&'~#-]*+(?<=[\w+=~#-]))?@\w(?:[\w.-]*+(?<=\w))?"
 # One of a plain list, with what stands behind it; between two may stand names without an address.
 ONE = re.compile(
     rf"\s*+(?:(?:mailto:)?{_ADDRESS}\s*+|(?:\"[^\"\\<>@]*+\"|[^<>@,;:\"\\\[\]=]*+)\s*+<{_ADDRESS}>\s*+"
@@ -164,6 +165,8 @@ def plain(text: str) -> bool:
     text, at = in_one_form(text), 0
     if "@" not in text and ENCODED not in text:
         return True
+    if not text.isascii():  # vowel signs, as in Hindi, are no letters to Python
+        text = "".join(sign for sign in text if unicodedata.category(sign)[0] != "M")
     while found := ONE.match(text, at):
         at = found.end()
         if at == len(text):

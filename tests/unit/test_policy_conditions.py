@@ -248,6 +248,8 @@ def test_an_argument_for_people_is_written_plainly(to, name):
         '"Doe, Jane"<jane.doe+of@bank.example>;\nmailto:eve@rival.example',
         "Doe, Jane <jane@bank.example>, Ev\u00e9 \u5b59 <eve@rival.example>;",
         "eve\uff20rival.example",
+        "\u0930\u093e\u092e@\u0939\u093f\u0928\u094d\u0926\u0940.example, ann~tag@bank.example;"
+        "eve@rival.example",
     ],
 )
 def test_each_address_that_is_written_plainly_is_a_recipient(to, name):
