@@ -20,6 +20,7 @@ from policy.cel_text import (
     with_variables,
 )
 
+SIGNS = re.compile(r"[\W_]+")
 ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
 VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
 FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
@@ -30,6 +31,11 @@ IN_OBJECT = re.compile(
     r"\s+in\s*(?:\s|(?=\())(args\b(?:\s*\.\s*)?)?((?:[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)?)(\s*\[)?"
 )
 KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[]))")
+
+
+def alike(name: str) -> str:
+    """What names have in common that some library takes for one: `bcc` and `Bcc:`, `reply_to` and `replyTo`."""
+    return SIGNS.sub("", name).casefold() or name
 
 
 def concerns(
@@ -47,10 +53,10 @@ def said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Map
     places = [(arguments, _asks_for(text)), (_within(found), _asks_within(text))]
     steps = [(path[at], path[:at]) for path in _paths(text) for at in range(1, len(path))]
     for name, path in (*steps, *_asked_in(text)):
-        places.append((_at(arguments, path), {name.casefold(): {name}}))
+        places.append((_at(arguments, path), {alike(name): {name}}))
     for names_in, asks_for in places:
         for name in names_in:
-            meant = asks_for.get(name.casefold(), {name})
+            meant = asks_for.get(alike(name), {name})
             if name not in meant and "@" not in name and "://" not in name:
                 raise meanings.Unclear(f"it asks for '{min(meant)}', and the call has '{name}'")
     return found
@@ -82,7 +88,8 @@ def _asks_for(text: str) -> dict[str, set[str]]:
     """The names of arguments in it, by the same without regard to capitals."""
     code = code_of(with_variables(text))
     roots = set(ROOT.findall(code)) - TYPE_NAMES - KEYWORDS - set(VARIABLE.findall(code))
-    keys = {literal[0][1:-1] for literal in (*in_brackets(text, code_of(text)), *KEY_IN_ARGS.finditer(text))}
+    literals = (*in_brackets(text, code_of(text)), *KEY_IN_ARGS.finditer(text))
+    keys = {_quoted(literal[0]) for literal in literals}
     return _by_letters((*roots, *keys, *(field[1] for field in ARGS_FIELD.finditer(code))))
 
 
@@ -93,7 +100,7 @@ def _asks_within(text: str) -> dict[str, set[str]]:
     """
     code = code_of(with_variables(text))
     fields = FIELD.findall(CHAIN.sub(lambda chain: "" if _is_path(chain[0], code) else chain[0], code))
-    keys = {literal[0][1:-1] for literal in STRING.finditer(text) if _is_key_within(text, literal)}
+    keys = {_quoted(literal[0]) for literal in STRING.finditer(text) if _is_key_within(text, literal)}
     return _by_letters((*fields, *keys, *(name for name, path in _names_in(text) if path is None)))
 
 
@@ -104,6 +111,11 @@ def _paths(text: str) -> list[tuple[str, ...]]:
     chains = [chain[0] for chain in CHAIN.finditer(code) if _is_path(chain[0], code)]
     names = (re.split(r"\s*\.\s*", chain.removeprefix("args").lstrip(" .\n\t")) for chain in chains)
     return [tuple(path) for path in names if len(path) > 1]
+
+
+def _quoted(literal: str) -> str:
+    found = QUOTED.fullmatch(literal)
+    return found[3] if found else literal[1:-1]
 
 
 def _is_path(chain: str, code: str) -> bool:
@@ -146,7 +158,7 @@ def _at(value: Any, path: Iterable[str]) -> Iterable[str]:
 def _by_letters(names: Iterable[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in names:
-        found.setdefault(name.casefold(), set()).add(name)
+        found.setdefault(alike(name), set()).add(name)
     return found
 
 

@@ -87,10 +87,11 @@ def ways(
             continue
         asked.add(key)
         yield words, found
-        without, lowered = _without_capitals(words), _lowered(found)
         named = {name: found.get(name, of.get(name)) for name in said}
-        if (without, lowered) != (words, found) and _meets_a_place(text, named):
-            yield without, lowered
+        for further in _without_regard(words, found, dict.fromkeys(meanings.texts(named))):
+            if (key := repr(further)) not in asked:
+                asked.add(key)
+                yield further
 
 
 @lru_cache(maxsize=CACHED)
@@ -225,50 +226,64 @@ def is_place(text: str) -> bool:
     return "@" in text or "://" in text
 
 
-def _meets_a_place(text: str, values: Any) -> bool:
-    """Whether some text with capitals, of the condition or the values, may be a part of an address or host of
-    the values: then the condition may mean another answer without regard to capitals.
+def _without_regard(text: str, values: Any, said: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """The condition and the values without regard to capitals in texts with addresses or hosts, and in what
+    may be a part of one; and in all, where another text of the values may be. `said`: the texts it names.
     """
-    said, capitals = dict.fromkeys(meanings.texts(values)), _capitals(text)
-    places = {one: _in_small_letters(one) for one in said if is_place(one) or BARE.fullmatch(one)}
-    if not places or len(said) > MOST_COMPARED or "\\" in capitals:
-        return bool(places)
-    others = [one for one in said if one != _in_small_letters(one)]
-    if any(BARE.fullmatch(one) or small != one.lower() for one, small in places.items() if one in others):
-        return True
-    parts = [(part, _in_small_letters(part)) for part in (*capitals, *others)]
-    return any(small in place for part, small in parts for one, place in places.items() if one != part)
+    places = {one: _in_small_letters(one) for one in said if _is_place_or_host(one)}
+    others = {one: _in_small_letters(one) for one in said if one not in places}
+    many = len(said) > MOST_COMPARED
+    parts = frozenset(
+        start
+        for start, part in _capitals(text)
+        if many or part == "\\" or any(part in place for place in places.values())
+    )
+    capitals = [one for one, small in places.items() if one != small]
+    odd = any(BARE.fullmatch(one) or places[one] != one.lower() for one in capitals)
+    if places and (parts or odd):
+        yield _without_capitals(text, parts), _lowered(values, _is_place_or_host)
+    meets = any(small in place for one, small in others.items() if one != small for place in places.values())
+    if places and (many or meets or any(a != b and places[a] in places[b] for a in capitals for b in places)):
+        yield _without_capitals(text), _lowered(values)
 
 
 @lru_cache(maxsize=CACHED)
-def _capitals(text: str) -> tuple[str, ...]:
-    """The condition's texts with capitals; a pattern's, and one with escapes, as a backslash."""
-    found: list[str] = []
+def _capitals(text: str) -> tuple[tuple[int, str], ...]:
+    """Where the condition's texts with capitals begin, and each in small letters; a pattern, and one with
+    escapes, as a backslash.
+    """
+    found: list[tuple[int, str]] = []
     for literal in STRING.finditer(text):
         quoted = QUOTED.fullmatch(literal[0])
         is_pattern = PATTERN_OF.search(text[: literal.start()])
         if quoted and _has_capitals(quoted[3], is_pattern):
-            plainly = "\\" not in quoted[3] and not is_pattern
-            found.append(quoted[3] if plainly else "\\")
+            unknown = "\\" in quoted[3] or is_pattern
+            found.append((literal.start(), "\\" if unknown else _in_small_letters(quoted[3])))
     return tuple(found)
 
 
-def _lowered(value: Any) -> Any:
-    """The same with every text in small letters, but for names."""
+def _is_place_or_host(text: str) -> bool:
+    return is_place(text) or bool(BARE.fullmatch(text))
+
+
+def _lowered(value: Any, which: Callable[[str], bool] = bool) -> Any:
+    """The same with every text, or those of `which` it is true, in small letters, but for names."""
     if isinstance(value, str):
-        return _in_small_letters(value)
+        return _in_small_letters(value) if which(value) else value
     if isinstance(value, Mapping):
-        return {name: _lowered(inner) for name, inner in value.items()}
-    return [_lowered(inner) for inner in value] if isinstance(value, list) else value
+        return {name: _lowered(inner, which) for name, inner in value.items()}
+    return [_lowered(inner, which) for inner in value] if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=CACHED)
-def _without_capitals(text: str) -> str:
-    """The condition with its texts in small letters, but for names of arguments; of a pattern, with no regard
-    to capitals.
+def _without_capitals(text: str, starts: frozenset[int] | None = None) -> str:
+    """The condition with its texts, or those that begin at these places, in small letters, but for names of
+    arguments; of a pattern, with no regard to capitals.
     """
 
     def small(literal: re.Match[str]) -> str:
+        if starts is not None and literal.start() not in starts:
+            return literal[0]
         quoted = QUOTED.fullmatch(literal[0])
         before = text[: literal.start()]
         key = KEY_OF.search(before)

@@ -15,6 +15,7 @@ from jsonschema.protocols import Validator
 from referencing.exceptions import Unresolvable
 
 from common.canonical import canonical
+from policy.cel_names import alike
 
 VALUES = ("const", "default", "enum", "examples")  # no schemas
 PROTOTYPE = "__proto__"
@@ -72,12 +73,12 @@ def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[
 
 
 def _properties(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """As usual, and no name is one of these in other letters: some servers would take `BCC` for `bcc`."""
+    """As usual, and no name is one of these in other letters or signs: some servers take `BCC` for `bcc`."""
     yield from Draft202012Validator.VALIDATORS["properties"](validator, value, instance, schema)
     if validator.is_type(instance, "object"):
-        known = {name.casefold(): name for name in value}
+        known = {alike(name): name for name in value}
         for name in instance:
-            if name not in value and (meant := known.get(name.casefold())):
+            if name not in value and (meant := known.get(alike(name))):
                 yield ValidationError(f"'{name}' is not its '{meant}': write it in the same letters")
 
 

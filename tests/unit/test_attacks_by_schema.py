@@ -59,6 +59,7 @@ NESTED = {
         ({"bcc": [], "further": 1, "rows": [{"replyTo": "a", "ReplyTo": "b", "more": 1}]}, ""),
         ({"BCC": ["eve@rival.example"]}, "'BCC' is not its 'bcc'"),
         ({"bcc": [], "Bcc": ["eve@rival.example"]}, "'Bcc' is not its 'bcc'"),
+        ({"bcc:": ["eve@rival.example"]}, "'bcc:' is not its 'bcc'"),
         ({"again": {"Bcc": ["eve@rival.example"]}}, "'Bcc' is not its 'bcc'"),
         ({"inner": {"$schema": "x", "Bcc": ["eve@rival.example"]}}, "'Bcc' is not its 'bcc'"),
         ({"further": {"of": [{"__proto__": {"bcc": "eve@rival.example"}}]}}, "'__proto__' is no name"),

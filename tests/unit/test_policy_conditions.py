@@ -361,6 +361,20 @@ def test_a_value_with_an_address_is_compared_with_another_without_regard_to_capi
         assert holds("!args.of.contains(args.user)", {"of": value, "user": other}, allows=True) is False
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'args.to.endsWith("Bank.example") && !args.team.contains("PUBLIC")',
+        'args.to.endsWith("Bank.example") && args.team != "NOT PUBLIC"',
+        'args.url.contains("EVIL.example") && args.team != "NOT PUBLIC"',
+    ],
+)
+def test_capitals_count_in_what_is_no_part_of_an_address(condition):
+    said = {"to": "eve@bank.example", "team": "not public", "url": "https://evil.example/x"}
+    assert holds(condition, said) is True
+    assert holds(f"!({condition})", said, allows=True) is False
+
+
 def test_a_link_says_the_same_with_and_without_escapes():
     for said, link in product(("pr\u00fcfung", "pr%C3%BCfung"), repeat=2):
         assert holds(f'args.url == "https://a.example/{said}"', {"url": f"https://a.example/{link}"}) is True
@@ -642,6 +656,9 @@ def test_nor_is_one_in_an_object(condition):
     assert holds("has(args.headers.Bcc)", {"headers": {"Bcc": "eve@rival.example"}}) is True
     with pytest.raises(ConditionError, match="it asks for 'Bcc', and the call has 'bcc'"):
         holds(condition, {"headers": {"bcc": "eve@rival.example"}})
+    for name in ("Bcc ", "B cc", "BCC:"):
+        with pytest.raises(ConditionError, match="it asks for 'Bcc', and the call has"):
+            holds(condition, {"headers": {name: "eve@rival.example"}})
 
 
 HOST_ALONE = "https://evil.example"
