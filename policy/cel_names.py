@@ -34,7 +34,7 @@ KEY_IN_ARGS = re.compile(r"(\"[^\"\\]*\"|'[^'\\]*')(?=\s+in\s+args\b(?!\s*[.\[])
 
 
 def alike(name: str) -> str:
-    """What names have in common that some library takes for one: `bcc` and `Bcc:`, `reply_to` and `replyTo`."""
+    """What names that some library takes for one have in common: `bcc`, `Bcc:`; `reply_to`, `replyTo`."""
     return SIGNS.sub("", name).casefold() or name
 
 

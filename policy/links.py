@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import quote
@@ -26,14 +27,16 @@ USUAL_PORT = re.compile(r":0*(?:80|443)\b")
 USUAL_PORTS = {"http": "80", "https": "443"}
 NUMBER = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 ESCAPES = re.compile(r"(?:%[0-9a-f]{2})+", re.IGNORECASE)
-SLASH = re.compile("%(?:2f|5c)", re.IGNORECASE)  # which some servers take for one
+SLASH, EMPTY = re.compile("%(?:2f|5c)", re.IGNORECASE), re.compile(r"(?<!:)/{2,}")
 RESERVED = "/?#[]@!$&'()*+,;=:%"  # these mean something else than themselves where they are escaped
 
 
-def normal(text: str, escaped: bool = False, with_part: bool = False, with_port: bool = False) -> str:
+def normal(
+    text: str, path_as: int = 0, escaped: bool = False, with_part: bool = False, with_port: bool = False
+) -> str:
     """The link that the text is, without its user, the port that goes without saying, `..` in its path and
-    letters written as %61; other characters than a link's `escaped` or as they are, and a slash in the path
-    then too. Which part of the page is meant nobody is asked: it stays
+    letters written as %61; other characters than a link's `escaped` or as they are. `path_as`: one of PATHS,
+    the ways in which programs read a path. Which part of the page is meant nobody is asked: it stays
     `with_part`, and the usual port `with_port`. Any other text, also with a blank behind its host, as it is.
     Raises Unclear where programs find two hosts in it.
     """
@@ -49,9 +52,9 @@ def normal(text: str, escaped: bool = False, with_part: bool = False, with_port:
     port = (place["port"] or "").lstrip("0")
     named = port and (with_port or port != USUAL_PORTS[scheme])
     host = _host(place["host"]) + (f":{port}" if named else "")
-    path = _plain(found["path"] if escaped else SLASH.sub("/", found["path"]))
-    path = _without_dots(path.replace("\\", "/"))
-    asked = path + _plain(found["query"] or "") + ((found["part"] or "") if with_part else "")
+    query = found["query"] if found["query"] not in (None, "?") else ""
+    path = PATHS[path_as](found["path"].replace("\\", "/"))
+    asked = path + _plain(query) + ((found["part"] or "") if with_part else "")
     return f"{scheme}://{host}{quote(asked, safe=RESERVED) if escaped else asked}"
 
 
@@ -78,18 +81,38 @@ def _host(written: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Without `.`, `..` and empty parts, but that of a link in it; one to a host's first page keeps its slash
-    or has none.
-    """
+    """As RFC 3986 has it (5.2.4): `..` takes away what stands before it, also where that is empty."""
     kept: list[str] = []
-    parts = path.split("/")
-    for part in parts[1:]:
+    parts = path.split("/")[1:]
+    for part in parts:
         if part == "..":
             del kept[-1:]
-        elif part not in ("", ".") or (part == "" and kept and kept[-1].endswith(":")):
+        elif part != ".":
             kept.append(part)
-    ends = "/" if path and parts[-1] in ("", ".", "..") and kept else ""
-    return ("/" if path else "") + "/".join(kept) + ends
+    if parts and parts[-1] in (".", ".."):
+        kept.append("")
+    return ("/" if path else "") + "/".join(kept)
+
+
+def _merged(path: str) -> str:
+    """Without empty parts, but that of a link in it."""
+    return EMPTY.sub("/", path)
+
+
+def _opened(path: str) -> str:
+    """With slashes that are escaped as such, which some servers take for one."""
+    return _plain(SLASH.sub("/", path))
+
+
+# Those in which an escaped slash is itself come first.
+PATHS: tuple[Callable[[str], str], ...] = (
+    lambda path: _plain(_without_dots(path)),
+    lambda path: _merged(_without_dots(_plain(path))),
+    lambda path: _without_dots(_merged(_opened(path))),
+    lambda path: _merged(_opened(_without_dots(path))),
+    lambda path: _merged(_without_dots(_opened(path))),
+)
+KEEPING_SLASHES = 2
 
 
 def _plain(text: str) -> str:

@@ -33,14 +33,20 @@ MARKED = AROUND + "*{}`=~#!?$&^%+-_/\\"  # signs that an address may begin or en
 NEAR = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 ENCODED = "=?"  # how an encoded word begins; blanks between two of them are none of the text
 ENCODED_WORD = re.compile(r"=\?([^?*\s]++)(?:\*[^?\s]*+)?(\?[bq]\?[^?]*+\?=)(?:\s++(?==\?))?", re.IGNORECASE)
-LINK_ALONE = re.compile(r"\s*+https?:[/\\]\S*+\s*+", re.IGNORECASE)
+LINK_ALONE = re.compile(r"\s*+[a-z][a-z0-9+.-]*+:[/\\]\S*+\s*+", re.IGNORECASE)
+# What has an @ and is nobody: a path, a mention, a version, a place that programs copy from.
+NO_RECIPIENT = re.compile(
+    r"^[^@]*/[^@]*@|(?<!\S)@\w|\w@[\w.-]*\.?\d+(?![\w.-])|^\S*\w@[\w.-]+:(?!\d+$)[^\s@,;]+$"
+)
 FEW = 3  # words that are names, for each address
 # What the names of arguments for people who are written to end with: `to`, `ccRecipients`, `reply_to`.
 PEOPLE = re.compile(
-    r"to|b?cc|from|senders?|recipients?|receivers?|participants?|attendees?|invitees?|guests?|addressees?"
-    r"|(?:e?mail|to)?address(?:es)?|e?mails?|(?:mail|send|reply)to",
+    r"b?cc|senders?|recipients?|receivers?|participants?|attendees?|invitees?|guests?|addressees?"
+    r"|(?:e?mail|to)?address(?:es)?|e?mails?",
     re.IGNORECASE,
 )
+DIRECTIONS = re.compile(r"(?:mail|send|reply)?to|from", re.IGNORECASE)  # the whole name
+HANDLE = re.compile(r"\s*@\w+\s*")
 _ADDRESS = r"\w(?:[\w.+=&'~#-]*+(?<=[\w+=~#-]))?@\w(?:[\w.-]*+(?<=\w))?"
 # One of a plain list, with what stands behind it; between two may stand names without an address.
 ONE = re.compile(
@@ -125,10 +131,15 @@ def _of_people(value: Any, named: bool = False) -> Iterator[str]:
             yield value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _of_people(inner, any(map(PEOPLE.fullmatch, WORDS.findall(name)[-1:])))
+            yield from _of_people(inner, _is_of_people(name))
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _of_people(inner, named)
+
+
+def _is_of_people(name: str) -> bool:
+    words = WORDS.findall(name)
+    return bool(PEOPLE.fullmatch("".join(words[-1:])) or DIRECTIONS.fullmatch("".join(words)))
 
 
 def _in_lists(value: Any, addresses: Addresses) -> Any:
@@ -163,7 +174,7 @@ def plain(text: str) -> bool:
     if _is_json(text):
         return False
     text, at = in_one_form(text), 0
-    if "@" not in text and ENCODED not in text:
+    if ("@" not in text and ENCODED not in text) or HANDLE.fullmatch(text):
         return True
     if not text.isascii():  # vowel signs, as in Hindi, are no letters to Python
         text = "".join(sign for sign in text if unicodedata.category(sign)[0] != "M")
@@ -178,7 +189,7 @@ def recipients(text: str) -> list[str]:
     """The addresses of a text that is nothing but recipients, unless it is one as it stands. In whichever way
     it may be read: those of all ways, and whatever else looks like one.
     """
-    if LINK_ALONE.fullmatch(text):
+    if LINK_ALONE.fullmatch(text) or (NO_RECIPIENT.search(text) and not plain(text)):
         return []
     several = list(dict.fromkeys(address for said in sorted(_readings(text)) for address in _read(said)))
     return [] if several == [text] else several

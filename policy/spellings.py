@@ -104,7 +104,8 @@ def _forms(text: str) -> list[Callable[[str], str]]:
     form = partial(links.normal, with_part="#" in said, with_port=bool(links.USUAL_PORT.search(said)))
     escaped = {True} if links.ESCAPES.search(said) else {False}
     escaped |= set() if said.isascii() else {False}
-    return [partial(form, escaped=way) for way in sorted(escaped)]
+    paths = range(links.KEEPING_SLASHES if True in escaped else len(links.PATHS))
+    return [partial(form, path_as=number, escaped=way) for way in sorted(escaped) for number in paths]
 
 
 @lru_cache(maxsize=CACHED)

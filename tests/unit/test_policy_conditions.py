@@ -316,10 +316,17 @@ def test_what_programs_leave_out_of_a_host_hides_none(sign):
         "https://u p@evil.example/a/b",
         "\u00a0https://evil.example/a/b",
         "<URL:https://evil.example/a/b>",
+        "https://evil.example//../a/b",
+        "https://evil.example/a//../b",
+        "https://evil.example/a/%2e/../b",
+        "https://evil.example/a/%2f/../b",
+        "https://evil.example/a/x\\../../a/b",
+        "https://evil.example/a/b?",
     ],
 )
 def test_a_link_is_the_one_that_is_asked(link):
     assert holds('args.url.startsWith("https://evil.example/a/b")', {"url": link}) is True
+    assert holds('args.url.matches("^https://evil[.]example/a/b([?]of=eve|#c)?$")', {"url": link}) is True
     assert holds('!args.url.contains("//evil.example/a/b")', {"url": link}, allows=True) is False
 
 
@@ -598,6 +605,13 @@ ORDINARY = {
     "minutes": "10:30 meeting\n" * 2000 + "asked by Ann <ann@acme.example>",
     "url": "https://docs.acme.example/Handbook@v2/Start",
     "text": "https://gh.example/pr/5 #1 is fixed, thanks to all",
+    "channel": "https://www.youtube.example/@acme/videos",
+    "db": "postgres://app@db.acme.example/main",
+    "remote": "git@github.example:acme/site.git",
+    "path": "sources/icon@2x.png",
+    "said": "Fixes #12, cc @ann",
+    "title": "Bump react@18.2.0",
+    "assigned_to": "@ann",
     "port": "https://api.acme.example:443/v1",
     "start": {"dateTime": "2026-11-30T10:00:00.000+01:00"},
 }
@@ -616,6 +630,13 @@ ORDINARY = {
         'args.text.contains("thanks")',
         'timestamp(args.start.dateTime).getHours("Europe/Berlin") >= 8 && args.message.contains("@")',
         'args.minutes.contains("meeting")',
+        'args.channel.startsWith("https://www.youtube.example/")',
+        'args.db.startsWith("postgres://")',
+        'args.remote.startsWith("git@github.example:acme/")',
+        'args.path.startsWith("sources/")',
+        'args.said.contains("Fixes #")',
+        'args.title.startsWith("Bump ")',
+        'args.assigned_to == "@ann"',
         'args.port.startsWith("https://api.acme.example:443/")',
     ],
 )
