@@ -23,6 +23,7 @@ from policy.cel_text import (
 SIGNS = re.compile(r"[\W_]+")
 ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
 VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
+BACK_QUOTED = re.compile(r"\.\s*`([^`]+)`")
 FIELD = re.compile(r"\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()")
 CHAIN = re.compile(
     r"(?<![\w.)\]])(?<![)\]]\s)[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()(?:\s*\.\s*[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\())*"
@@ -101,7 +102,8 @@ def _asks_within(text: str) -> dict[str, set[str]]:
     code = code_of(with_variables(text))
     fields = FIELD.findall(CHAIN.sub(lambda chain: "" if _is_path(chain[0], code) else chain[0], code))
     keys = {_quoted(literal[0]) for literal in STRING.finditer(text) if _is_key_within(text, literal)}
-    return _by_letters((*fields, *keys, *(name for name, path in _names_in(text) if path is None)))
+    quoted = BACK_QUOTED.findall(code)
+    return _by_letters((*fields, *keys, *quoted, *(name for name, path in _names_in(text) if path is None)))
 
 
 @lru_cache(maxsize=CACHED)

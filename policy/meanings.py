@@ -46,6 +46,12 @@ PEOPLE = re.compile(
     re.IGNORECASE,
 )
 DIRECTIONS = re.compile(r"(?:mail|send|reply)?to|from", re.IGNORECASE)  # the whole name
+# And those for words, programs and places, where nothing is a recipient.
+PROSE = re.compile(
+    r"subject|body|text|content|message|description|title|summary|comment|html|markdown|query|sql|code|path|file"
+    r"|filename|url|uri|link|location",
+    re.IGNORECASE,
+)
 HANDLE = re.compile(r"\s*@\w+\s*")
 _ADDRESS = r"\w(?:[\w.+=&'~#-]*+(?<=[\w+=~#-]))?@\w(?:[\w.-]*+(?<=\w))?"
 # One of a plain list, with what stands behind it; between two may stand names without an address.
@@ -85,7 +91,9 @@ def ways(
     nothing but such, once all of a list's texts' in the list, and in each of the `forms`. Raises Unclear.
     """
     yield arguments
-    addresses = cache(recipients)  # asked of each text once for each of the recipients
+    prose = set(_under(said, _is_of_prose)) - set(_under(said, lambda name: not _is_of_prose(name)))
+    # Asked of each text once for each of the recipients.
+    addresses = cache(lambda text: [] if text in prose else recipients(text))
     if any(len(text) > LONGEST and ("@" in text or ENCODED in text) for text in texts(said)):
         raise Unclear(f"a text with an @ is longer than {LONGEST} characters")
     if max((len(addresses(text)) for text in texts(said)), default=0) > MOST_RECIPIENTS:
@@ -119,27 +127,31 @@ def _in_forms(values: list[Any], forms: Sequence[Callable[[str], str]]) -> list[
 
 def check_people(arguments: Arguments) -> None:
     """Raises Unclear where an argument for people is not written plainly."""
-    for text in _of_people(arguments):
+    for text in _under(arguments, _is_of_people):
         if not plain(text):
             raise Unclear(f"'{text[:60]}' is not written as addresses plainly are")
 
 
-def _of_people(value: Any, named: bool = False) -> Iterator[str]:
-    """The texts of arguments that are named for people who are written to."""
+def _under(value: Any, which: Callable[[str], bool], named: bool = False) -> Iterator[str]:
+    """The texts that stand, alone or in a list, under a name of which that is true."""
     if isinstance(value, str):
         if named:
             yield value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _of_people(inner, _is_of_people(name))
+            yield from _under(inner, which, which(name))
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _of_people(inner, named)
+            yield from _under(inner, which, named)
 
 
 def _is_of_people(name: str) -> bool:
     words = WORDS.findall(name)
     return bool(PEOPLE.fullmatch("".join(words[-1:])) or DIRECTIONS.fullmatch("".join(words)))
+
+
+def _is_of_prose(name: str) -> bool:
+    return bool(PROSE.fullmatch("".join(WORDS.findall(name)[-1:])))
 
 
 def _in_lists(value: Any, addresses: Addresses) -> Any:

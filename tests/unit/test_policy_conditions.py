@@ -494,7 +494,7 @@ def test_a_prefix_is_what_a_recipient_begins_with():
 
 
 def test_of_more_recipients_in_a_text_that_the_condition_does_not_name_nothing_is_said():
-    many = {"body": ", ".join(f"ann{number}@bank.example" for number in range(51)), "to": "ann@bank.example"}
+    many = {"team": ", ".join(f"ann{number}@bank.example" for number in range(51)), "to": "ann@bank.example"}
     for condition in ('to == "ann@bank.example"', 'args["to"] == "ann@bank.example" && has(args.to)'):
         assert holds(condition, many)
     with pytest.raises(ConditionError, match="50 recipients"):
@@ -607,6 +607,11 @@ ORDINARY = {
     "text": "https://gh.example/pr/5 #1 is fixed, thanks to all",
     "channel": "https://www.youtube.example/@acme/videos",
     "db": "postgres://app@db.acme.example/main",
+    "subject": "[ACME] New account: bob@client.example",
+    "query": "SELECT 'Ann <ann@acme.example>' AS shown FROM users",
+    "location": "Room A, ann@acme.example",
+    "description": "Agenda: what we did\nOrganizer: Ann Lee <ann@acme.example>",
+    "content": "Author: Ann 7 Lee <ann7@acme.example>\nA sentence or two of it.\n" * 60,
     "remote": "git@github.example:acme/site.git",
     "path": "sources/icon@2x.png",
     "said": "Fixes #12, cc @ann",
@@ -635,6 +640,11 @@ ORDINARY = {
         'args.remote.startsWith("git@github.example:acme/")',
         'args.path.startsWith("sources/")',
         'args.said.contains("Fixes #")',
+        'args.subject.startsWith("[ACME] ")',
+        'args.query.startsWith("SELECT ")',
+        'args.location.startsWith("Room ")',
+        'args.description.contains("Agenda:")',
+        'args.content.contains("sentence")',
         'args.title.startsWith("Bump ")',
         'args.assigned_to == "@ann"',
         'args.port.startsWith("https://api.acme.example:443/")',
@@ -658,6 +668,7 @@ def test_a_link_in_which_programs_find_two_hosts_is_none():
         '"bcc" in args["rows"][0]',
         '"bcc" in args.rows[0]',
         '"bcc" in (args.rows[0])',
+        "has(args.rows[0].`bcc`)",
         'r"bcc" in args.rows[0]',
         '"""bcc""" in args . rows[0]',
         "args.rows.exists(r, has(r.bcc) || has(r.Bcc))",
