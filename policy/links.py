@@ -22,7 +22,7 @@ LINK = re.compile(
     r"(?P<path>[^?#\s]*)(?P<query>\?[^#\s]*)?(?P<part>#\S*)?",
     re.IGNORECASE,
 )
-PLACE = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>\d*))?")
+PLACE = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]*))?")
 USUAL_PORT = re.compile(r":0*(?:80|443)\b")
 USUAL_PORTS = {"http": "80", "https": "443"}
 NUMBER = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
@@ -43,9 +43,11 @@ def normal(
     if not BEGINNING.match(text):
         return text
     found = LINK.fullmatch(_unwrapped(text))
-    place = found and PLACE.fullmatch(found["place"].rpartition("@")[2])
-    if not found or not place:
+    if not found:
         return text
+    place = PLACE.fullmatch(found["place"].rpartition("@")[2])
+    if not place:
+        raise Unclear("a link's host or port is none")
     if found["path"].startswith("\\") and "@" in found["path"].partition("/")[0]:
         raise Unclear("a link may be read as one to another host")
     scheme = found["scheme"].lower()
@@ -121,8 +123,9 @@ def _plain(text: str) -> str:
 
 def _character(escapes: re.Match[str]) -> str:
     """What is escaped, as far as it may be read; what has another meaning unescaped stays."""
-    try:
-        found = bytes.fromhex(escapes[0].replace("%", "")).decode()
-    except UnicodeDecodeError:
-        return escapes[0]
-    return "".join(f"%{ord(sign):02X}" if sign in RESERVED or sign < " " else sign for sign in found)
+    found, at = "", 0
+    for sign in bytes.fromhex(escapes[0].replace("%", "")).decode(errors="surrogateescape"):
+        end = at + 3 * len(sign.encode(errors="surrogateescape"))
+        stays = sign in RESERVED or sign < " " or "\udc80" <= sign <= "\udcff"
+        found, at = found + (escapes[0][at:end] if stays else sign), end
+    return found

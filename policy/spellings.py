@@ -35,6 +35,7 @@ BARE = re.compile(
 # A link to a host's first page: the same one with and without its slash. And a link to any page.
 FIRST_PAGE = re.compile(r"(https?://[^\s/?#]+)/?((?:[?#].*)?)", re.IGNORECASE | re.DOTALL)
 PAGE = re.compile(r"://[^\s/?#]+/|[\w-]\.[\w-]+/")
+EMPTY_PART = re.compile(r"[^\s:\"'/]//")
 HOST_ALONE = re.compile(r"://[^\s/?#]+(?:[?#]|$)")
 ARGUMENT_OF = re.compile(r"\w\s*\(\s*$")  # what stands before a text that is given to a function
 SPACES = re.compile(r"(\s+)")
@@ -105,6 +106,8 @@ def _forms(text: str) -> list[Callable[[str], str]]:
     escaped = {True} if links.ESCAPES.search(said) else {False}
     escaped |= set() if said.isascii() else {False}
     paths = range(links.KEEPING_SLASHES if True in escaped else len(links.PATHS))
+    if EMPTY_PART.search(said):
+        paths = range(1)
     return [partial(form, path_as=number, escaped=way) for way in sorted(escaped) for number in paths]
 
 

@@ -85,7 +85,8 @@ class _Filling:
             raise TooMuchWork("the defaults of its tool's schema are too many to be looked at")
         yield schema
         if isinstance(where := schema.get("$ref"), str) and where.startswith("#"):
-            yield from self.parts(_at(self.root, where[1:].split("/")[1:]), depth + 1)
+            steps = [step.replace("~1", "/").replace("~0", "~") for step in where[1:].split("/")[1:]]
+            yield from self.parts(_at(self.root, steps), depth + 1)
         for keyword in ("allOf", "anyOf", "oneOf"):
             inner = schema.get(keyword)
             for part in inner if isinstance(inner, list) else ():

@@ -322,6 +322,7 @@ def test_what_programs_leave_out_of_a_host_hides_none(sign):
         "https://evil.example/a/%2f/../b",
         "https://evil.example/a/x\\../../a/b",
         "https://evil.example/a/b?",
+        "https://evil.example/%61/b",
     ],
 )
 def test_a_link_is_the_one_that_is_asked(link):
@@ -393,6 +394,7 @@ def test_a_link_says_the_same_with_and_without_escapes():
     assert holds('args.url.endsWith("/page")', {"url": "https://a.example/page#x"}) is True
     link = {"url": "https://a.example/pr%C3%BCfung%2Fb?q=a%26b"}
     assert holds(f'args.url == "{link["url"]}"', link, allows=True) is True
+    assert holds('args.url.startsWith("https://a.example/b")', {"url": "https://a.example/%62%FF"}) is True
     number = 'args.url.startsWith("http://169.254.169.254/")'
     for path, said in (("a_(x)", "/a_(x)"), ("a/{id}", "b/../a/{id}")):
         assert holds(f'args.url == "https://a.example/{path}"', {"url": f"https://a.example/{said}"}) is True
@@ -617,6 +619,8 @@ ORDINARY = {
     "said": "Fixes #12, cc @ann",
     "title": "Bump react@18.2.0",
     "assigned_to": "@ann",
+    "page": "https://wiki.example/Foo_(bar)//{id}?x=[1]",
+    "escaped": "https://git.example/group%2fproject",
     "port": "https://api.acme.example:443/v1",
     "start": {"dateTime": "2026-11-30T10:00:00.000+01:00"},
 }
@@ -640,6 +644,8 @@ ORDINARY = {
         'args.remote.startsWith("git@github.example:acme/")',
         'args.path.startsWith("sources/")',
         'args.said.contains("Fixes #")',
+        'args.page == "https://wiki.example/Foo_(bar)//{id}?x=[1]"',
+        'args.escaped == "https://git.example/group%2fproject"',
         'args.subject.startsWith("[ACME] ")',
         'args.query.startsWith("SELECT ")',
         'args.location.startsWith("Room ")',
@@ -659,6 +665,9 @@ def test_an_ordinary_call_is_what_it_says(condition):
 def test_a_link_in_which_programs_find_two_hosts_is_none():
     with pytest.raises(ConditionError, match="a link may be read as one to another host"):
         holds('args.url.startsWith("https://evil.example/")', {"url": r"https://a.example\@evil.example/x"})
+    for place in ("evil.example:+443", "a.example:b\\@evil.example", "evil.example:\u0664\u0664\u0663"):
+        with pytest.raises(ConditionError, match="a link's host or port is none"):
+            holds('args.url.startsWith("https://evil.example/")', {"url": f"https://{place}/x"})
 
 
 @pytest.mark.parametrize(
