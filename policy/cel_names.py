@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, combinations
 from typing import Any
 
 from policy import meanings
@@ -20,6 +21,7 @@ from policy.cel_text import (
     with_variables,
 )
 
+MOST_FILLED = 4  # arguments
 SIGNS = re.compile(r"[\W_]+")
 ROOT = re.compile(r"(?<![\w.])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*\()")
 VARIABLE = re.compile(r"\b(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,")
@@ -39,11 +41,17 @@ def alike(name: str) -> str:
     return SIGNS.sub("", name).casefold() or name
 
 
-def concerns(
-    text: str, names: Collection[str], arguments: Mapping[str, Any], others: Mapping[str, Any]
-) -> bool:
-    """Whether it can make a difference to the condition that the call has these `others`."""
-    return _named(text, names, arguments) != _named(text, names, others)
+def with_some(
+    text: str, names: Collection[str], arguments: Mapping[str, Any], filled: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The arguments with what is `filled` in: of those that the condition names each beside the others filled
+    in and not, as long as these are few.
+    """
+    mine, theirs = _named(text, names, arguments), _named(text, names, filled)
+    differ = [name for name, value in theirs.items() if name not in mine or mine[name] != value]
+    counts = range(1, len(differ) + 1) if len(differ) <= MOST_FILLED else (len(differ),)
+    chosen = chain.from_iterable(combinations(differ, count) for count in counts if count)
+    return [{**arguments, **{name: filled[name] for name in some}} for some in chosen]
 
 
 def said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Mapping[str, Any]:

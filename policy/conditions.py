@@ -142,7 +142,7 @@ def answers(
             filled = with_defaults(arguments)
         except ValueError as failure:
             raise ConditionError(str(failure)) from failure
-        stated += [filled] if cel_names.concerns(text, condition.names, arguments, filled) else []
+        stated += cel_names.with_some(text, condition.names, arguments, filled)
     try:
         return frozenset(found for said in stated for found in _about(text, condition, said, known))
     except (apart.Failed, meanings.Unclear) as failure:

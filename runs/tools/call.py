@@ -4,6 +4,7 @@
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -56,6 +57,7 @@ GRANTED = "a standing approval covers it"
 MOVES = ("boundary", "version", "profile")  # of a live boundary, what policy goes by
 Approved = Callable[[Decision, Tool], bool]
 
+AT_ONCE = 0.02  # seconds of weighing in which nothing can have changed that anybody would notice
 MAX_PROBLEMS = 5  # schema errors told at once
 
 
@@ -105,7 +107,7 @@ class Gate:
     roles_above: tuple[str, ...] = ()
     groups_above: tuple[str, ...] = ()
     trace: Trace | None = None  # where the values of its run's calls came from
-    weighed: bool = False  # whether that was asked, which may take a minute, since the rules were looked at
+    weighed: bool = False  # whether what may take long was done since the rules were looked at
 
     @classmethod
     def open(
@@ -234,7 +236,9 @@ class Gate:
         context, info = self.question(agent, tool)
         if profile_aside:
             context = replace(context, profile="off")
+        began = time.monotonic()
         decision = evaluate(context, info, arguments)
+        self.weighed |= time.monotonic() - began > AT_ONCE
         if decision.unlockable and approved is not None and approved(decision, tool):
             return replace(decision, effect="allow", reason_code="approved", message=APPROVED)
         if grantable(decision):

@@ -22,6 +22,7 @@ from runs.execution import executor
 from runs.gate import admission, opening
 from runs.models import Approval, ApprovalDecision, McpServer, OutboundCall, Run, ToolCall, Wait
 from runs.outbound import asking, packing
+from runs.tools import call as gate_calls
 from runs.tools import leaving as last_look
 from runs.tools import registry
 from runs.tools.base import ToolContext
@@ -568,6 +569,18 @@ def test_what_changes_while_it_is_found_out_where_its_values_come_from_stops_a_c
     """Of a long conversation that takes a minute."""
     run = leaving()
     between(admission, "of_run", lambda: change(world, rule))
+    run = goes_on(run)
+    assert (effect, ToolCall.objects.get().status in ("denied", "unknown")) == ([], True)
+
+
+@pytest.mark.parametrize("change", [denied, membership_over, account_closed, boundary_closed])
+def test_so_does_what_changes_while_conditions_are_weighed_that_take_long(
+    leaving, effect, world, rule, between, monkeypatch, change
+):
+    """An agent may choose how long, by a text that a rule names."""
+    run = leaving()
+    monkeypatch.setattr(gate_calls, "AT_ONCE", -1)
+    between(gate_calls, "evaluate", lambda: change(world, rule))
     run = goes_on(run)
     assert (effect, ToolCall.objects.get().status in ("denied", "unknown")) == ([], True)
 

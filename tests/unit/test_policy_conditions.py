@@ -575,6 +575,7 @@ def test_a_name_in_other_letters_is_neither_there_nor_not(condition):
         ("!has(args.visibility)", False, True),
         ('"visibility" in args && args["visibility"] == "public"', False, True),
         ('args.file == "a"', True, True),
+        ('has(args.visibility) && args.visibility == "public" && !has(args.other)', False, True),
     ],
 )
 def test_what_a_call_leaves_out_has_the_default_that_its_tool_states(condition, allows, truth):
