@@ -13,11 +13,11 @@ from policy.cel_text import (
     CACHED,
     KEY_OF,
     KEYWORDS,
-    QUOTED,
-    STRING,
     TYPE_NAMES,
     code_of,
+    content,
     in_brackets,
+    quotations,
     with_variables,
 )
 
@@ -50,7 +50,7 @@ def with_some(
     mine, theirs = _named(text, names, arguments), _named(text, names, filled)
     differ = [name for name, value in theirs.items() if name not in mine or mine[name] != value]
     counts = range(1, len(differ) + 1) if len(differ) <= MOST_FILLED else (len(differ),)
-    chosen = chain.from_iterable(combinations(differ, count) for count in counts if count)
+    chosen = chain.from_iterable(combinations(differ, count) for count in counts)
     return [{**arguments, **{name: filled[name] for name in some}} for some in chosen]
 
 
@@ -66,7 +66,7 @@ def said(text: str, names: Collection[str], arguments: Mapping[str, Any]) -> Map
     for names_in, asks_for in places:
         for name in names_in:
             meant = asks_for.get(alike(name), {name})
-            if name not in meant and "@" not in name and "://" not in name:
+            if name not in meant and not meanings.is_place(name):
                 raise meanings.Unclear(f"it asks for '{min(meant)}', and the call has '{name}'")
     return found
 
@@ -98,7 +98,7 @@ def _asks_for(text: str) -> dict[str, set[str]]:
     code = code_of(with_variables(text))
     roots = set(ROOT.findall(code)) - TYPE_NAMES - KEYWORDS - set(VARIABLE.findall(code))
     literals = (*in_brackets(text, code_of(text)), *KEY_IN_ARGS.finditer(text))
-    keys = {_quoted(literal[0]) for literal in literals}
+    keys = {content(literal[0]) for literal in literals}
     return _by_letters((*roots, *keys, *(field[1] for field in ARGS_FIELD.finditer(code))))
 
 
@@ -109,7 +109,7 @@ def _asks_within(text: str) -> dict[str, set[str]]:
     """
     code = code_of(with_variables(text))
     fields = FIELD.findall(CHAIN.sub(lambda chain: "" if _is_path(chain[0], code) else chain[0], code))
-    keys = {_quoted(literal[0]) for literal in STRING.finditer(text) if _is_key_within(text, literal)}
+    keys = {words for literal, words in quotations(text) if _is_key_within(text, literal)}
     quoted = BACK_QUOTED.findall(code)
     return _by_letters((*fields, *keys, *quoted, *(name for name, path in _names_in(text) if path is None)))
 
@@ -121,11 +121,6 @@ def _paths(text: str) -> list[tuple[str, ...]]:
     chains = [chain[0] for chain in CHAIN.finditer(code) if _is_path(chain[0], code)]
     names = (re.split(r"\s*\.\s*", chain.removeprefix("args").lstrip(" .\n\t")) for chain in chains)
     return [tuple(path) for path in names if len(path) > 1]
-
-
-def _quoted(literal: str) -> str:
-    found = QUOTED.fullmatch(literal)
-    return found[3] if found else literal[1:-1]
 
 
 def _is_path(chain: str, code: str) -> bool:
@@ -147,14 +142,13 @@ def _names_in(text: str) -> list[tuple[str, list[str] | None]]:
     """The same; None in the place of what is no plain path from the arguments, as `r` in a macro."""
     variables = set(VARIABLE.findall(code_of(text)))
     found: list[tuple[str, list[str] | None]] = []
-    for literal in STRING.finditer(text):
-        path, quoted = IN_OBJECT.match(text, literal.end()), QUOTED.fullmatch(literal[0])
-        if path and quoted:
+    for literal, words in quotations(text):
+        if path := IN_OBJECT.match(text, literal.end()):
             through_args, names = path[1], [name for name in re.split(r"\s*\.\s*", path[2]) if name]
             if through_args and not names and not path[3]:
                 continue  # in `args` as a whole are arguments
             plainly = names and not path[3] and (through_args or names[0] not in variables)
-            found.append((quoted[3], names if plainly else None))
+            found.append((words, names if plainly else None))
     return found
 
 

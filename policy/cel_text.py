@@ -1,7 +1,7 @@
 """A condition as a text: what in it is code and what is quoted, and what it asks of origins. Pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 CACHED = 4096  # conditions, about each of which something is kept
 
@@ -36,6 +36,18 @@ ESCAPE = re.compile(r"(\\.)", re.DOTALL)
 QUOTED = re.compile(r"([rR]?)(\"{3}|'{3}|[\"'])(.*)\2", re.DOTALL)
 PATTERN_OF = re.compile(r"\bmatches\s*\([^()]*$")
 KEY_OF = re.compile(r"([\w\])]+)\s*\[\s*$")
+
+
+def quotations(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Each string literal, and what stands between its quotation marks."""
+    for literal in STRING.finditer(text):
+        yield literal, content(literal[0])
+
+
+def content(literal: str) -> str:
+    quoted = QUOTED.fullmatch(literal)
+    assert quoted  # noqa: S101 - every literal has quotation marks
+    return quoted[3]
 
 
 def in_brackets(text: str, code: str) -> list[re.Match[str]]:

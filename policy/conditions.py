@@ -159,13 +159,10 @@ def _about(
     """
     found: set[bool] = set()
     failed: Exception | None = None
-    reads = condition.names, condition.reads_args
-    for values in meanings.numbers({spellings.ARGS_OF: arguments, spellings.KNOWN: known}):
+    for given, beside in meanings.numbers((arguments, known)):
+        spelled = spellings.ways(text, condition.names, condition.reads_args, given, beside)
         try:
-            found |= {
-                _asked(*one)
-                for one in spellings.ways(text, *reads, values[spellings.ARGS_OF], values[spellings.KNOWN])
-            }
+            found |= {_asked(*one) for one in spelled}
         except (ConditionError, apart.Failed) as failure:
             if NO_OPERATION not in str(failure):
                 raise

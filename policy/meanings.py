@@ -314,6 +314,11 @@ def each(value: Any, spelled: Callable[[str], str]) -> Any:
     return [each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else value
 
 
+def is_place(text: str) -> bool:
+    """Whether it holds an address or a link."""
+    return "@" in text or "://" in text
+
+
 def texts(value: Any) -> Iterator[str]:
     """All texts and names in it."""
     if isinstance(value, str):
@@ -335,7 +340,7 @@ def numbers(values: Any) -> Iterator[Any]:
     found = [value for value in _leaves(values) if isinstance(value, int | float)]
     for way in (_as_whole, _as_read):
         if any(type(way(number)) is not type(number) or way(number) != number for number in found):
-            yield _each(values, way)
+            yield each_leaf(values, way)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -357,8 +362,10 @@ def _as_read(value: Any) -> Any:
     return value if exact else int(float(value))
 
 
-def _each(value: Any, spelled: Callable[[Any], Any]) -> Any:
+def each_leaf(value: Any, spelled: Callable[[Any], Any]) -> Any:
     """The same with everything in it that is no list or object `spelled`."""
     if isinstance(value, Mapping):
-        return {name: _each(inner, spelled) for name, inner in value.items()}
-    return [_each(inner, spelled) for inner in value] if isinstance(value, list | tuple) else spelled(value)
+        return {name: each_leaf(inner, spelled) for name, inner in value.items()}
+    return (
+        [each_leaf(inner, spelled) for inner in value] if isinstance(value, list | tuple) else spelled(value)
+    )

@@ -9,12 +9,11 @@ from typing import Any
 
 from common.normal_forms import normalized
 from policy import cel_names, links, meanings
-from policy.cel_text import CACHED, ESCAPE, KEY_OF, LITERAL, PATTERN_OF, QUOTED, STRING
+from policy.cel_text import CACHED, ESCAPE, KEY_OF, LITERAL, PATTERN_OF, QUOTED, STRING, quotations
 from policy.links import DOTS, LEFT_OUT
 from policy.provenance.words import in_one_form
 
-ARGS_OF, KNOWN = "args", "known"  # of what a condition is asked about
-BESIDE = "\0"  # the same as KNOWN among the arguments, none of which has this name
+BESIDE = "\0"  # what is known beside the arguments, none of which has this name
 
 # A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
 # that stands before the @ counts, in a condition what can stand there without a quotation mark.
@@ -73,10 +72,10 @@ def ways(
     asked: set[str] = set()
     said = cel_names.said(text, names, arguments)
     meanings.check_people(said)
-    forms = [form for form in _forms(text) if any(form(one) != one for one in meanings.texts(said))]
+    texts = dict.fromkeys(meanings.texts(said))
+    forms = [form for form in _forms(text) if any(form(one) != one for one in texts)]
     pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
-    written = [*meanings.texts(said), *(form(one) for form in forms for one in meanings.texts(said))]
-    if any(map(FIRST_PAGE.fullmatch, written)):
+    if any(map(FIRST_PAGE.fullmatch, (*texts, *(form(one) for form in forms for one in texts)))):
         pages += _pages(text)
     meant = meanings.ways({**arguments, BESIDE: known}, {**said, BESIDE: known}, forms)
     for one, (spelled, way), (completed, page) in product(meant, spellings, pages):
@@ -116,7 +115,7 @@ def _pages(text: str) -> list[tuple[Callable[[str], str], Callable[[str], str]]]
     """How a condition that speaks of links, and the link to a host's first page, are written beside as they
     are: with its slash where it speaks of pages, and without it where it speaks of none, or of a host alone.
     """
-    said = [quoted[3] for literal in STRING.finditer(text) if (quoted := QUOTED.fullmatch(literal[0]))]
+    said = [words for _, words in quotations(text)]
     of_pages, of_hosts = any(map(PAGE.search, said)), any(map(HOST_ALONE.search, said))
     with_slash = [(_condition_with_slashes, _with_slash)] if of_pages else []
     return with_slash + ([(str, _without_slash)] if of_hosts or not of_pages else [])
@@ -192,11 +191,11 @@ def _plain_word(word: str) -> str:
     if word.isascii():
         return word
     found = in_one_form(LEFT_OUT.sub("", word)).translate(DOTS)
-    return found if is_place(found) or BARE.fullmatch(found) else word
+    return found if _is_place_or_host(found) else word
 
 
 def _places(text: str, spelled: Callable[[str], str]) -> str:
-    return PLACE.sub(lambda place: spelled(place[0]), text) if is_place(text) else text
+    return PLACE.sub(lambda place: spelled(place[0]), text) if meanings.is_place(text) else text
 
 
 def _place_small(place: str) -> str:
@@ -226,10 +225,6 @@ def _as_people_write(label: re.Match[str]) -> str:
     return found.lower() if usual and not found.isascii() else small
 
 
-def is_place(text: str) -> bool:
-    return "@" in text or "://" in text
-
-
 def _without_regard(text: str, values: Any, said: Collection[str]) -> Iterator[tuple[str, Any]]:
     """The condition and the values without regard to capitals in texts with addresses or hosts, and in what
     may be a part of one; and in all, where another text of the values may be. `said`: the texts it names.
@@ -257,26 +252,25 @@ def _capitals(text: str) -> tuple[tuple[int, str], ...]:
     escapes, as a backslash.
     """
     found: list[tuple[int, str]] = []
-    for literal in STRING.finditer(text):
-        quoted = QUOTED.fullmatch(literal[0])
+    for literal, words in quotations(text):
         is_pattern = PATTERN_OF.search(text[: literal.start()])
-        if quoted and _has_capitals(quoted[3], is_pattern):
-            unknown = "\\" in quoted[3] or is_pattern
-            found.append((literal.start(), "\\" if unknown else _in_small_letters(quoted[3])))
+        if _has_capitals(words, is_pattern):
+            unknown = "\\" in words or is_pattern
+            found.append((literal.start(), "\\" if unknown else _in_small_letters(words)))
     return tuple(found)
 
 
 def _is_place_or_host(text: str) -> bool:
-    return is_place(text) or bool(BARE.fullmatch(text))
+    return meanings.is_place(text) or bool(BARE.fullmatch(text))
 
 
 def _lowered(value: Any, which: Callable[[str], bool] = bool) -> Any:
     """The same with every text, or those of `which` it is true, in small letters, but for names."""
-    if isinstance(value, str):
-        return _in_small_letters(value) if which(value) else value
-    if isinstance(value, Mapping):
-        return {name: _lowered(inner, which) for name, inner in value.items()}
-    return [_lowered(inner, which) for inner in value] if isinstance(value, list) else value
+
+    def small(leaf: Any) -> Any:
+        return _in_small_letters(leaf) if isinstance(leaf, str) and which(leaf) else leaf
+
+    return meanings.each_leaf(value, small)
 
 
 @lru_cache(maxsize=CACHED)

@@ -1,7 +1,10 @@
 """What a tool's schema states for what a call leaves out: at the top, in objects, in the items of lists."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
+
+from runs.tools import schemas
 
 DEEPEST = 8  # a schema may refer to itself
 STEPS = 200_000  # and to itself in many places, once for each item of a list
@@ -84,19 +87,15 @@ class _Filling:
         if not self.left:
             raise TooMuchWork("the defaults of its tool's schema are too many to be looked at")
         yield schema
-        if isinstance(where := schema.get("$ref"), str) and where.startswith("#"):
-            steps = [step.replace("~1", "/").replace("~0", "~") for step in where[1:].split("/")[1:]]
-            yield from self.parts(_at(self.root, steps), depth + 1)
+        if isinstance(reference := schema.get("$ref"), str):
+            referred: Any = None
+            with suppress(LookupError):
+                referred = schemas.target(self.root, reference)
+            yield from self.parts(referred, depth + 1)
         for keyword in ("allOf", "anyOf", "oneOf"):
             inner = schema.get(keyword)
             for part in inner if isinstance(inner, list) else ():
                 yield from self.parts(part, depth + 1)
-
-
-def _at(root: Any, steps: list[str]) -> Any:
-    for step in steps:
-        root = root.get(step) if isinstance(root, Mapping) else None
-    return root
 
 
 def _properties(part: Mapping[str, Any], keyword: str = "properties") -> list[tuple[str, Any]]:

@@ -77,3 +77,19 @@ def schema_of_type(hint: Any) -> dict[str, Any]:
     if hint in SCALARS or origin in SCALARS:
         return dict(SCALARS[hint if hint in SCALARS else origin])
     raise TypeError(f"no JSON Schema for {hint!r}")
+
+
+def target(root: Any, reference: str) -> Any:
+    """What a reference within the schema leads to: `#`, or `#/…`. Raises LookupError."""
+    if reference == "#":
+        return root
+    if not reference.startswith("#/"):
+        raise LookupError(reference)
+    found = root
+    try:
+        for part in reference[2:].split("/"):
+            step = part.replace("~1", "/").replace("~0", "~")
+            found = found[int(step)] if isinstance(found, list) else found[step]
+    except (LookupError, TypeError, ValueError):
+        raise LookupError(reference) from None
+    return found

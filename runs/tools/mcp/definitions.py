@@ -12,7 +12,7 @@ from referencing import Registry
 
 from common.canonical import NotJson, canonical, digest, normalise
 from policy.risk import guessed, is_known
-from runs.tools import checking
+from runs.tools import checking, schemas
 
 NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,128}", re.ASCII)
 MAX_NAME = 128  # characters
@@ -170,7 +170,7 @@ def size(node: Any, root: Any, within: tuple[str, ...]) -> int:
             return total
     for reference in references(node):
         if reference not in within:
-            total += size(target(root, reference), root, (*within, reference))
+            total += size(schemas.target(root, reference), root, (*within, reference))
     return total
 
 
@@ -178,22 +178,6 @@ def references(node: Any) -> list[str]:
     if not isinstance(node, dict):
         return []
     return [node[key] for key in ("$ref", "$dynamicRef") if isinstance(node.get(key), str)]
-
-
-def target(root: Any, reference: str) -> Any:
-    """What a reference within the schema leads to: `#`, or `#/…`. Raises LookupError."""
-    if reference == "#":
-        return root
-    if not reference.startswith("#/"):
-        raise LookupError(reference)
-    found = root
-    try:
-        for part in reference[2:].split("/"):
-            step = part.replace("~1", "/").replace("~0", "~")
-            found = found[int(step)] if isinstance(found, list) else found[step]
-    except (LookupError, TypeError, ValueError):
-        raise LookupError(reference) from None
-    return found
 
 
 def _skip(validator: Any, value: Any, instance: Any, schema: Any) -> None:
