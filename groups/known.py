@@ -75,11 +75,11 @@ def unknown_tools(organization_id: str, lists: Mapping[str, Sequence[str] | None
     return {field: problems for field, problems in found.items() if problems}
 
 
-def words(name: str, there: Iterable[str]) -> str:
-    """That there is no such tool, and what may have been meant."""
+def words(name: str, there: Iterable[str], kind: str = "tool") -> str:
+    """That there is nothing of this kind and name, and what may have been meant."""
     near = get_close_matches(name, sorted(there), MOST_NEAR)
     meant = f" Did you mean {', '.join(near)}?" if near else ""
-    return f"There is no tool '{name}'.{meant}"
+    return f"There is no {kind} '{name}'.{meant}"
 
 
 def check(row: Any) -> None:

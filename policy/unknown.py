@@ -1,4 +1,6 @@
-"""Names in safety settings that mean nothing now: tools and models that are misspelt, gone, or to come."""
+"""Names in safety settings that mean nothing now: tools, models and member roles that are misspelt, gone, or
+to come.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,7 +51,7 @@ def check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
         found = everywhere()
     except DatabaseError:
         return []
-    hint = "Correct the name, or register the tool; a name nobody knows restricts and allows nothing."
+    hint = "Correct the name, or make what it names; a name nobody knows restricts and allows nothing."
     return [Warning(f"{one.label}: {one.problem}", hint=hint, id="deputy.W001") for one in found]
 
 

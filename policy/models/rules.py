@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from common import ids, limits
 from common.models import Created
 from groups import known
-from groups.models import Membership
+from groups.models import CustomRole, MemberRole, Membership
 from policy import checks, tools
 
 from .belonging import strangers
@@ -45,6 +45,16 @@ def decider_problems(organization_id: str, names: list[str]) -> list[str]:
         for name in names
         if name not in known and not (name.startswith("role:") and name.removeprefix("role:"))
     ]
+
+
+def unknown_roles(organization_id: str, names: list[str]) -> list[str]:
+    """A sentence for each `role:…` that is no member role of the organization."""
+    named = [name.removeprefix("role:") for name in names if name.startswith("role:")]
+    if not set(named) - set(MemberRole.values):
+        return []
+    own = CustomRole.objects.filter(organization_id=organization_id).values_list("name", flat=True)
+    there = {*MemberRole.values, *own}
+    return [known.words(name, there, "member role") for name in named if name not in there]
 
 
 class CapabilityRule(Created):
@@ -135,7 +145,9 @@ class CapabilityRule(Created):
 
     def unknown_names(self) -> dict[str, list[str]]:
         """By field, what is wrong with its names now."""
-        return known.unknown_tools(self.organization_id, {"tool": [self.tool] if self.tool else []})
+        found = known.unknown_tools(self.organization_id, {"tool": [self.tool] if self.tool else []})
+        roles = unknown_roles(self.organization_id, self.deciders)
+        return {**found, "deciders": roles} if roles else found
 
     def condition_problems(self) -> list[str]:
         """What is wrong with the condition, seen by every tool the rule speaks of."""

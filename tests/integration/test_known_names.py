@@ -1,15 +1,15 @@
-"""A misspelt tool or model in a safety setting is refused, or said to be unknown wherever somebody looks."""
+"""A misspelt tool, model or role in a safety setting is refused, or told of wherever somebody looks."""
 
 import json
 
 import pytest
 from django.core.exceptions import ValidationError
 
-from groups.models import Membership, Role
+from groups.models import CustomRole, Membership, Role
 from policy import unknown
 from policy.models import Capability, CapabilityRule, Grant, ToolBinding, ToolDeclaration
 from tests.admin_world import client_of, person, superuser, url
-from tests.factories import RoleFactory, permit_all
+from tests.factories import OrganizationFactory, RoleFactory, permit_all
 from tests.integration.api_client import Api, problem
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +68,25 @@ def test_a_model_nobody_answers_for_is_refused(made):
         Role(organization=made.organization, name="x", model="opnai:gpt-5").full_clean()
     assert "Nobody answers for the model 'opnai:gpt-5'" in str(refused.value)
     Role(organization=made.organization, name="x", model="local").full_clean()
+
+
+def test_a_member_role_nobody_has_defined_is_refused_among_deciders(made, api):
+    """A rule that names it asks for people whom there are not, until somebody makes a role of that name."""
+    asks = {"tool": "send_email", "effect": "require_approval"}
+    said = "There is no member role 'adminstrator'. Did you mean administrator?"
+    answer = api.post("policy/rules/", {**asks, "deciders": ["role:adminstrator"]})
+    assert problem(answer) == (422, "INVALID")
+    assert said in [error["detail"] for error in answer.json()["errors"]]
+    body = {**asks, "deciders": ["role:adminstrator", "role:decider"], "not_known_yet": True}
+    made_up = CapabilityRule.objects.get(pk=api.post("policy/rules/", body).json()["id"])
+    assert made_up.unknown_names() == {"deciders": [said]}
+
+    role = CustomRole.objects.create(organization=made.organization, name="board")
+    known = CapabilityRule(organization=made.organization, **asks, deciders=["role:board", "run.user"])
+    known.full_clean()
+    CustomRole.objects.filter(pk=role.pk).update(organization=OrganizationFactory())
+    with pytest.raises(ValidationError, match="There is no member role 'board'"):
+        known.full_clean()
 
 
 def test_the_api_says_it_at_the_field(made, api):
