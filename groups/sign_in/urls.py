@@ -4,7 +4,7 @@ from allauth.account import views
 from allauth.account.decorators import reauthentication_required
 from django.urls import include, path, re_path
 
-from groups.sign_in import openid_views, session_views
+from groups.sign_in import factor_views, openid_views, session_views
 from groups.sign_in.email_views import Addresses, Confirmed
 
 confirmed = reauthentication_required  # allauth asks for a password here, where there is one, and at no pace
@@ -39,5 +39,6 @@ urlpatterns = [
     path("provider/<str:provider_id>/connected/", openid_views.connected, name="oidc_connected"),
     path("provider/<str:provider_id>/callback/", openid_views.callback, name="oidc_callback"),
     path("provider/<str:provider_id>/logout/", openid_views.logout, name="oidc_logout"),
+    path("factors/authenticate/", factor_views.authenticate, name="mfa_authenticate"),
     path("factors/", include("allauth.mfa.urls")),
 ]

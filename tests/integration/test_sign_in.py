@@ -327,6 +327,17 @@ def test_a_password_alone_does_not_open_an_account_with_a_second_factor(ada):
     assert signed_in(step.client)
 
 
+def test_a_sign_in_whose_second_factor_is_removed_meanwhile_begins_anew(ada):
+    """It went round between the two pages."""
+    with_totp(ada)
+    step = with_password()
+    Authenticator.objects.filter(user=ada).delete()
+    answer = step.client.get(step.answer["Location"], follow=True)
+    assert answer.status_code == 200 and answer.request["PATH_INFO"] == reverse("account_login")
+    assert not signed_in(step.client)
+    assert signed_in(with_password(client=step.client).client)
+
+
 def test_a_code_of_a_second_factor_works_once_whichever_process_is_asked(ada):
     code = with_totp(ada)()
     for written, works in ((code, True), (code, False), (f"{code[:3]} {code[3:]}", False)):
