@@ -46,6 +46,10 @@ CODES = {
     "EXTERNAL_RUN": ("An outside agent drives the run.", "Only runs that Deputy drives can run again."),
     "FORBIDDEN": ("You may not do this.", "Ask for the right, or use another token."),
     "GROUP_EMPTY": ("The group has no members.", "Add a member first."),
+    "GROUP_NOT_ALLOWED": (
+        "By today's rules the group of the run is not asked without a decision.",
+        "Have your agent ask it anew.",
+    ),
     "HTTPS_REQUIRED": ("A token has come in the clear.", "Ask over https, and get another token."),
     "HUMAN_ONLY": ("Only a person decides this, on Deputy's own pages.", "Open the approval in a browser."),
     "IDEMPOTENCY_KEY_REUSED": ("The key came before with another request.", "Use a new key."),

@@ -31,11 +31,12 @@ from runs.actions.start import (
     default_budgets,
     personal_agent,
 )
+from runs.gate.admission import gate_of
 from runs.log import log as run_log
 from runs.log import waits
 from runs.log.log import Event, RunGone
 from runs.log.state import State, fold
-from runs.models import Run, Wait
+from runs.models import Run, ToolCall, Wait
 from runs.models.choices import Driver, EventType, MessageType, RunKind
 
 Members = tuple[dict[str, Any], ...]
@@ -72,8 +73,8 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
 
     `session_key`: of the conversation that begins with it. It works for the same user, who alone may ask
     for it. Returns its id. Raises NotAllowed, RunGone and CannotStart: EXTERNAL_RUN, NO_SUCH_EVENT,
-    NOT_A_POINT, AGENT_CHANGED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER, QUEUE_FULL and
-    STORAGE_FULL.
+    NOT_A_POINT, AGENT_CHANGED, GROUP_NOT_ALLOWED, CONTENT_TOO_LONG, and as `start` does NOT_A_MEMBER,
+    QUEUE_FULL and STORAGE_FULL.
     """
     if len(content) > MAX_CONTEXT:
         raise CannotStart("CONTENT_TOO_LONG", "The message is too long.")
@@ -226,19 +227,36 @@ def _above(run: Run, agent: dict[str, Any]) -> list[tuple[str | None, str | None
             continue
         asked = Wait.objects.filter(run_id=run.parent_run_id, child_run_id=run.pk)
         wait = asked.select_related("tool_call", "run").first()
-        if wait is None:
+        if wait is None or wait.tool_call is None:
             return [(None, None)]
+        role_id = _role_of_asker(wait.run, wait.tool_call, agent)
+        _may_be_asked(wait.run, wait.tool_call, role_id, run.group_id)
         run = wait.run
-        found.append((_role_of_asker(wait, agent), run.group_id))
+        found.append((role_id, run.group_id))
     return found
 
 
-def _role_of_asker(wait: Wait, agent: dict[str, Any]) -> str:
+def _may_be_asked(run: Run, call: ToolCall, role_id: str, group_id: str | None) -> None:
+    """Raises CannotStart where the call by which the group was asked would not pass today by itself: what
+    people decided was about that call, once.
+    """
+    gate = gate_of(run)
+    tool = gate.tools.get(call.tool)
+    if tool is not None:
+        arguments = {**call.effective_arguments, "group_id": group_id}
+        decision = gate.decide(gate.agent(call.agent, role_id), tool, arguments, profile_aside=True)
+        if decision.allowed and decision.grant_id is None:
+            return
+    raise CannotStart(
+        "GROUP_NOT_ALLOWED", "By today's rules the group is not asked without a decision: ask it anew."
+    )
+
+
+def _role_of_asker(run: Run, call: ToolCall, agent: dict[str, Any]) -> str:
     """The role that the person's agent, or the seat that asked, has today."""
-    if wait.run.kind != RunKind.GROUP:
+    if run.kind != RunKind.GROUP:
         return str(agent["role_id"])
-    asked_by = wait.tool_call.agent if wait.tool_call else ""
-    return str(_seats(wait.run, [asked_by])[asked_by].role_id)
+    return str(_seats(run, [call.agent])[call.agent].role_id)
 
 
 def _copied(event: Event, own: bool, put_in: bool) -> tuple[EventType, dict[str, Any], str]:

@@ -202,6 +202,7 @@ class RunView(ContextActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, 
                 "NO_SUCH_EVENT": "The run has no such event.",
                 "EXTERNAL_RUN": "An outside agent drives the run.",
                 "AGENT_CHANGED": "The person has another agent now, or the group other members.",
+                "GROUP_NOT_ALLOWED": "By today's rules the group is not asked without a decision.",
             },
         },
         description=(

@@ -215,6 +215,39 @@ def test_a_groups_run_is_run_again_below_the_role_that_the_persons_agent_has_tod
     assert ("tool.blocked" in types(new), "tool.called" in types(new)) == (bool(restricts), not restricts)
 
 
+@pytest.mark.parametrize("effect", ["deny", "require_approval", "a standing approval", "of another", ""])
+def test_a_groups_run_is_run_again_where_the_group_may_be_asked_today(ask, world, effect):
+    """Else a rule about the group would be passed by a run from before it, also by a fork's fork."""
+    ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "Compare"})), say("5")],
+            researcher=[say("EVIDENCE: 5")],
+            analyst=[say("PROPOSAL: match")],
+            lead=[say("DECISION: 5")],
+        )
+    )
+    old = Run.objects.get(kind="group")
+    seq = seq_of(old, "message.created")
+    between = fork(old.pk, seq, world.user)
+    if effect:
+        group = "grp_other" if effect == "of another" else world.group.pk
+        rule = {"effect": effect if effect in ("deny", "require_approval") else "require_approval"}
+        rule["condition"] = f'has(args.group_id) && args.group_id == "{group}"'
+        CapabilityRule.objects.create(organization=world.organization, tool="escalate_to_group", **rule)
+    if effect == "a standing approval":
+        by = MembershipFactory(organization=world.organization, role="decider").user
+        about = {"tool": "escalate_to_group", "any_arguments": True, "granted_by": by, "max_uses": 1}
+        Grant.objects.create(organization=world.organization, project=world.project, **about)
+
+    for run_id in (old.pk, between):
+        if effect in ("", "of another"):
+            assert fork(run_id, seq, world.user)
+            continue
+        with pytest.raises(CannotStart) as refused:
+            fork(run_id, seq, world.user)
+        assert refused.value.code == "GROUP_NOT_ALLOWED"
+
+
 def test_the_old_runs_working_memory_is_left_alone(ask, world):
     long = {"index": "sys-0"}
     note = {"parent": "usr-0", "name": "Note", "description": "d", "detail": "kept"}
