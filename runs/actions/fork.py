@@ -6,7 +6,8 @@ point is an event at which no call is open. Rights and budgets are today's; what
 does not count.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from django.db import transaction
@@ -40,6 +41,7 @@ from runs.models import Run, ToolCall, Wait
 from runs.models.choices import Driver, EventType, MessageType, RunKind
 
 Members = tuple[dict[str, Any], ...]
+Above = tuple[str | None, str | None]  # in which role, and by which group, a run was asked for
 
 # A run can be gone on with after a message, and after what became of a call.
 POINTS = frozenset(
@@ -138,13 +140,14 @@ def _new(
     origin: dict[str, Any],
     created: dict[str, Any],
     members: tuple[dict[str, Any], ...],
-    above: list[tuple[str | None, str | None]],
+    above: Sequence[Above],
     session_key: str,
 ) -> NewRun:
     """The run's row and run.created, with today's rights, agent, model and budgets."""
     kept: dict[str, Any] = {
         name: created[name] for name in ("escalate_to", "group", "inherited") if name in created
     }
+    roles_above, groups_above = _levels(above)
     return NewRun(
         organization_id=old.organization_id,
         project_id=old.project_id,
@@ -159,9 +162,9 @@ def _new(
         group_id=old.group_id,
         agent_instance_id=old.agent_instance_id,
         role_id=old.role_id,
-        delegated_permissions=_delegated(old, [role for role, _ in above]),
-        roles_above=[role for role, _ in reversed(above) if role],
-        groups_above=[group for _, group in reversed(above) if group],
+        delegated_permissions=_delegated(old, above),
+        roles_above=roles_above,
+        groups_above=groups_above,
         max_rounds=state.max_rounds,
         snapshot={**kept, "forked_from": origin},
     )
@@ -198,25 +201,26 @@ def _budgets(state: State) -> dict[str, int]:
     return {name: limit + used.get(name, 0) for name, limit in default_budgets().items()}
 
 
-def _delegated(old: Run, roles_above: list[str | None]) -> dict[str, Any] | None:
+def _delegated(old: Run, above: Sequence[Above]) -> dict[str, Any] | None:
     """What a group's run was given, as far as its user's boundary and the roles above it allow it today."""
     if old.delegated_permissions is None:
         return None
     given = DelegatedPermissions.from_json(old.delegated_permissions)
     today = live_boundary(old.organization_id, old.user_id, old.project_id)
     policy = compiled(old.organization_id, today.version)
-    for role_id in roles_above:
+    for role_id, _ in above:
         role = policy.role(role_id)
         agent = AgentContext("", role.id, role.allowed_tools, role.denied_tools)
         given = narrowed(given, authority(agent, today.boundary, role.delegable_tools))
     return delegate(given, today.boundary).to_json()
 
 
-def _above(run: Run, agent: dict[str, Any]) -> list[tuple[str | None, str | None]]:
+def _above(run: Run, agent: dict[str, Any]) -> list[Above]:
     """In which role of today, and by which group, the run and those above it were asked for, the nearest
-    first. `agent` is the person's own.
+    first. `agent` is the person's own. Raises CannotStart where that would not be asked today.
     """
-    found: list[tuple[str | None, str | None]] = []
+    found: list[Above] = []
+    asked: list[tuple[Run, ToolCall, str | None]] = []
     while run.depth or run.kind == RunKind.GROUP:
         if not run.parent_run_id:  # made again itself: what it was made of has had a parent
             created = run.events.filter(seq=1).values_list("payload", flat=True).first() or {}
@@ -225,18 +229,33 @@ def _above(run: Run, agent: dict[str, Any]) -> list[tuple[str | None, str | None
                 return [(None, None)]  # nobody knows who asked, so nothing is passed on
             run = of
             continue
-        asked = Wait.objects.filter(run_id=run.parent_run_id, child_run_id=run.pk)
-        wait = asked.select_related("tool_call", "run").first()
+        waited = Wait.objects.filter(run_id=run.parent_run_id, child_run_id=run.pk)
+        wait = waited.select_related("tool_call", "run").first()
         if wait is None or wait.tool_call is None:
             return [(None, None)]
-        role_id = _role_of_asker(wait.run, wait.tool_call, agent)
-        _may_be_asked(wait.run, wait.tool_call, role_id, run.group_id)
+        asked.append((wait.run, wait.tool_call, run.group_id))
         run = wait.run
-        found.append((role_id, run.group_id))
+        found.append((_role_of_asker(wait.run, wait.tool_call, agent), run.group_id))
+    for place, (asker, call, group_id) in enumerate(asked):
+        _may_be_asked(_as_today(asker, found[place + 1 :]), call, found[place][0], group_id)
     return found
 
 
-def _may_be_asked(run: Run, call: ToolCall, role_id: str, group_id: str | None) -> None:
+def _as_today(run: Run, above: Sequence[Above]) -> Run:
+    """The run as it would be below the roles of today."""
+    found = copy(run)
+    found.delegated_permissions = _delegated(run, above)
+    found.roles_above, found.groups_above = _levels(above)
+    return found
+
+
+def _levels(above: Sequence[Above]) -> tuple[list[str], list[str]]:
+    """The roles and the groups, as rows have them: the farthest first."""
+    roles = [role for role, _ in reversed(above) if role]
+    return roles, [group for _, group in reversed(above) if group]
+
+
+def _may_be_asked(run: Run, call: ToolCall, role_id: str | None, group_id: str | None) -> None:
     """Raises CannotStart where the call by which the group was asked would not pass today by itself: what
     people decided was about that call, once.
     """

@@ -11,7 +11,7 @@ from runs.execution import executor
 from runs.log.verify import verify
 from runs.models import Approval, Run, RunEvent, ToolCall
 from tests.acting import cancel, fork
-from tests.factories import MembershipFactory, RoleFactory
+from tests.factories import GroupFactory, MemberFactory, MembershipFactory, RoleFactory
 from tests.scripted import Scripted, by_role, call, say
 
 from .api_client import Api, permit
@@ -246,6 +246,40 @@ def test_a_groups_run_is_run_again_where_the_group_may_be_asked_today(ask, world
         with pytest.raises(CannotStart) as refused:
             fork(run_id, seq, world.user)
         assert refused.value.code == "GROUP_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("by", ["a rule", "its list", ""])
+def test_nor_is_it_where_the_role_of_today_above_the_one_that_asked_may_not_pass_it_on(ask, world, by):
+    """Two groups deep: the person's agent asks one group, which asks another."""
+    deep = GroupFactory(project=world.project, name="Deep")
+    MemberFactory(group=deep, role=RoleFactory(organization=world.organization, name="writer"))
+    ask(
+        by_role(
+            Personal_agent=[call(("escalate_to_group", {"goal": "g"})), say("done")],
+            researcher=[call(("escalate_to_group", {"goal": "h", "group_id": deep.pk})), say("x")],
+            writer=[say("DECISION: w")],
+            analyst=[say("y")],
+            lead=[say("DECISION: z")],
+        )
+    )
+    old = Run.objects.get(group=deep)
+    role = RoleFactory(organization=world.organization, name="restricted")
+    AgentInstance.objects.filter(user=world.user).update(role=role)
+    if by == "a rule":
+        deny = {"organization": world.organization, "tool": "escalate_to_group", "effect": "deny"}
+        CapabilityRule.objects.create(**deny, role=role, condition=f'args.group_id == "{deep.pk}"')
+    elif by:
+        Role.objects.filter(pk=role.pk).update(
+            allowed_tools=["escalate_to_group"], delegable_tools=["send_email"]
+        )
+
+    seq = seq_of(old, "message.created")
+    if not by:
+        assert fork(old.pk, seq, world.user)
+        return
+    with pytest.raises(CannotStart) as refused:
+        fork(old.pk, seq, world.user)
+    assert refused.value.code == "GROUP_NOT_ALLOWED"
 
 
 def test_the_old_runs_working_memory_is_left_alone(ask, world):
