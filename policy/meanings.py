@@ -21,6 +21,7 @@ MOST_TOGETHER = 2500  # ways to take one recipient of each of several texts
 # What may stand between and around the addresses of a text that is nothing but recipients, as in
 # `"Ann" <ann@bank.example>, bob@post.example (home)`.
 BETWEEN = re.compile(r"[,;|\n\r]")
+ENDS = re.compile(r"[\n\r]+")  # of lines
 NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
 SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
@@ -57,7 +58,7 @@ _ADDRESS = r"\w(?:[\w.+=&'~#-]*+(?<=[\w+=~#-]))?@\w(?:[\w.-]*+(?<=\w))?"
 # One of a plain list, with what stands behind it; between two may stand names without an address.
 ONE = re.compile(
     rf"\s*+(?:(?:mailto:)?{_ADDRESS}\s*+|(?:\"[^\"\\<>@]*+\"|[^<>@,;:\"\\\[\]=]*+)\s*+<{_ADDRESS}>\s*+"
-    r"|[^<>@,;:\"\\=]*+)(?:[,;\n\r]|$)",
+    r"|[^<>@,;:\"\\=]*+)(?:[,;]|$)",
     re.IGNORECASE,
 )
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -168,15 +169,31 @@ def _in_lists(value: Any, addresses: Addresses) -> Any:
 
 
 def _objects(value: Any, addresses: Addresses) -> list[Any]:
-    """An object of a list once for each of the recipients that its texts name."""
+    """An object of a list once for each of the recipients that its texts, or those of its objects, name."""
     if not isinstance(value, Mapping):
         return [value]
-    several = {
-        name: found for name, text in value.items() if isinstance(text, str) and (found := addresses(text))
-    }
-    if prod(map(len, several.values())) > MOST_TOGETHER:
+    several = [found for text in _own_texts(value) if (found := addresses(text))]
+    if prod(map(len, several)) > MOST_TOGETHER:
         raise Unclear(f"an object's texts name recipients in more than {MOST_TOGETHER} ways")
-    return [{**value, **dict(zip(several, chosen, strict=True))} for chosen in product(*several.values())]
+    return [_with_own(value, iter(chosen), addresses) for chosen in product(*several)]
+
+
+def _own_texts(value: Any) -> Iterator[str]:
+    """The texts that stand in it, or in its objects, but in no list."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _own_texts(inner)
+
+
+def _with_own(value: Any, chosen: Iterator[str], addresses: Addresses) -> Any:
+    """The same with the next of those `chosen` in place of each of these texts that names recipients."""
+    if isinstance(value, str):
+        return next(chosen) if addresses(value) else value
+    if isinstance(value, Mapping):
+        return {name: _with_own(inner, chosen, addresses) for name, inner in value.items()}
+    return value
 
 
 def plain(text: str) -> bool:
@@ -185,7 +202,7 @@ def plain(text: str) -> bool:
     """
     if _is_json(text):
         return False
-    text, at = in_one_form(text), 0
+    text, at = ";".join(map(in_one_form, ENDS.split(text))), 0
     if ("@" not in text and ENCODED not in text) or HANDLE.fullmatch(text):
         return True
     if not text.isascii():  # vowel signs, as in Hindi, are no letters to Python

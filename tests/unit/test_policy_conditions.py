@@ -247,6 +247,8 @@ def test_an_argument_for_people_is_written_plainly(to, name):
         " Eve O'Rival (work) <eve@Rival.example> ",
         '"Doe, Jane"<jane.doe+of@bank.example>;\nmailto:eve@rival.example',
         "Doe, Jane <jane@bank.example>, Ev\u00e9 \u5b59 <eve@rival.example>;",
+        "ann@bank.example\neve@rival.example",
+        "Ann Lee <ann@bank.example>\r\n\r\nEve <eve@rival.example>\n",
         "eve\uff20rival.example",
         "\u0930\u093e\u092e@\u0939\u093f\u0928\u094d\u0926\u0940.example, ann~tag@bank.example;"
         "eve@rival.example",
@@ -289,8 +291,11 @@ def test_a_text_that_goes_to_people_is_none_of_them(condition, text):
     ],
 )
 def test_an_object_of_several_recipients_is_one_for_each(condition):
-    said = {"recipients": [{"email": "ann@bank.example, eve@rival.example, bo@bank.example", "type": "to"}]}
+    several = "ann@bank.example, eve@rival.example, bo@bank.example"
+    said = {"recipients": [{"email": several, "type": "to"}]}
     assert holds(condition, said, allows=True) is False
+    deeper = condition.replace("r.email", "r.of.email")
+    assert holds(deeper, {"recipients": [{"of": {"email": several}, "type": "to"}]}, allows=True) is False
 
 
 @pytest.mark.parametrize("sign", ["\ufe0f", "\u1806", "\u180b", "\U000e0100", "\U0001bca0"])
