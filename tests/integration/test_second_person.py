@@ -422,7 +422,8 @@ def test_the_name_by_which_programs_ask_for_a_project_waits(world, ada, bo, rule
 
 def test_so_does_who_a_proposed_rule_would_name(world, ada, bo, rule):
     """Whoever confirms the rule has looked at who has the role."""
-    proposal = asked(ada, world, rule, deciders_needed=1, deciders=["role:Board", "project.owner"])
+    names = {"deciders": ["role:Board", "project.owner"], "not_known_yet": True}
+    proposal = asked(ada, world, rule, deciders_needed=1, **names)
     board = CustomRole.objects.create(
         organization=world.organization, name="Board", permissions=["runs.decide_approval"]
     )
