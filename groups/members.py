@@ -39,6 +39,12 @@ def wider(was: Collection[str] | None, will: Collection[str] | None) -> bool:
     return was is not None and (will is None or bool({*will} - {*was}))
 
 
+def says_who_approves(before: Project | None, wanted: Project) -> bool:
+    """Whether the change, or the new project where there is none before, says who approves what there."""
+    was, names = (before, SETTINGS) if before is not None else (Project(), OF_NEW)
+    return any(getattr(was, name) != getattr(wanted, name) for name in names)
+
+
 def refuses_project(user: Any, before: Project | None, wanted: Project) -> str:
     """Why the user may not change a project so, or add it where there is none before; empty where they may.
 
@@ -46,16 +52,15 @@ def refuses_project(user: Any, before: Project | None, wanted: Project) -> str:
     members of some projects to take back, nor for who arranges projects alone; and nobody makes themself the
     owner of a project that is there, whom rules may name as a decider.
     """
-    was, names = (before, SETTINGS) if before is not None else (Project(), OF_NEW)
-    if all(getattr(was, name) == getattr(wanted, name) for name in names):
+    if not says_who_approves(before, wanted):
         return ""
     if not settles(user):
         return _("Who approves what takes a member of the whole organization who may change rules.")
     mine = current.membership_of(user)
-    own = mine is not None and wanted.owner_id == mine.pk != was.owner_id and not user.is_superuser
-    if before is None or not own:
+    if before is None or user.is_superuser or mine is None:
         return ""
-    return _("Nobody makes themself the owner of a project; ask another administrator.")
+    own = before.owner_id != mine.pk == wanted.owner_id
+    return _("Nobody makes themself the owner of a project; ask another administrator.") if own else ""
 
 
 def refuses_agent(user: Any, wanted: AgentInstance) -> str:

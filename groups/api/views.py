@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from common.api.arranging import Changeable, Removable, arranged, keep, referred
 from common.api.errors import Problem
 from common.api.pagination import OldestFirst
+from common.api.permissions import require_scope
 from common.api.schema import documented
 from common.api.views import accepted
 from groups import members
@@ -87,6 +88,8 @@ class ProjectView(Changeable):
         super().change(thing, asked)
 
     def _check(self, before: Project | None, wanted: Project) -> None:
+        if members.says_who_approves(before, wanted):
+            require_scope(self.request, "policy:write")
         if refused := members.refuses_project(self.request.user, before, wanted):
             raise Problem(403, "NOT_ENTITLED", refused)
 

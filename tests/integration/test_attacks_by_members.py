@@ -17,7 +17,7 @@ from runs.gate import provenance
 from runs.models import Approval, Run, RunEvent, Wait
 from tests.acting import approve, at_the_pages, by_token, fork, message
 from tests.admin_world import client_of, url
-from tests.factories import MembershipFactory, permit
+from tests.factories import MembershipFactory, permit, permit_all
 from tests.integration.api_client import Api, problem
 from tests.integration.test_authority_holes import ada, bo, facts_of, waiting  # noqa: F401 - fixtures
 from tests.scripted import by_role, call, in_order, say
@@ -208,6 +208,25 @@ def test_nor_do_they_make_themselves_the_owner_whom_a_rule_names(world, limited)
     wanted = Project.objects.get(pk=world.project.pk)
     wanted.owner = mine
     assert members.refuses_project(user, project, wanted)
+
+
+def test_nor_does_a_token_that_may_arrange_projects_and_no_rules(world):
+    user = permit_all(MembershipFactory(organization=world.organization).user)
+    path = f"/api/projects/{world.project.pk}/"
+    for scopes, answers in (
+        (["groups:write"], (403, 403, 200)),
+        (["groups:write", "policy:write"], (200,) * 3),
+    ):
+        api = Api(user, world.organization, scopes=scopes)
+        for change, status in zip(
+            ({"allow_self_approval": True}, {"slug": "o"}, {"name": "N"}), answers, strict=True
+        ):
+            body = {"data": json.dumps(change), "content_type": "application/json"}
+            answer = api.client.patch(path, headers=api.headers, **body)
+            assert answer.status_code == status, change
+            assert status == 200 or problem(answer) == (403, "SCOPE_MISSING")
+        new = {"slug": f"new-{len(scopes)}", "name": "New", "allow_self_approval": True}
+        assert api.post("projects/", new).status_code == (403 if len(scopes) == 1 else 201)
 
 
 def test_nor_does_who_arranges_projects_and_no_rules(world):
