@@ -150,11 +150,11 @@ def _proposer_may(proposal: ProposedChange, needed: set[str]) -> bool:
 
 
 def _token_may(proposal: ProposedChange) -> bool:
-    """Whether the token it was proposed by is not revoked, and still has the scope that this takes."""
+    """Whether the token it was proposed by is not revoked, and still has the scopes that this takes."""
     token = Token.objects.filter(pk=proposal.token, revoked_at=None).first()
-    verb = ARRANGED.get(proposal.model)
-    scope = NEEDS[verb].scope if verb else ""
-    return token is not None and (not scope or scope in token.scopes)
+    verbs = [ARRANGED.get(proposal.model), Verb.ARRANGE_RULES if _settles(proposal) else None]
+    needed = {NEEDS[verb].scope for verb in verbs if verb} - {""}
+    return token is not None and needed <= {*token.scopes}
 
 
 def _model(proposal: ProposedChange) -> type[Model]:

@@ -194,6 +194,11 @@ def test_nor_who_approves_what_there_which_takes_members_of_all(world, ada, bo, 
             api.client.patch(address, wanted, content_type="application/json", headers=api.headers)
         )
     assert problem(answers[0]) == (403, "NOT_ENTITLED")
+    proposal = ProposedChange.objects.get(pk=answers[1].json()["proposed"])
+    token = Token.objects.filter(pk=proposal.token)
+    token.update(scopes=["groups:write"])
+    assert "may not do it any more" in refused(bo, proposal, "NOT_ENTITLED")
+    token.update(scopes=["groups:write", "policy:write"])
     said = {"project": world.project.pk, "tool": "send_email", "effect": "allow"}
     answers.append(Api(ada, world.organization).post("policy/rules/", said))
     Membership.objects.filter(user=ada).update(projects=[world.project.pk])
