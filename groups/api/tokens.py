@@ -22,10 +22,13 @@ from common.limits import TooMany
 from groups import changes
 from groups.api.inputs import TokenInput
 from groups.api.serializers import IssuedSerializer, TokenSerializer
-from groups.models import Token
+from groups.models import Connection, Token
 from groups.scopes import DEFAULT
 
-TOO_FAR = {"REACHES_TOO_FAR": "A token issues none with more scopes or a longer life than its own."}
+TOO_FAR = {
+    "REACHES_TOO_FAR": "A token issues none with more scopes or a longer life than its own, and that of a "
+    "connected program none at all."
+}
 
 
 FULL = {"TOO_MANY_TOKENS": "You have as many tokens as fit; revoke some first."}
@@ -107,6 +110,8 @@ def _within(asker: Token | None, asked: dict[str, Any]) -> dict[str, Any]:
         raise invalid("/expires_at", "invalid", "This time is over.")
     if asker is None:
         return {"scopes": scopes}
+    if Connection.objects.filter(token=asker).exists():  # it names addresses, and ends with the connection
+        raise Problem(403, "REACHES_TOO_FAR", "A connected program issues no tokens.")
     scopes = [name for name in DEFAULT if name in asker.scopes] if scopes is None else scopes
     longer = asker.expires_at and (ends or asker.expires_at) > asker.expires_at
     if set(scopes) - set(asker.scopes) or longer:

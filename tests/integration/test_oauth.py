@@ -26,6 +26,7 @@ from runs.queue.worker_status import WorkerStatus
 from runs.workers import worker
 from tests.admin_world import person
 from tests.factories import MembershipFactory, OrganizationFactory, ProjectFactory, permit_all
+from tests.integration.api_client import problem
 
 pytestmark = pytest.mark.django_db
 PROGRAM = "https://client.example.org/deputy.json"
@@ -152,6 +153,16 @@ def test_the_answer_names_the_issuer(ada):
 )
 def test_a_token_is_good_for_the_address_it_names(ada, resource, path, status):
     assert api(connected(ada, resource=resource)["access_token"], path).status_code == status
+
+
+@pytest.mark.parametrize("resource", [f"{SITE}/api", f"{SITE}/api/tokens"])
+def test_no_token_is_issued_by_it_which_would_be_good_elsewhere_and_outlast_it(ada, resource):
+    access = connected(ada, resource=resource, scope="runs:read tokens:write")["access_token"]
+    assert api(access, "/api/tokens/").status_code == 403  # it writes and does not read them
+    body = {"data": {"scopes": ["runs:read"]}, "content_type": "application/json"}
+    answer = Client().post("/api/tokens/", headers={"Authorization": f"Bearer {access}"}, **body)
+    assert problem(answer) == (403, "REACHES_TOO_FAR")
+    assert Token.objects.count() == 1
 
 
 @pytest.mark.parametrize(
