@@ -9,14 +9,16 @@ from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any
 
 from policy.provenance.words import in_one_form
 
+BESIDE = "\0"  # what is known beside the arguments, none of which has this name
 MOST_RECIPIENTS = 50  # in one text
 MOST_TOGETHER = 2500  # ways to take one recipient of each of several texts
+MOST_MIXED, FEW_WAYS = 200, 64  # texts of an argument that are mixed, and ways of which all are looked at
 
 # What may stand between and around the addresses of a text that is nothing but recipients, as in
 # `"Ann" <ann@bank.example>, bob@post.example (home)`.
@@ -103,10 +105,49 @@ def ways(
     found = [_in_forms([value, *more], forms) for value, more in zip(said.values(), others, strict=True)]
     if prod(len(more) or 1 for more in others) > MOST_TOGETHER or prod(map(len, found)) > 4 * MOST_TOGETHER:
         raise Unclear(f"its texts name recipients in more than {MOST_TOGETHER} ways")
-    each_in_each = product(*found)
+    mixed = [[] if name == BESIDE else list(_mixed(value, addresses, forms)) for name, value in said.items()]
+    together = prod(map(len, found))
+    if sum(len(more) * together // len(uniform) for more, uniform in zip(mixed, found, strict=True)) > (
+        4 * MOST_TOGETHER
+    ):
+        raise Unclear(f"its texts may be taken in more than {4 * MOST_TOGETHER} ways")
+    one_mixed = (
+        product(*found[:place], more, *found[place + 1 :]) for place, more in enumerate(mixed) if more
+    )
+    each_in_each = chain(product(*found), *one_mixed)
     next(each_in_each)  # all as they are
     for chosen in each_in_each:
         yield dict(zip(said, chosen, strict=True))
+
+
+def _mixed(value: Any, addresses: Addresses, forms: Sequence[Callable[[str], str]]) -> Iterator[Any]:
+    """The value with its texts in other ways than one another: one as it stands beside another's address."""
+
+    @cache
+    def others(text: str) -> list[str]:
+        written = [form(text) for form in forms]
+        return [one for one in dict.fromkeys((*addresses(text), *written)) if one != text]
+
+    several = [(text, others(text)) for text in texts(value) if others(text)]
+    if len(several) > MOST_MIXED:
+        raise Unclear(f"more than {MOST_MIXED} of its texts may be taken in several ways")
+    for chosen in _choices(several) if len(several) > 1 else ():
+        left = iter(chosen)
+        yield each(value, lambda text, left=left: next(left) if others(text) else text)  # type: ignore[misc]
+
+
+def _choices(several: Sequence[tuple[str, list[str]]]) -> Iterator[Sequence[str]]:
+    """Of each text, itself or another: all ways where they are few, else those in which one is not as the
+    others are.
+    """
+    if prod(1 + len(found) for _, found in several) <= FEW_WAYS:
+        yield from product(*((text, *found) for text, found in several))
+        return
+    said, firsts = [text for text, _ in several], [found[0] for _, found in several]
+    for place, (text, found) in enumerate(several):
+        for one in found:
+            yield [*said[:place], one, *said[place + 1 :]]
+        yield [*firsts[:place], text, *firsts[place + 1 :]]
 
 
 def _with_recipients(value: Any, addresses: Addresses) -> Iterator[Any]:

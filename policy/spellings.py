@@ -13,8 +13,6 @@ from policy.cel_text import CACHED, ESCAPE, KEY_OF, LITERAL, PATTERN_OF, QUOTED,
 from policy.links import DOTS, LEFT_OUT
 from policy.provenance.words import in_one_form
 
-BESIDE = "\0"  # what is known beside the arguments, none of which has this name
-
 # A mail address, and the part of a link that names a host: they mean the same in capitals. In a value all
 # that stands before the @ counts, in a condition what can stand there without a quotation mark.
 HOST = r"[\w.\u0300-\U0010ffff-]+"
@@ -77,11 +75,11 @@ def ways(
     pages: list[tuple[Callable[[str], str], Callable[[str], str]]] = [(str, str)]
     if any(map(FIRST_PAGE.fullmatch, (*texts, *(form(one) for form in forms for one in texts)))):
         pages += _pages(text)
-    meant = meanings.ways({**arguments, BESIDE: known}, {**said, BESIDE: known}, forms)
+    meant = meanings.ways({**arguments, meanings.BESIDE: known}, {**said, meanings.BESIDE: known}, forms)
     for one, (spelled, way), (completed, page) in product(meant, spellings, pages):
         words, asked_of = completed(spelled), one if page is str else meanings.each(one, page)
-        of = {name: value for name, value in asked_of.items() if name != BESIDE}
-        values = {name: of[name] for name in names if name in of} | asked_of[BESIDE]
+        of = {name: value for name, value in asked_of.items() if name != meanings.BESIDE}
+        values = {name: of[name] for name in names if name in of} | asked_of[meanings.BESIDE]
         found = meanings.each(values | ({"args": of} if reads_args else {}), way)
         if (key := repr((words, found))) in asked:
             continue

@@ -298,6 +298,38 @@ def test_an_object_of_several_recipients_is_one_for_each(condition):
     assert holds(deeper, {"recipients": [{"of": {"email": several}, "type": "to"}]}, allows=True) is False
 
 
+@pytest.mark.parametrize(
+    ("condition", "arguments"),
+    [
+        (
+            'args.to.exists(a, a == "eve@rival.example") && args.to.exists(b, b.startsWith("Board"))',
+            {"to": ["Eve <eve@rival.example>", "Board <board@bank.example>"]},
+        ),
+        (
+            'args.to.exists(a, a == "eve@rival.example") && args.to.exists(b, b.startsWith("Board"))',
+            {"to": ["x@bank.example, Eve <eve@rival.example>", *["Board <b@bank.example>"] * 9]},
+        ),
+        (
+            'args.to.exists(a, a.email == "eve@rival.example" && a.name.contains("Board"))',
+            {"to": [{"email": "Eve <eve@rival.example>", "name": "Board <board@bank.example>"}]},
+        ),
+        (
+            'args.a.exists(a, a.path.startsWith("https://evil.example/") && a.filename.contains("SECRET"))',
+            {"a": [{"path": "https://u@evil.example/x", "filename": "https://x.example/SECRET/../a"}]},
+        ),
+    ],
+)
+def test_within_an_argument_a_text_stands_beside_anothers_address(condition, arguments):
+    assert holds(condition, arguments) is True
+    assert holds(f"!({condition})", arguments, allows=True) is False
+
+
+def test_of_more_texts_to_be_taken_in_several_ways_than_are_looked_at_none_is_overlooked():
+    several = {"to": ["Ann <ann@bank.example>"] * 201}
+    with pytest.raises(ConditionError, match="more than 200 of its texts"):
+        holds('args.to.exists(a, a == "eve@rival.example")', several)
+
+
 @pytest.mark.parametrize("sign", ["\ufe0f", "\u1806", "\u180b", "\U000e0100", "\U0001bca0"])
 def test_what_programs_leave_out_of_a_host_hides_none(sign):
     host = f"ev{sign}il.example"
