@@ -131,6 +131,8 @@ def _mixed(value: Any, addresses: Addresses, forms: Sequence[Callable[[str], str
     several = [(text, others(text)) for text in texts(value) if others(text)]
     if len(several) > MOST_MIXED:
         raise Unclear(f"more than {MOST_MIXED} of its texts may be taken in several ways")
+    if len(several) > 1:  # names beside the members of a text that is a list
+        yield _in_lists(value, lambda text: found if len(found := addresses(text)) > 1 else [])
     for chosen in _choices(several) if len(several) > 1 else ():
         left = iter(chosen)
         yield each(value, lambda text, left=left: next(left) if others(text) else text)  # type: ignore[misc]

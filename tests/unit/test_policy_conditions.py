@@ -314,6 +314,10 @@ def test_an_object_of_several_recipients_is_one_for_each(condition):
             {"to": [{"email": "Eve <eve@rival.example>", "name": "Board <board@bank.example>"}]},
         ),
         (
+            'size(args.to) > 2 && args.to.exists(b, b.startsWith("Board"))',
+            {"to": ["ann@bank.example, bo@bank.example, eve@rival.example", "Board <board@bank.example>"]},
+        ),
+        (
             'args.a.exists(a, a.path.startsWith("https://evil.example/") && a.filename.contains("SECRET"))',
             {"a": [{"path": "https://u@evil.example/x", "filename": "https://x.example/SECRET/../a"}]},
         ),
