@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
+from django.core.exceptions import PermissionDenied
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
+from django.utils.translation import gettext as _
 
 from common.canonical import digest
-from groups.models import Change, ChangeAction, Door, Membership, Organization, ProposedChange
+from groups.models import Change, ChangeAction, Door, Membership, Organization, ProposedChange, Token
 
 AUDITED = (
     *("groups.Organization", "groups.Project", "groups.Membership", "groups.CustomRole", "groups.Token"),
@@ -47,6 +49,7 @@ IGNORED = {
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"
+STANDING = "_deputy_membership"  # on a request's user: the membership, or None
 
 Values = dict[str, Any]
 
@@ -54,13 +57,14 @@ Values = dict[str, Any]
 @dataclass(frozen=True)
 class By:
     """Who makes changes now, and by which door. `confirmed`: they have shown lately that it is them; of a
-    browser's session, since a token is shown anew with each request.
+    browser's session, since a token is shown anew with each request. `scopes`: what the token had then.
     """
 
     user: Any = None
     via: Door = Door.SYSTEM
     token: str = ""
     confirmed: bool = True
+    scopes: tuple[str, ...] = ()
 
 
 _by: ContextVar[Callable[[], By] | None] = ContextVar("deputy_by", default=None)
@@ -189,18 +193,20 @@ def _before_delete(sender: Any, instance: Model, origin: Any = None, **more: Any
 
 
 def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
-    """For what weakens the organization: raises TakesConfirmation where somebody else may sit at the browser,
-    and TakesSecond where the organization has a second person confirm it.
+    """Raises PermissionDenied where whoever asked for it has other rights by now, and of what weakens the
+    organization, TakesConfirmation where somebody else may sit at the browser, and TakesSecond where the
+    organization has a second person confirm it.
 
     What Deputy does by itself, and what is done on its machine, is nobody's request.
     """
     source = _by.get()
     if source is None or _judge is None or _settled.get() is not None:
         return
-    if not (why := _judge(instance._meta.label_lower, before, after)):
-        return
     by, (home, *_) = source(), _organizations(instance)
     if by.via == Door.SYSTEM or getattr(by.user, "pk", None) is None:
+        return
+    _stands(by)
+    if not (why := _judge(instance._meta.label_lower, before, after)):
         return
     if not by.confirmed:
         raise TakesConfirmation(why)
@@ -208,6 +214,31 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
         return
     if Organization.objects.filter(pk=home, second_person=True).exists():
         raise TakesSecond(_proposed(instance, by, why, before, after))
+
+
+def _stands(by: By) -> None:
+    """Raises PermissionDenied where somebody has other rights than when they asked: the request may have
+    waited for its row. The membership stays locked, so that what takes rights away comes before or after.
+    """
+    mine: Membership | None = getattr(by.user, STANDING, None)
+    if mine is None:
+        return
+    rows = Membership.objects.filter(pk=mine.pk).select_related("custom_role", "user")
+    if connection.in_atomic_block:
+        rows = rows.select_for_update(no_key=True, of=("self",))
+    now = rows.first()
+    stands = now is not None and _rights(now, now.user) == _rights(mine, by.user)
+    if stands and by.token:
+        token = Token.objects.filter(pk=by.token, revoked_at=None).first()
+        stands = token is not None and {*by.scopes} <= {*token.scopes}
+    if not stands:
+        raise PermissionDenied(_("Your rights have changed while this waited: ask again."))
+
+
+def _rights(one: Membership, user: Any) -> tuple[Any, ...]:
+    custom = sorted(one.custom_role.permissions) if one.custom_role else None
+    place = None if one.projects is None else sorted(one.projects)
+    return (one.active, one.kind, one.role, custom, place, user.is_active, user.is_superuser)
 
 
 def confirmed_first(why: str) -> None:

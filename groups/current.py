@@ -19,7 +19,6 @@ from groups.models import Door, IdentityProvider, Membership, Move, MoveState, O
 
 CHOSEN = "deputy_organization"  # the session's key: the id of the organization
 OWN_PAGES = "web"  # the namespace of people's own pages
-STANDING = "_deputy_membership"  # on a request's user: the membership, or None
 ALL = "_deputy_memberships"  # on a session's user: every membership
 CHOICE = "_deputy_chosen"  # on a session's user: the id of the organization
 THROUGH = "_deputy_through"  # on a session's user: by which provider they signed in, or None
@@ -72,8 +71,8 @@ def membership_of(user: Any) -> Membership | None:
     For a request it is found once; who has chosen none acts where they have been longest. Without a request
     there is no choice: somebody who belongs to several organizations acts in none of them.
     """
-    if hasattr(user, STANDING):
-        membership: Membership | None = getattr(user, STANDING)
+    if hasattr(user, changes.STANDING):
+        membership: Membership | None = getattr(user, changes.STANDING)
         return membership
     found = memberships_of(user)
     if not hasattr(user, CHOICE):
@@ -94,7 +93,7 @@ def holds(user: Any, organization_id: str, permission: str) -> bool:
 
 def stand(user: Any, membership: Membership | None) -> None:
     """Let the user act by this membership for the rest of the request."""
-    setattr(user, STANDING, membership)
+    setattr(user, changes.STANDING, membership)
 
 
 def choose(request: HttpRequest, organization_id: str) -> Organization | None:

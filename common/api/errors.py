@@ -116,7 +116,7 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(exc, Http404):
         exc = exceptions.NotFound()
     elif isinstance(exc, PermissionDenied):
-        exc = exceptions.PermissionDenied()
+        exc = exceptions.PermissionDenied(str(exc) or None)
     elif isinstance(exc, DatabaseError):
         exc = unavailable(exc) or exc
     if not isinstance(exc, exceptions.APIException):

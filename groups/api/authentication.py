@@ -41,7 +41,8 @@ class TokenAuthentication(authentication.BaseAuthentication):
         token, membership = found
         stand(request, token.user, [membership] if membership else [])
         touch(token)
-        changes.made_by(lambda: changes.By(token.user, Door.API, token.pk))
+        scopes = tuple(token.scopes)
+        changes.made_by(lambda: changes.By(token.user, Door.API, token.pk, scopes=scopes))
         request.actor = Actor.of_token(token, request.membership)
         return token.user, token
 

@@ -1,12 +1,17 @@
 """The record of changes: what it was, what it is, who changed it, and by which door."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.db import connections, transaction
 from django.urls import reverse
+from django.utils import timezone
 
-from groups import changes
-from groups.models import AgentInstance, Change, Door, Membership, Role, Token
+from groups import changes, member_permissions
+from groups.models import AgentInstance, Change, CustomRole, Door, Membership, Role, Token
 from policy.models import CapabilityRule, Grant
 from runs.actions import mcp
 from tests.admin_world import client_of, person, superuser, tenant, url
@@ -185,3 +190,102 @@ def test_the_record_is_read_by_administrators_of_the_whole_organization(made, ap
     assert browser.post(url("groups_change_delete", told["id"]), {"post": "yes"}).status_code == 403
     Membership.objects.filter(user=manager).update(projects=[made.project.pk])
     assert browser.get(url("groups_change_changelist")).status_code == 403
+
+
+# Of somebody whose rights change while the request waits for its row
+
+
+MEANWHILE = {
+    "lowered": lambda user, token: Membership.objects.filter(user=user).update(role="viewer"),
+    "custom role": lambda user, token: CustomRole.objects.update(permissions=[]),
+    "some projects": lambda user, token: Membership.objects.filter(user=user).update(projects=[]),
+    "inactive": lambda user, token: get_user_model().objects.filter(pk=user.pk).update(is_active=False),
+    "removed": lambda user, token: Membership.objects.filter(user=user).delete(),
+    "token revoked": lambda user, token: Token.objects.filter(pk=token).update(revoked_at=timezone.now()),
+    "token narrowed": lambda user, token: Token.objects.filter(pk=token).update(scopes=["runs:read"]),
+    "": lambda user, token: None,
+}
+
+
+@pytest.fixture
+def meanwhile(monkeypatch, manager, made):
+    """What happens when the rule's row is locked and looked at, before it is saved."""
+
+    def arrange(how, token=""):
+        if how == "custom role":
+            every = sorted(member_permissions.every())
+            own = CustomRole.objects.create(organization=made.organization, name="all", permissions=every)
+            Membership.objects.filter(user=manager).update(custom_role=own)
+        usual = CapabilityRule.clean
+
+        def clean(self):
+            usual(self)
+            MEANWHILE[how](manager, token)
+
+        monkeypatch.setattr(CapabilityRule, "clean", clean)
+
+    return arrange
+
+
+@pytest.mark.parametrize("how", MEANWHILE)
+def test_over_the_api_they_change_nothing_by_the_rights_of_before(made, api, manager, meanwhile, how):
+    meanwhile(how, api.token.pk)
+    answer = patched(api, f"policy/rules/{made.rule.pk}/", {"effect": "allow"})
+    assert answer.status_code == (403 if how else 200), answer.content
+    made.rule.refresh_from_db()
+    assert made.rule.effect == ("require_approval" if how else "allow")
+    if how:
+        assert "rights have changed" in answer.json()["detail"]
+    added = api.post("policy/rules/", {"tool": "http_get", "effect": "allow"})
+    assert (added.status_code == 201) == (not how)
+
+
+@pytest.mark.parametrize("how", [how for how in MEANWHILE if "token" not in how])
+def test_nor_in_the_administration(made, manager, meanwhile, how):
+    meanwhile(how)
+    fields = {
+        "organization": made.organization.pk, "capability": made.capability.pk, "effect": "allow",
+        "on_expiry": "fail_call", "deciders_needed": "1", "active": "on", "name": "n",
+    }  # fmt: skip
+    answer = client_of(manager).post(url("policy_capabilityrule_change", made.rule.pk), fields)
+    assert answer.status_code == (403 if how else 302), answer.content
+    made.rule.refresh_from_db()
+    assert made.rule.effect == ("require_approval" if how else "allow")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("removed", ["before", "after"])
+def test_a_token_issued_beside_the_removal_of_its_membership_is_revoked_or_not_made(made, removed):
+    """Removal and issue take the same row: one of them waits for the other."""
+    user = permit_all(person(made, "px"))
+    api, held, go_on = Api(user, made.organization), Event(), Event()
+    member = Membership.objects.get(user=user)
+
+    def issue():
+        try:
+            return api.post("tokens/", {"name": "late", "scopes": ["runs:read"]}).status_code
+        finally:
+            connections.close_all()
+
+    def remove():
+        try:
+            with transaction.atomic():
+                member.delete()
+                held.set()
+                assert go_on.wait(10)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        if removed == "before":
+            gone = pool.submit(remove)
+            assert held.wait(10)
+            made_token = pool.submit(issue)
+            wait([made_token], timeout=0.5)
+            go_on.set()
+            assert (gone.result(), made_token.result()) == (None, 403)
+        else:
+            go_on.set()
+            assert pool.submit(issue).result() == 201
+            pool.submit(remove).result()
+    assert not Token.objects.filter(user=user, revoked_at=None).exists()
