@@ -74,7 +74,13 @@ class Validator(OAuth2Validator):
 
     @transaction.atomic
     def save_bearer_token(self, token: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Raises InvalidGrantError for a refresh token that was used or ended since it was looked at."""
+        """Raises InvalidGrantError for a code or a refresh token that was used or ended since it was looked
+        at: `connect` locks the person as well, and what it has ended comes to no tokens.
+        """
+        get_user_model().objects.select_for_update(no_key=True).get(pk=request.user.pk)
+        code = getattr(request, "code", None)
+        if code and not Grant.objects.filter(code=code, application=request.client).exists():
+            raise InvalidGrantError(request=request)
         if looked_at := getattr(request, "refresh_token_instance", None):
             there = RefreshToken.objects.select_for_update().filter(pk=looked_at.pk, revoked=None)
             if there.first() is None:

@@ -5,12 +5,15 @@ import hashlib
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
+from threading import Event
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.core.cache import cache
+from django.db import connections
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -385,3 +388,53 @@ def test_programs_read_where_to_go(document):
 def test_the_address_of_a_program_writes_nothing_else_into_the_policy_of_the_page(origin):
     assert csp.with_forms_to(origin) == csp.POLICY
     assert "form-action 'self' http://[::1]:99;" in csp.with_forms_to("http://[::1]:99")
+
+
+# Beside one another
+
+
+def test_a_code_is_worth_nothing_once_its_person_has_connected_the_program_anew(ada, monkeypatch):
+    """Between the looking at the code and the making of the tokens."""
+    code = allowed(ada, **API)["code"]
+    usual = oauth.Validator.save_bearer_token
+
+    def late(self, *args, **kwargs):
+        monkeypatch.setattr(oauth.Validator, "save_bearer_token", usual)
+        assert "access_token" in connected(ada)
+        return usual(self, *args, **kwargs)
+
+    monkeypatch.setattr(oauth.Validator, "save_bearer_token", late)
+    answer = redeemed(code, **API)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert AccessToken.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_refresh_makes_while_its_person_connects_the_program_anew_is_ended_too(ada, monkeypatch):
+    made, go_on, usual = Event(), Event(), oauth.OAuth2Validator.save_bearer_token
+    first = connected(ada, **API)
+
+    def held(self, *args, **kwargs):
+        answer = usual(self, *args, **kwargs)
+        made.set()
+        assert go_on.wait(10)
+        return answer
+
+    def in_thread(work, *args, **kwargs):
+        try:
+            return work(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(oauth.OAuth2Validator, "save_bearer_token", held)
+        refresh = pool.submit(in_thread, refreshed, first["refresh_token"])
+        assert made.wait(10)
+        monkeypatch.setattr(oauth.OAuth2Validator, "save_bearer_token", usual)
+        anew = pool.submit(in_thread, allowed, ada)
+        wait([anew], timeout=0.5)
+        go_on.set()
+        assert "code" in anew.result()
+        access = refresh.result().json()["access_token"]
+    assert api(access).status_code == 401
+    assert not AccessToken.objects.exists() and not RefreshToken.objects.filter(revoked=None).exists()
