@@ -83,11 +83,16 @@ def words(name: str, there: Iterable[str], kind: str = "tool") -> str:
 
 
 def check(row: Any) -> None:
-    """Raises ValidationError for names nobody knows, unless the row says that it names what is to come."""
-    if row.not_known_yet:
+    """Raises ValidationError for names nobody knows, unless the row says that it names what is to come. One
+    that has gone since keeps nobody from changing the rest: it is told of wherever somebody looks.
+    """
+    if row.not_known_yet or not (found := row.unknown_names()):
         return
-    if found := row.unknown_names():
-        raise ValidationError(found)
+    stored = type(row).objects.filter(pk=row.pk, not_known_yet=False).first()
+    before = stored.unknown_names() if stored else {}
+    new = {field: [one for one in said if one not in before.get(field, ())] for field, said in found.items()}
+    if any(new.values()):
+        raise ValidationError({field: said for field, said in new.items() if said})
 
 
 class NotKnownYet(models.BooleanField):  # type: ignore[type-arg,unused-ignore]
