@@ -7,9 +7,11 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.db import models
+from django.core.exceptions import PermissionDenied
+from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from common import ids, limits
@@ -17,7 +19,7 @@ from common.models import Created
 from groups.scopes import DEFAULT
 
 from .cells import Cell
-from .organizations import Organization
+from .organizations import Membership, Organization
 
 SECRET_BYTES = 32  # of a random secret: nothing to guess, so a fast hash is enough
 
@@ -38,8 +40,15 @@ class TokenManager(models.Manager["Token"]):
         """A new token and its secret `dpt_…`, which is not kept and cannot be shown again. In a cell with a
         number it begins with that, `dpt_2_…`, so that others can say where it leads (groups/cells.py).
 
-        Without `scopes` it reads, and no more. Who may issue it: groups/tokens.py. Raises TooMany.
+        Without `scopes` it reads, and no more. Who may issue it: groups/tokens.py. Raises TooMany, and
+        PermissionDenied where the user is no member any more: the end of a membership, which revokes its
+        tokens, comes before this one or after.
         """
+        held = Membership.objects.filter(organization=organization, user=user, active=True)
+        if connection.in_atomic_block:
+            held = held.select_for_update(no_key=True)
+        if held.first() is None:
+            raise PermissionDenied(_("Tokens are for members."))
         self.check_room(organization.pk, user.pk)
         number = Cell.objects.filter(number__gt=0).values_list("number", flat=True).first()
         secret = f"dpt_{f'{number}_' if number else ''}{secrets.token_urlsafe(SECRET_BYTES)}"

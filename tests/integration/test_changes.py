@@ -6,6 +6,7 @@ from threading import Event
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
 from django.db import connections, transaction
 from django.urls import reverse
 from django.utils import timezone
@@ -254,8 +255,9 @@ def test_nor_in_the_administration(made, manager, meanwhile, how):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("by", ["the api", "another door"])
 @pytest.mark.parametrize("removed", ["before", "after"])
-def test_a_token_issued_beside_the_removal_of_its_membership_is_revoked_or_not_made(made, removed):
+def test_a_token_issued_beside_the_removal_of_its_membership_is_revoked_or_not_made(made, removed, by):
     """Removal and issue take the same row: one of them waits for the other."""
     user = permit_all(person(made, "px"))
     api, held, go_on = Api(user, made.organization), Event(), Event()
@@ -263,7 +265,13 @@ def test_a_token_issued_beside_the_removal_of_its_membership_is_revoked_or_not_m
 
     def issue():
         try:
+            if by != "the api":
+                with transaction.atomic():
+                    Token.objects.issue(made.organization, user, "late")
+                return 201
             return api.post("tokens/", {"name": "late", "scopes": ["runs:read"]}).status_code
+        except PermissionDenied:
+            return 403
         finally:
             connections.close_all()
 
@@ -283,7 +291,8 @@ def test_a_token_issued_beside_the_removal_of_its_membership_is_revoked_or_not_m
             made_token = pool.submit(issue)
             wait([made_token], timeout=0.5)
             go_on.set()
-            assert (gone.result(), made_token.result()) == (None, 403)
+            gone.result()
+            assert made_token.result() in (401, 403)  # 401 where the machine is so busy that it came later
         else:
             go_on.set()
             assert pool.submit(issue).result() == 201

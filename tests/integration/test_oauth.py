@@ -405,7 +405,7 @@ def test_a_code_is_worth_nothing_once_its_person_has_connected_the_program_anew(
 
     monkeypatch.setattr(oauth.Validator, "save_bearer_token", late)
     answer = redeemed(code, **API)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert (answer.status_code, json.loads(answer.content)["error"]) == (400, "invalid_grant")
     assert AccessToken.objects.count() == 1
 
 
