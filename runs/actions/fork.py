@@ -256,19 +256,19 @@ def _levels(above: Sequence[Above]) -> tuple[list[str], list[str]]:
 
 
 def _may_be_asked(run: Run, call: ToolCall, role_id: str | None, group_id: str | None) -> None:
-    """Raises CannotStart where the call by which the group was asked would not pass today by itself: what
-    people decided was about that call, once.
+    """Raises CannotStart where the call by which the group was asked would not pass today by itself, as it
+    was made and with the group that was found: what people decided was about that call, once.
     """
     gate = gate_of(run)
-    tool = gate.tools.get(call.tool)
-    if tool is not None:
-        arguments = {**call.effective_arguments, "group_id": group_id}
-        decision = gate.decide(gate.agent(call.agent, role_id), tool, arguments, profile_aside=True)
-        if decision.allowed and decision.grant_id is None:
-            return
-    raise CannotStart(
-        "GROUP_NOT_ALLOWED", "By today's rules the group is not asked without a decision: ask it anew."
-    )
+    tool, made = gate.tools.get(call.tool), call.effective_arguments
+    for arguments in (made, {**made, "group_id": group_id}):
+        agent = gate.agent(call.agent, role_id)
+        decision = gate.decide(agent, tool, arguments, profile_aside=True) if tool else None
+        if decision is None or not decision.allowed or decision.grant_id:
+            raise CannotStart(
+                "GROUP_NOT_ALLOWED",
+                "By today's rules the group is not asked without a decision: ask it anew.",
+            )
 
 
 def _role_of_asker(run: Run, call: ToolCall, agent: dict[str, Any]) -> str:

@@ -215,7 +215,9 @@ def test_a_groups_run_is_run_again_below_the_role_that_the_persons_agent_has_tod
     assert ("tool.blocked" in types(new), "tool.called" in types(new)) == (bool(restricts), not restricts)
 
 
-@pytest.mark.parametrize("effect", ["deny", "require_approval", "a standing approval", "of another", ""])
+@pytest.mark.parametrize(
+    "effect", ["deny", "deny unnamed", "require_approval", "a standing approval", "of another", ""]
+)
 def test_a_groups_run_is_run_again_where_the_group_may_be_asked_today(ask, world, effect):
     """Else a rule about the group would be passed by a run from before it, also by a fork's fork."""
     ask(
@@ -231,8 +233,10 @@ def test_a_groups_run_is_run_again_where_the_group_may_be_asked_today(ask, world
     between = fork(old.pk, seq, world.user)
     if effect:
         group = "grp_other" if effect == "of another" else world.group.pk
-        rule = {"effect": effect if effect in ("deny", "require_approval") else "require_approval"}
+        rule = {"effect": "deny" if effect.startswith("deny") else "require_approval"}
         rule["condition"] = f'has(args.group_id) && args.group_id == "{group}"'
+        if effect == "deny unnamed":  # as the call was made
+            rule["condition"] = "!has(args.group_id)"
         CapabilityRule.objects.create(organization=world.organization, tool="escalate_to_group", **rule)
     if effect == "a standing approval":
         by = MembershipFactory(organization=world.organization, role="decider").user
