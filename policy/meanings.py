@@ -23,7 +23,8 @@ MOST_MIXED, FEW_WAYS = 200, 64  # texts of an argument that are mixed, and ways 
 # What may stand between and around the addresses of a text that is nothing but recipients, as in
 # `"Ann" <ann@bank.example>, bob@post.example (home)`.
 BETWEEN = re.compile(r"[,;|\n\r]")
-ENDS = re.compile(r"[\n\r]+")  # of lines
+ENDS = re.compile(r"(?<=[,;])\s+|\s+(?=[,;])|^\s+|\s+$")  # of lines, beside what separates
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # which one server leaves out and another does not
 NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
 SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
@@ -241,13 +242,17 @@ def _with_own(value: Any, chosen: Iterator[str], addresses: Addresses) -> Any:
 
 def plain(text: str) -> bool:
     """Whether everybody reads the same addresses in it, or there are none: `ann@bank.example`, or
-    `Ann Lee <ann@bank.example>`, and several of these with commas, semicolons or line breaks between them.
+    `Ann Lee <ann@bank.example>`, and several of these with commas or semicolons between them, and perhaps
+    line breaks beside those.
     """
     if _is_json(text):
         return False
-    text, at = ";".join(map(in_one_form, ENDS.split(text))), 0
+    lines, at = ENDS.sub(" ", text), 0
+    text = in_one_form(lines)
     if ("@" not in text and ENCODED not in text) or HANDLE.fullmatch(text):
         return True
+    if CONTROLS.search(lines):
+        return False
     if not text.isascii():  # vowel signs, as in Hindi, are no letters to Python
         text = "".join(sign for sign in text if unicodedata.category(sign)[0] != "M")
     while found := ONE.match(text, at):

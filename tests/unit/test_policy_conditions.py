@@ -229,6 +229,12 @@ PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC
         "ann@bank.example, eve@[203.0.113.5]",
         "sales/emea@rival.example, Ann Lee",
         'Eve eve"@"rival.example,ann@bank.example',
+        "ann@bank.example\neve@rival.example",
+        "eve@riv\nal.example",
+        "eve@riv\ral.example",
+        "ann@bank.example\rrival.example, bo@bank.example",
+        "eve@rival\x1f.example",
+        "eve\t@rival.example",
     ],
 )
 def test_an_argument_for_people_is_written_plainly(to, name):
@@ -247,8 +253,8 @@ def test_an_argument_for_people_is_written_plainly(to, name):
         " Eve O'Rival (work) <eve@Rival.example> ",
         '"Doe, Jane"<jane.doe+of@bank.example>;\nmailto:eve@rival.example',
         "Doe, Jane <jane@bank.example>, Ev\u00e9 \u5b59 <eve@rival.example>;",
-        "ann@bank.example\neve@rival.example",
-        "Ann Lee <ann@bank.example>\r\n\r\nEve <eve@rival.example>\n",
+        "ann@bank.example,\neve@rival.example",
+        "Ann Lee <ann@bank.example>\r\n\r\n; Eve <eve@rival.example>\n",
         "eve\uff20rival.example",
         "\u0930\u093e\u092e@\u0939\u093f\u0928\u094d\u0926\u0940.example, ann~tag@bank.example;"
         "eve@rival.example",
