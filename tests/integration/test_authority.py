@@ -133,7 +133,7 @@ def everybody(made):
     MembershipFactory(organization=made.organization, user=robot, kind="service")
     MembershipFactory(organization=ProjectFactory().organization, user=elsewhere)
     MembershipFactory(organization=made.organization, user=limited, projects=["prj_other"])
-    MembershipFactory(organization=made.organization, user=left, active=False)
+    gone = MembershipFactory(organization=made.organization, user=left)
     some = person(None, "sam")
     MembershipFactory(organization=made.organization, user=some, projects=[made.project.pk])
     for user in (robot, elsewhere, limited, left):
@@ -158,6 +158,7 @@ def everybody(made):
         at_the_pages("arranger", person(made, "arne", *ARRANGER)),
         at_the_pages("arranger of one project", permit(some, *ARRANGER)),
     ]
+    Membership.objects.filter(pk=gone.pk).update(active=False)  # without the signal that ends the token
     ProposedChange.objects.filter(pk=made.proposal.pk).update(user=superuser(None, "boss"))
     made.own_channel = Channel(organization=made.organization, user=owner, kind="chat")
     made.own_channel.keep_address("ntfy://127.0.0.1:9/topic", "ntfy")  # which nobody has allowed
