@@ -63,14 +63,15 @@ class Need:
 
     `permissions`: Django's, all of them; `own`: whose thing it is needs none; `only_own`: nobody else may;
     `whole`: where it holds for the whole organization, only a member of all its projects may;
-    `words`: it has to be the person who speaks; `scope`: of a token; `operator`: a superuser, who operates
-    the installation, needs neither them nor a membership for it at Deputy's pages. Deciding is not among
-    these, nor is deciding in advance.
+    `words`: it has to be the person who speaks; `scope`: of a token, and `also` a second one; `operator`: a
+    superuser, who operates the installation, needs neither them nor a membership for it at Deputy's pages.
+    Deciding is not among these, nor is deciding in advance.
     """
 
     does: str
     permissions: tuple[str, ...] = ()
     scope: str = ""
+    also: str = ""
     own: bool = False
     only_own: bool = False
     whole: bool = False
@@ -163,6 +164,7 @@ VERBS: dict[Verb, Need] = {
         "Make a standing approval",
         ("policy.add_grant", "runs.decide_approval"),
         "policy:write",
+        "approvals:decide",
         refused=gettext_noop("This takes the permissions policy.add_grant and runs.decide_approval."),
     ),
     Verb.REVOKE: Need(
@@ -290,8 +292,14 @@ def may(actor: Actor, verb: Verb | str, thing: Any) -> None:
 
 
 def _check_scope(actor: Actor, need: Need) -> None:
-    if need.scope and need.scope != SPEAK and not actor.has_scope(need.scope):
-        raise NotAllowed("SCOPE_MISSING", f"This token does not have the scope '{need.scope}'.")
+    if lacking := _lacking(actor, need):
+        raise NotAllowed("SCOPE_MISSING", f"This token does not have the scope '{lacking}'.")
+
+
+def _lacking(actor: Actor, need: Need) -> str:
+    """The first scope that the actor's token lacks; whether it speaks for its person is asked apart."""
+    wanted = (scope for scope in (need.scope, need.also) if scope and scope != SPEAK)
+    return next((scope for scope in wanted if not actor.has_scope(scope)), "")
 
 
 def can(actor: Actor, verb: Verb | str, thing: Any) -> bool:
@@ -327,8 +335,7 @@ def visible(actor: Actor, verb: Verb | str, rows: QuerySet[M], at: str = "") -> 
         return rows
     need, mine = VERBS[Verb(verb)], actor.membership
     permitted = all(holds(actor, permission) for permission in need.permissions)
-    lacks_scope = bool(need.scope) and need.scope != SPEAK and not actor.has_scope(need.scope)
-    if mine is None or not mine.active or lacks_scope or (need.words and not speaks(actor)):
+    if mine is None or not mine.active or _lacking(actor, need) or (need.words and not speaks(actor)):
         return rows.none()
     if not permitted and not need.own:
         return rows.none()

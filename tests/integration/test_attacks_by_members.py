@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from groups import members
 from groups.models import AgentInstance, Organization, Project, Role, Token
-from policy import loosening
+from policy import grants, loosening
 from policy.authority import Demand, NotAllowed, may_decide
 from policy.models import CapabilityRule, Grant
 from runs.execution import executor
@@ -227,6 +227,30 @@ def test_nor_does_a_token_that_may_arrange_projects_and_no_rules(world):
             assert status == 200 or problem(answer) == (403, "SCOPE_MISSING")
         new = {"slug": f"new-{len(scopes)}", "name": "New", "allow_self_approval": True}
         assert api.post("projects/", new).status_code == (403 if len(scopes) == 1 else 201)
+
+
+@pytest.mark.parametrize(
+    "scopes", [["policy:write"], ["approvals:decide"], ["policy:write", "approvals:decide"]]
+)
+def test_a_token_that_decides_nothing_decides_nothing_in_advance(world, scopes):
+    user = MembershipFactory(organization=world.organization, role="decider").user
+    api = Api(user, world.organization, scopes=scopes)
+    said = {
+        "project": world.project.pk,
+        "tool": "send_email",
+        "arguments": {"to": ["x@x.test"]},
+        "max_uses": 3,
+    }
+    answer = api.post("policy/grants/", said)
+    if len(scopes) == 1:
+        assert problem(answer) == (403, "SCOPE_MISSING")
+        return
+    assert answer.status_code == 201
+    grant = Grant.objects.get(pk=answer.json()["id"])
+    assert grants.void([grant]) == {}
+    api.token.scopes = ["policy:write"]
+    api.token.save()
+    assert grants.void([grant]) == {grant.pk: grants.NO_TOKEN}
 
 
 def test_nor_does_who_arranges_projects_and_no_rules(world):

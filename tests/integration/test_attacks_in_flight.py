@@ -203,7 +203,7 @@ def test_a_standing_approval_that_is_over_lets_nothing_leave(leaving, effect, wo
 
 @pytest.mark.parametrize("token", [False, True])
 def test_nor_does_one_whose_maker_may_make_none_any_more(leaving, effect, world, ada, token):
-    key, _ = Token.objects.issue(world.organization, ada, scopes=["policy:write"])
+    key, _ = Token.objects.issue(world.organization, ada, scopes=["policy:write", "approvals:decide"])
     Grant.objects.create(
         organization=world.organization, project=world.project, tool="pay", any_arguments=True,
         max_uses=1, granted_by=ada, via="token" if token else "session", token_id=key.pk if token else None,

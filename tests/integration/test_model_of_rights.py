@@ -474,7 +474,7 @@ class Rights(RuleBasedStateMachine):
     def still_makes(self, grant: Grant) -> bool:
         place = self.place(grant.granted_by)
         by_token = grant.via == "token"
-        held = not by_token or self.holds_token(grant.granted_by_id, "policy:write")
+        held = not by_token or all(self.holds_token(grant.granted_by_id, scope) for scope in TAKEN)
         return self.there(place) and place.role in DECIDES and held
 
 
