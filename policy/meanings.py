@@ -18,12 +18,13 @@ from policy.provenance.words import in_one_form
 BESIDE = "\0"  # what is known beside the arguments, none of which has this name
 MOST_RECIPIENTS = 50  # in one text
 MOST_TOGETHER = 2500  # ways to take one recipient of each of several texts
-MOST_MIXED, FEW_WAYS = 200, 64  # texts of an argument that are mixed, and ways of which all are looked at
+MOST_MIXED = 150_000  # texts in all the ways in which an argument's are mixed: about a second
+FEW_WAYS = 64  # to mix them, of which all are looked at
 
 # What may stand between and around the addresses of a text that is nothing but recipients, as in
 # `"Ann" <ann@bank.example>, bob@post.example (home)`.
 BETWEEN = re.compile(r"[,;|\n\r]")
-ENDS = re.compile(r"(?<=[,;])\s+|\s+(?=[,;])|^\s+|\s+$")  # of lines, beside what separates
+ENDS = re.compile(r"(?<=[,;])\s++|(?<!\s)\s++(?=[,;]|\Z)|^\s++")  # of lines, beside what separates
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # which one server leaves out and another does not
 NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
 SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
@@ -129,23 +130,25 @@ def _mixed(value: Any, addresses: Addresses, forms: Sequence[Callable[[str], str
         written = [form(text) for form in forms]
         return [one for one in dict.fromkeys((*addresses(text), *written)) if one != text]
 
-    several = [(text, others(text)) for text in texts(value) if others(text)]
-    if len(several) > MOST_MIXED:
-        raise Unclear(f"more than {MOST_MIXED} of its texts may be taken in several ways")
-    if len(several) > 1:  # names beside the members of a text that is a list
-        yield _in_lists(value, lambda text: found if len(found := addresses(text)) > 1 else [])
-    for chosen in _choices(several) if len(several) > 1 else ():
+    every = list(texts(value))
+    several = [(text, others(text)) for text in every if others(text)]
+    if len(several) < 2:
+        return
+    yield _in_lists(value, lambda text: found if len(found := addresses(text)) > 1 else [])  # beside names
+    for chosen in _choices(several, MOST_MIXED // len(every)):
         left = iter(chosen)
         yield each(value, lambda text, left=left: next(left) if others(text) else text)  # type: ignore[misc]
 
 
-def _choices(several: Sequence[tuple[str, list[str]]]) -> Iterator[Sequence[str]]:
+def _choices(several: Sequence[tuple[str, list[str]]], most: int) -> Iterator[Sequence[str]]:
     """Of each text, itself or another: all ways where they are few, else those in which one is not as the
-    others are.
+    others are. Raises Unclear where these are more than `most`.
     """
-    if prod(1 + len(found) for _, found in several) <= FEW_WAYS:
+    if prod(1 + len(found) for _, found in several) <= min(FEW_WAYS, most):
         yield from product(*((text, *found) for text, found in several))
         return
+    if sum(1 + len(found) for _, found in several) > most:
+        raise Unclear("too many of its texts may be taken in several ways")
     said, firsts = [text for text, _ in several], [found[0] for _, found in several]
     for place, (text, found) in enumerate(several):
         for one in found:
