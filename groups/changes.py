@@ -20,7 +20,16 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 from django.utils.translation import gettext as _
 
 from common.canonical import digest
-from groups.models import Change, ChangeAction, Door, Membership, Organization, ProposedChange, Token
+from groups.models import (
+    Change,
+    ChangeAction,
+    CustomRole,
+    Door,
+    Membership,
+    Organization,
+    ProposedChange,
+    Token,
+)
 
 AUDITED = (
     *("groups.Organization", "groups.Project", "groups.Membership", "groups.CustomRole", "groups.Token"),
@@ -218,15 +227,16 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
 
 def _stands(by: By) -> None:
     """Raises PermissionDenied where somebody has other rights than when they asked: the request may have
-    waited for its row. The membership stays locked, so that what takes rights away comes before or after.
+    waited for its row. The membership and its role stay locked, so that what takes rights away comes before
+    or after.
     """
     mine: Membership | None = getattr(by.user, STANDING, None)
     if mine is None:
         return
-    rows = Membership.objects.filter(pk=mine.pk).select_related("custom_role", "user")
     if connection.in_atomic_block:
-        rows = rows.select_for_update(no_key=True, of=("self",))
-    now = rows.first()
+        for model, pk in ((Membership, mine.pk), (CustomRole, mine.custom_role_id)):
+            list(model.objects.select_for_update(no_key=True).filter(pk=pk).values_list("pk"))
+    now = Membership.objects.filter(pk=mine.pk).select_related("custom_role", "user").first()
     stands = now is not None and _rights(now, now.user) == _rights(mine, by.user)
     if stands and by.token:
         token = Token.objects.filter(pk=by.token, revoked_at=None).first()
