@@ -255,6 +255,31 @@ def test_nor_in_the_administration(made, manager, meanwhile, how):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_change_that_waits_for_another_of_the_same_person_goes_by_the_role_of_then(made):
+    every = sorted(member_permissions.every())
+    own = CustomRole.objects.create(organization=made.organization, name="all", permissions=every)
+    user = person(made, "px")
+    Membership.objects.filter(user=user).update(custom_role=own)
+    api = Api(user, made.organization)
+
+    def change():
+        try:
+            return patched(api, f"policy/rules/{made.rule.pk}/", {"effect": "allow"}).status_code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Membership.objects.select_for_update(no_key=True).get(user=user)
+            changed = pool.submit(change)
+            wait([changed], timeout=1)
+            CustomRole.objects.filter(pk=own.pk).update(permissions=["policy.view_capabilityrule"])
+        assert changed.result() == 403
+    made.rule.refresh_from_db()
+    assert made.rule.effect == "require_approval"
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("by", ["the api", "another door"])
 @pytest.mark.parametrize("removed", ["before", "after"])
 def test_a_token_issued_beside_the_removal_of_its_membership_is_revoked_or_not_made(made, removed, by):
