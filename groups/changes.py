@@ -58,6 +58,7 @@ IGNORED = {
 }
 HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"
+FOLLOWS = ""  # a change from what was settled, for whoever proposed one
 STANDING = "_deputy_membership"  # on a request's user: the membership, or None
 
 Values = dict[str, Any]
@@ -134,7 +135,7 @@ def judged_by(judge: Judge) -> None:
 
 
 @contextmanager
-def settled(proposer: str = "") -> Iterator[None]:
+def settled(proposer: str = FOLLOWS) -> Iterator[None]:
     """Inside, changes take no second person: one has confirmed them, or they follow from what was settled."""
     kept = _settled.set(proposer)
     try:
@@ -172,7 +173,7 @@ def _before_save(sender: Any, instance: Model, raw: bool = False, **more: Any) -
         return
     before = None if instance._state.adding else _stored(instance)
     setattr(instance, BEFORE, before)
-    if _judge is None or _by.get() is None or _settled.get() is not None:
+    if _judge is None or _by.get() is None or _settled.get() == FOLLOWS:
         return
     saved = more.get("update_fields")
     fields = [
@@ -209,13 +210,13 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
     What Deputy does by itself, and what is done on its machine, is nobody's request.
     """
     source = _by.get()
-    if source is None or _judge is None or _settled.get() is not None:
+    if source is None or _judge is None or _settled.get() == FOLLOWS:
         return
     by, (home, *_) = source(), _organizations(instance)
     if by.via == Door.SYSTEM or getattr(by.user, "pk", None) is None:
         return
     _stands(by)
-    if not (why := _judge(instance._meta.label_lower, before, after)):
+    if _settled.get() is not None or not (why := _judge(instance._meta.label_lower, before, after)):
         return
     if not by.confirmed:
         raise TakesConfirmation(why)

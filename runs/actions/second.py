@@ -202,7 +202,13 @@ def _python(model: type[Model], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
-    """Of the row as it is, and as it would be. Raises NotAllowed."""
+    """Of the row as it is, and as it would be; it is held by now, and so is whoever proposed the change.
+    Raises NotAllowed.
+    """
+    theirs = Membership.objects.filter(user=proposal.user, organization_id=proposal.organization_id)
+    list(theirs.select_for_update(no_key=True).values_list("pk"))
+    if not _proposer_may(proposal, _permissions(proposal)):
+        raise _no_more()
     if refused := _refuses_members(actor.user, thing) or _own_project(actor, proposal):
         raise NotAllowed("NOT_ENTITLED", refused)
     user = proposal.user

@@ -539,6 +539,28 @@ def test_over_the_api_a_token_looks_and_a_persons_session_confirms(world, ada, b
     )
 
 
+@pytest.mark.parametrize("loses", ["who confirms", "who proposed", ""])
+def test_a_confirmation_that_waits_for_its_row_goes_by_the_rights_of_then(
+    world, ada, bo, rule, loses, monkeypatch
+):
+    proposal, usual = asked(ada, world, rule, active=False), second._current
+
+    def late(model, proposal):
+        found = usual(model, proposal)
+        lost = {"who confirms": bo, "who proposed": ada}.get(loses)
+        Membership.objects.filter(user=lost).update(role="viewer")
+        return found
+
+    monkeypatch.setattr(second, "_current", late)
+    session = Client()
+    session.force_login(bo)
+    answer = session.post(f"/api/audit/proposed/{proposal.pk}/confirm/")
+    assert answer.status_code == (403 if loses else 200), answer.content
+    proposal.refresh_from_db()
+    rule.refresh_from_db()
+    assert (proposal.state == "open") == rule.active == bool(loses)
+
+
 def test_nobody_confirms_their_own_promotion(world, ada, bo, rule):
     carl = permit(person(world, "carl"), "groups.view_proposedchange", "groups.change_membership")
     theirs = Membership.objects.get(user=carl)
