@@ -235,8 +235,7 @@ def _stands(by: By) -> None:
     if mine is None:
         return
     if connection.in_atomic_block:
-        for model, pk in ((Membership, mine.pk), (CustomRole, mine.custom_role_id)):
-            list(model.objects.select_for_update(no_key=True).filter(pk=pk).values_list("pk"))
+        hold(mine)
     now = Membership.objects.filter(pk=mine.pk).select_related("custom_role", "user").first()
     stands = now is not None and _rights(now, now.user) == _rights(mine, by.user)
     if stands and by.token:
@@ -244,6 +243,12 @@ def _stands(by: By) -> None:
         stands = token is not None and {*by.scopes} <= {*token.scopes}
     if not stands:
         raise PermissionDenied(_("Your rights have changed while this waited: ask again."))
+
+
+def hold(mine: Membership) -> None:
+    """Keep the membership and its role as they are until the transaction's end."""
+    for model, pk in ((Membership, mine.pk), (CustomRole, mine.custom_role_id)):
+        list(model.objects.select_for_update(no_key=True).filter(pk=pk).values_list("pk"))
 
 
 def _rights(one: Membership, user: Any) -> tuple[Any, ...]:

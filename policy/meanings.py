@@ -13,7 +13,7 @@ from itertools import chain, product
 from math import prod
 from typing import Any
 
-from policy.provenance.words import in_one_form
+from policy.provenance.words import INVISIBLE, in_one_form
 
 BESIDE = "\0"  # what is known beside the arguments, none of which has this name
 MOST_RECIPIENTS = 50  # in one text
@@ -25,7 +25,10 @@ FEW_WAYS = 64  # to mix them, of which all are looked at
 # `"Ann" <ann@bank.example>, bob@post.example (home)`.
 BETWEEN = re.compile(r"[,;|\n\r]")
 ENDS = re.compile(r"(?<=[,;])\s++|(?<!\s)\s++(?=[,;]|\Z)|^\s++")  # of lines, beside what separates
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # which one server leaves out and another does not
+# Signs that one server leaves out and another does not.
+CONTROLS = re.compile(
+    rf"[\x00-\x1f\x7f-\x9f\u2028\u2029]|(?:{INVISIBLE.pattern})\s|\s(?:{INVISIBLE.pattern})"
+)
 NAMED = re.compile(r"[^<>@]*<([^<>]*)>[^<>@]*")
 SEVERAL_NAMED = re.compile(r"[^<>@]*(?:<[^<>]*@[^<>]*>[^<>@]*){2,}")
 COMMENT = re.compile(r"\([^()@]*\)")
@@ -50,7 +53,9 @@ PEOPLE = re.compile(
     r"|(?:e?mail|to)?address(?:es)?|e?mails?",
     re.IGNORECASE,
 )
-DIRECTIONS = re.compile(r"(?:mail|send|reply)?to|from", re.IGNORECASE)  # the whole name
+DIRECTIONS = re.compile(
+    r"(?:e?mail|send|reply|forward|deliver|notify|copy)?to|from", re.IGNORECASE
+)  # whole names
 # And those for words, programs and places, where nothing is a recipient.
 PROSE = re.compile(
     r"subject|body|text|content|message|description|title|summary|comment|html|markdown|query|sql|code|path|file"
@@ -147,13 +152,20 @@ def _choices(several: Sequence[tuple[str, list[str]]], most: int) -> Iterator[Se
     if prod(1 + len(found) for _, found in several) <= min(FEW_WAYS, most):
         yield from product(*((text, *found) for text, found in several))
         return
-    if sum(1 + len(found) for _, found in several) > most:
+    others = [place for place, (_, found) in enumerate(several) if len(found) > 1]
+    alone = sum(1 + len(found) for _, found in several)
+    if alone + len(several) * sum(len(several[place][1]) for place in others) > most:
         raise Unclear("too many of its texts may be taken in several ways")
     said, firsts = [text for text, _ in several], [found[0] for _, found in several]
     for place, (text, found) in enumerate(several):
         for one in found:
             yield [*said[:place], one, *said[place + 1 :]]
         yield [*firsts[:place], text, *firsts[place + 1 :]]
+        for beside in others:
+            for one in several[beside][1][1:] if beside != place else ():
+                mixed = [*firsts[:place], text, *firsts[place + 1 :]]
+                mixed[beside] = one
+                yield mixed
 
 
 def _with_recipients(value: Any, addresses: Addresses) -> Iterator[Any]:

@@ -55,6 +55,7 @@ def confirm(actor: Actor, proposal_id: str) -> ProposedChange:
         try:
             with transaction.atomic(), changes.settled(proposal.by):
                 _carry_out(actor, proposal)
+                _hold_proposer(proposal)
         except ValidationError as error:
             raise SecondRefused("INVALID", " ".join(error.messages)) from None
         except (ProtectedError, RestrictedError, IntegrityError):
@@ -149,6 +150,15 @@ def _proposer_may(proposal: ProposedChange, needed: set[str]) -> bool:
     return bool(user.is_superuser) or not needed - member_permissions.of(mine)
 
 
+def _hold_proposer(proposal: ProposedChange) -> None:
+    """Whoever proposed it may lose rights while the confirmation waits for rows. Raises NotAllowed."""
+    mine = active_membership(proposal.user, proposal.organization_id)
+    if mine is not None:
+        changes.hold(mine)
+    if not _proposer_may(proposal, _permissions(proposal)):
+        raise _no_more()
+
+
 def _token_may(proposal: ProposedChange) -> bool:
     """Whether the token it was proposed by is not revoked, and still has the scopes that this takes."""
     token = Token.objects.filter(pk=proposal.token, revoked_at=None).first()
@@ -202,13 +212,7 @@ def _python(model: type[Model], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(actor: Actor, proposal: ProposedChange, thing: Any) -> None:
-    """Of the row as it is, and as it would be; it is held by now, and so is whoever proposed the change.
-    Raises NotAllowed.
-    """
-    theirs = Membership.objects.filter(user=proposal.user, organization_id=proposal.organization_id)
-    list(theirs.select_for_update(no_key=True).values_list("pk"))
-    if not _proposer_may(proposal, _permissions(proposal)):
-        raise _no_more()
+    """Of the row as it is, and as it would be. Raises NotAllowed."""
     if refused := _refuses_members(actor.user, thing) or _own_project(actor, proposal):
         raise NotAllowed("NOT_ENTITLED", refused)
     user = proposal.user

@@ -205,7 +205,7 @@ def test_a_text_of_several_recipients_or_with_names_is_each_of_them(to, conditio
     assert holds(condition, {"note": to, "tags": [to]}, allows=allows) is truth
 
 
-PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC", "emailAddress"])
+PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "forward_to", "BCC", "emailTo"])
 
 
 @PEOPLE
@@ -235,6 +235,8 @@ PEOPLE = pytest.mark.parametrize("name", ["to", "ccRecipients", "reply_to", "BCC
         "ann@bank.example\rrival.example, bo@bank.example",
         "eve@rival\x1f.example",
         "eve\t@rival.example",
+        "\u200b \u00e9eve@rival.example",
+        "\u00e9eve@rival.example \u200b",
     ],
 )
 def test_an_argument_for_people_is_written_plainly(to, name):
@@ -314,6 +316,17 @@ def test_an_object_of_several_recipients_is_one_for_each(condition):
         (
             'args.to.exists(a, a == "eve@rival.example") && args.to.exists(b, b.startsWith("Board"))',
             {"to": ["x@bank.example, Eve <eve@rival.example>", *["Board <b@bank.example>"] * 9]},
+        ),
+        (
+            'args.to.exists(a, a == "eve@rival.example") && args.to.exists(b, b == "bo@rival.example")'
+            ' && args.to.exists(c, c.startsWith("Board"))',
+            {
+                "to": [
+                    "x@bank.example, eve@rival.example",
+                    "Bo <bo@rival.example>",
+                    *["Board <b@bank.example>"] * 7,
+                ]
+            },
         ),
         (
             'args.to.exists(a, a.email == "eve@rival.example" && a.name.contains("Board"))',
