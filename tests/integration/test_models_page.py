@@ -360,8 +360,9 @@ def test_a_server_that_says_the_key_back_is_not_quoted(made, root, settings):
 
 def test_tries_have_a_pace(made, root):
     body = {"organization": made.organization.pk, "model": "local"}
-    pages = [root.post(url("runs_models_try"), body, follow=True).content.decode() for _ in range(8)]
-    assert "answered within" in pages[0] and "Too many tries" in pages[-1]
+    pages = [root.post(url("runs_models_try"), body, follow=True).content.decode() for _ in range(14)]
+    assert "answered within" in pages[0]
+    assert any("Too many tries" in page for page in pages)  # a minute may have ended among them
 
 
 def test_a_superuser_tries_for_an_organization_they_do_not_belong_to(made):
