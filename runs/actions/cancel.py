@@ -45,6 +45,7 @@ def cancel(run_id: str, actor: Actor, reason: str = "") -> None:
     with transaction.atomic():
         parent = lock_parent(run_id)
         log = RunLog.lock(run_id)
+        actor = actor.since(log.asked_at)
         may(actor, Verb.CANCEL, log)
         if log.status == RunStatus.CANCELLED:
             return

@@ -35,6 +35,7 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
     content = content.strip()
     with transaction.atomic():
         log = RunLog.lock(run_id)
+        actor = actor.since(log.asked_at)
         may(actor, Verb.STEER, log)
         if not content:
             raise SignalRefused("EMPTY", "The message is empty.")

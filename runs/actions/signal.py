@@ -118,6 +118,7 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
     asked = correlation_key.startswith(QUESTION)
     with transaction.atomic():
         log = RunLog.lock(run_id)
+        actor = actor.since(log.asked_at)
         may(actor, Verb.ANSWER if asked else Verb.STEER, log)
         if asked:
             payload = _answer(log.root_id, payload)

@@ -16,6 +16,7 @@ from django.db import transaction
 from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
+from groups.actors import AT_ONCE
 from policy import cache as policy_cache
 from policy import grants as standing
 from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
@@ -57,7 +58,6 @@ GRANTED = "a standing approval covers it"
 MOVES = ("boundary", "version", "profile")  # of a live boundary, what policy goes by
 Approved = Callable[[Decision, Tool], bool]
 
-AT_ONCE = 0.02  # seconds of weighing in which nothing can have changed that anybody would notice
 MAX_PROBLEMS = 5  # schema errors told at once
 
 

@@ -5,9 +5,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from groups.actors import Actor
+from groups.models import Membership, Token
+from policy.authority import NotAllowed
 from policy.models import CapabilityRule
-from runs.execution import external
+from runs.execution import external, outside_agents
 from runs.execution.outside_agents import OutsideRefused
+from runs.log.log import RunLog
 from runs.models import Run, RunEvent, ToolCall
 from runs.tools.base import ToolContext, ToolError
 from runs.workers.sweep import anything_due, sweep
@@ -423,6 +427,67 @@ def test_a_persons_word_settles_it(outside, interrupted, counted, world, word, s
 
     assert (outside.look("c1").status, len(counted), outside.run.status) == (status, runs, "running")
     assert chain_holds(outside.run)
+
+
+@pytest.fixture
+def after_the_lock(monkeypatch):
+    """Something happens while an action waits for the run, as if it had waited for a second."""
+
+    def arrange(happens):
+        usual = RunLog._locked.__func__
+
+        def late(cls, *asked):
+            found = usual(cls, *asked)
+            for log in found:
+                log.asked_at -= 1
+            happens()
+            return found
+
+        monkeypatch.setattr(RunLog, "_locked", classmethod(late))
+
+    return arrange
+
+
+def test_a_word_that_waits_for_its_run_is_of_who_may_say_it_then(
+    outside, interrupted, counted, world, after_the_lock
+):
+    from tests.acting import resolve
+
+    from .test_decisions import decider
+
+    dee = decider(world)
+    interrupted("c1", "count", n=3)
+    sweep()
+    work_off()
+    after_the_lock(lambda: Membership.objects.filter(user=dee).update(role="viewer", custom_role=None))
+    with pytest.raises(NotAllowed):
+        resolve(outside.run.pk, "c1", by=dee, outcome="retry")
+    work_off()
+    assert (outside.look("c1").status, counted) == ("unknown", [])
+
+
+@pytest.mark.parametrize("ends", ["revoked", "narrowed", "membership", ""])
+def test_a_call_that_waits_for_its_run_comes_by_a_token_that_is_good_then(
+    outside, counted, world, after_the_lock, ends
+):
+    token, _ = Token.objects.issue(world.organization, world.user, scopes=["runs:read", "runs:write"])
+    mine = Membership.objects.get(user=world.user, organization=world.organization)
+    actor = Actor.of_token(token, mine)
+    rows = Token.objects.filter(pk=token.pk)
+    happens = {
+        "revoked": lambda: rows.update(revoked_at=timezone.now()),
+        "narrowed": lambda: rows.update(scopes=["runs:read"]),
+        "membership": lambda: Membership.objects.filter(pk=mine.pk).update(active=False),
+        "": lambda: None,
+    }[ends]
+    after_the_lock(happens)
+    if ends:
+        with pytest.raises(NotAllowed):
+            outside_agents.request_call(outside.run.pk, actor, "c9", "count", {"n": 1})
+    else:
+        outside_agents.request_call(outside.run.pk, actor, "c9", "count", {"n": 1})
+    work_off()
+    assert len(counted) == (not ends)
 
 
 def test_a_call_that_keeps_killing_its_workers_is_given_up(outside, interrupted, add_tool):
