@@ -114,10 +114,9 @@ def ways(
         raise Unclear(f"its texts name recipients in more than {MOST_TOGETHER} ways")
     mixed = [[] if name == BESIDE else list(_mixed(value, addresses, forms)) for name, value in said.items()]
     together = prod(map(len, found))
-    if sum(len(more) * together // len(uniform) for more, uniform in zip(mixed, found, strict=True)) > (
-        4 * MOST_TOGETHER
-    ):
-        raise Unclear(f"its texts may be taken in more than {4 * MOST_TOGETHER} ways")
+    further = sum(len(more) * together // len(uniform) for more, uniform in zip(mixed, found, strict=True))
+    if further > 4 * MOST_TOGETHER or further * sum(1 for _ in texts(said)) > 4 * MOST_MIXED:
+        raise Unclear("too many of its texts may be taken in several ways")
     one_mixed = (
         product(*found[:place], more, *found[place + 1 :]) for place, more in enumerate(mixed) if more
     )
