@@ -2,7 +2,7 @@
 
 An `Actor` is made at the doors (API, MCP, admin, terminal, workers) and nowhere else; actions take one and
 ask policy/authority.py what it may do. It is frozen: what was known at the door holds for the request, but
-for an action that waits for its lock, which asks about the actor `since` then.
+for an action that waits for its lock, which asks about them as they stand then (groups/today.py).
 """
 
 import time
@@ -21,7 +21,6 @@ from groups.scopes import reach
 
 MEMBERSHIP, CUSTOM_ROLE = Columns(Membership, "m"), Columns(CustomRole, "custom")
 MEMBER = f"{MEMBERSHIP.sql}, {CUSTOM_ROLE.sql}"  # for statements that read a membership along
-AT_ONCE = 0.02  # seconds in which nothing can have changed that anybody would notice
 CONFIRMED_AT = "deputy_confirmed_at"  # the session's key: when its user last gave their password, in seconds
 
 
@@ -100,19 +99,6 @@ class Actor:
     def signalling(self) -> "Actor":
         """The same, deciding by a signal."""
         return replace(self, via=Via.SIGNAL)
-
-    def since(self, asked_at: float) -> "Actor":
-        """The same, as they stand now where a moment has passed since then (time.monotonic()): of an action
-        that has waited for its lock. A token that was revoked meanwhile reaches nothing.
-        """
-        if self.membership is None or time.monotonic() - asked_at <= AT_ONCE:
-            return self
-        here = Membership.objects.filter(pk=self.membership.pk, active=True, user__is_active=True)
-        scopes = self.scopes
-        if self.token_id:
-            token = Token.objects.filter(pk=self.token_id, revoked_at=None).first()
-            scopes = frozenset() if token is None else reach(token.scopes) & (scopes or frozenset())
-        return replace(self, membership=here.select_related("custom_role").first(), scopes=scopes)
 
     def has_scope(self, scope: str) -> bool:
         return self.scopes is None or scope in self.scopes

@@ -1,20 +1,24 @@
 """Whoever did something, as they are today, by the door they did it at.
 
 For what counts as long as whoever did it could still do it: decisions (runs/gate/demands.py) and standing
-approvals (policy/grants.py).
+approvals (policy/grants.py); and for actions that have waited for their lock.
 """
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
 
 from common.columns import Columns
+from common.db import row
 from groups.actors import MEMBER, Actor, Via, member_of
 from groups.scopes import reach
 
 USER = Columns(get_user_model(), "u")
 DOORS = {one.value: one for one in Via}
+AT_ONCE = 0.02  # seconds in which nothing can have changed that anybody would notice
 
 
 def doer(user: str, token: str, organization: str) -> tuple[str, str]:
@@ -46,3 +50,22 @@ def taken(door: str, token_id: str | None, values: Iterator[Any], as_human: bool
     active = membership if user.is_active else None
     via = DOORS.get(door, Via.TOKEN)
     return Actor(user, active, via, None if scopes is None else reach(scopes), as_human, token_id)
+
+
+ASKED = "(SELECT %s::int AS user_id, %s::text AS token_id, %s::text AS organization_id) asked"
+STANDS, JOINED = doer("asked.user_id", "asked.token_id", "asked.organization_id")
+
+
+def since(actor: Actor, asked_at: float) -> Actor:
+    """The same, as they stand now where a moment has passed since then (time.monotonic()): of an action that
+    has waited for its lock. A token that was revoked meanwhile reaches nothing.
+    """
+    if actor.membership is None or time.monotonic() - asked_at <= AT_ONCE:
+        return actor
+    asked = [actor.user_id, actor.token_id, actor.organization_id]
+    found = row(f"SELECT {STANDS} FROM {ASKED} {JOINED}", asked)  # noqa: S608 - our own text
+    if found is None:  # the account is gone
+        return replace(actor, membership=None)
+    now = taken(actor.via, actor.token_id, iter(found))
+    reached = actor.scopes if now.scopes is None else now.scopes & (actor.scopes or frozenset())
+    return replace(actor, membership=now.membership, scopes=reached)

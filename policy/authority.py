@@ -79,6 +79,10 @@ class Need:
     operator: bool = False
     refused: str = gettext_noop("You may not do this.")
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return tuple(scope for scope in (self.scope, self.also) if scope)
+
 
 VERBS: dict[Verb, Need] = {
     Verb.START: Need("Start a run", ("runs.start_run",), "runs:write"),
@@ -298,8 +302,7 @@ def _check_scope(actor: Actor, need: Need) -> None:
 
 def _lacking(actor: Actor, need: Need) -> str:
     """The first scope that the actor's token lacks; whether it speaks for its person is asked apart."""
-    wanted = (scope for scope in (need.scope, need.also) if scope and scope != SPEAK)
-    return next((scope for scope in wanted if not actor.has_scope(scope)), "")
+    return next((one for one in need.scopes if one != SPEAK and not actor.has_scope(one)), "")
 
 
 def can(actor: Actor, verb: Verb | str, thing: Any) -> bool:

@@ -16,7 +16,7 @@ def table() -> str:
 
 def _row(verb: str, need: Need) -> str:
     permissions = ", ".join(f"`{one}`" for one in need.permissions) or "none"
-    scope = ", ".join(f"`{one}`" for one in (need.scope, need.also) if one) or "any"
+    scope = ", ".join(f"`{one}`" for one in need.scopes) or "any"
     roles = _roles(verb, need)
     return f"| `{verb}` | {need.does} | {permissions} | {roles} | {scope} | {_whose(need)} | {_takes(need)} |"
 

@@ -53,9 +53,8 @@ PEOPLE = re.compile(
     r"|(?:e?mail|to)?address(?:es)?|e?mails?",
     re.IGNORECASE,
 )
-DIRECTIONS = re.compile(
-    r"(?:e?mail|send|reply|forward|deliver|notify|copy)?to|from", re.IGNORECASE
-)  # whole names
+# Whole names.
+DIRECTIONS = re.compile(r"(?:e?mail|send|reply|forward|deliver|notify|copy)?to|from", re.IGNORECASE)
 # And those for words, programs and places, where nothing is a recipient.
 PROSE = re.compile(
     r"subject|body|text|content|message|description|title|summary|comment|html|markdown|query|sql|code|path|file"
@@ -151,20 +150,20 @@ def _choices(several: Sequence[tuple[str, list[str]]], most: int) -> Iterator[Se
     if prod(1 + len(found) for _, found in several) <= min(FEW_WAYS, most):
         yield from product(*((text, *found) for text, found in several))
         return
-    others = [place for place, (_, found) in enumerate(several) if len(found) > 1]
     alone = sum(1 + len(found) for _, found in several)
-    if alone + len(several) * sum(len(several[place][1]) for place in others) > most:
+    if alone + len(several) * sum(len(found) for _, found in several if len(found) > 1) > most:
         raise Unclear("too many of its texts may be taken in several ways")
     said, firsts = [text for text, _ in several], [found[0] for _, found in several]
+    later = [(place, one) for place, (_, found) in enumerate(several) for one in found[1:]]
     for place, (text, found) in enumerate(several):
-        for one in found:
-            yield [*said[:place], one, *said[place + 1 :]]
-        yield [*firsts[:place], text, *firsts[place + 1 :]]
-        for beside in others:
-            for one in several[beside][1][1:] if beside != place else ():
-                mixed = [*firsts[:place], text, *firsts[place + 1 :]]
-                mixed[beside] = one
-                yield mixed
+        yield from (_with_one(said, place, one) for one in found)
+        rest = _with_one(firsts, place, text)
+        yield rest
+        yield from (_with_one(rest, beside, one) for beside, one in later if beside != place)
+
+
+def _with_one(texts: list[str], place: int, text: str) -> list[str]:
+    return [*texts[:place], text, *texts[place + 1 :]]
 
 
 def _with_recipients(value: Any, addresses: Addresses) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from django.db import transaction
 
 from common.db import execute, row, rows
+from groups import today
 from groups.actors import Actor
 from policy.authority import Verb, may
 from runs.actions import finish, mcp_tasks
@@ -45,7 +46,7 @@ def cancel(run_id: str, actor: Actor, reason: str = "") -> None:
     with transaction.atomic():
         parent = lock_parent(run_id)
         log = RunLog.lock(run_id)
-        actor = actor.since(log.asked_at)
+        actor = today.since(actor, log.asked_at)
         may(actor, Verb.CANCEL, log)
         if log.status == RunStatus.CANCELLED:
             return

@@ -260,9 +260,10 @@ def _may_be_asked(run: Run, call: ToolCall, role_id: str | None, group_id: str |
     was made and with the group that was found: what people decided was about that call, once.
     """
     gate = gate_of(run)
-    tool, made = gate.tools.get(call.tool), call.effective_arguments
-    for arguments in (made, {**made, "group_id": group_id}):
-        agent = gate.agent(call.agent, role_id)
+    tool, agent = gate.tools.get(call.tool), gate.agent(call.agent, role_id)
+    made = call.effective_arguments
+    named = {**made, "group_id": group_id}
+    for arguments in (made, named) if made != named else (made,):
         decision = gate.decide(agent, tool, arguments, profile_aside=True) if tool else None
         if decision is None or not decision.allowed or decision.grant_id:
             raise CannotStart(

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import transaction
 
 from common.db import rows
+from groups import today
 from groups.actors import Actor
 from policy.authority import Verb, can, may
 from runs.actions.fill import fill
@@ -35,7 +36,7 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
     content = content.strip()
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = actor.since(log.asked_at)
+        actor = today.since(actor, log.asked_at)
         may(actor, Verb.STEER, log)
         if not content:
             raise SignalRefused("EMPTY", "The message is empty.")

@@ -3,6 +3,7 @@
 from django.db import transaction
 
 from common.db import rows
+from groups import today
 from groups.actors import Actor
 from policy.authority import Verb, may
 from runs.actions.signal import SignalRefused
@@ -47,7 +48,7 @@ def decline(run_id: str, key: str, actor: Actor) -> None:
     """
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = actor.since(log.asked_at)
+        actor = today.since(actor, log.asked_at)
         may(actor, Verb.ANSWER, log)
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
+from groups import today
 from groups.actors import Actor
 from policy.authority import Verb, may
 from runs.actions.signal import SignalRefused
@@ -32,7 +33,7 @@ def resolve(
     payload = {"outcome": outcome, "result": result, "message": message, "by": str(actor)}
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = actor.since(log.asked_at)
+        actor = today.since(actor, log.asked_at)
         may(actor, Verb.RESOLVE_REVIEW, log)
         if outcome not in OUTCOMES:
             raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")

@@ -163,8 +163,7 @@ def _token_may(proposal: ProposedChange) -> bool:
     """Whether the token it was proposed by is not revoked, and still has the scopes that this takes."""
     token = Token.objects.filter(pk=proposal.token, revoked_at=None).first()
     verbs = [ARRANGED.get(proposal.model), Verb.ARRANGE_RULES if _settles(proposal) else None]
-    needs = [NEEDS[verb] for verb in verbs if verb]
-    needed = {scope for need in needs for scope in (need.scope, need.also) if scope}
+    needed = {scope for verb in verbs if verb for scope in NEEDS[verb].scopes}
     return token is not None and needed <= {*token.scopes}
 
 

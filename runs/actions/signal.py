@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from common import ids, redact
 from common.canonical import normalise
 from common.db import execute, from_json, jsonb, row, rows
+from groups import today
 from groups.actors import Actor
 from policy.authority import Verb, may
 from policy.provenance import named
@@ -118,7 +119,7 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
     asked = correlation_key.startswith(QUESTION)
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = actor.since(log.asked_at)
+        actor = today.since(actor, log.asked_at)
         may(actor, Verb.ANSWER if asked else Verb.STEER, log)
         if asked:
             payload = _answer(log.root_id, payload)

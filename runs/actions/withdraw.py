@@ -3,6 +3,7 @@
 from django.db import transaction
 
 from common.db import execute, row
+from groups import today
 from groups.actors import Actor
 from policy.authority import Verb, may
 from runs.log import waits
@@ -29,7 +30,7 @@ def withdraw(run_id: str, call_id: str, actor: Actor) -> bool:
     """
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = actor.since(log.asked_at)
+        actor = today.since(actor, log.asked_at)
         may(actor, Verb.DRIVE, log)
         found = None if log.ended else row(OPEN, [run_id, call_id, KINDS])
         if not found:

@@ -16,7 +16,7 @@ from django.db import transaction
 from common.canonical import NotJson, canonical, digest, normalise
 from common.current import working_for
 from common.failures import FAILURES
-from groups.actors import AT_ONCE
+from groups.today import AT_ONCE
 from policy import cache as policy_cache
 from policy import grants as standing
 from policy.checker import CapabilityPolicyChecker, CapabilityRequiresApproval, PermissionDenied
