@@ -26,8 +26,8 @@ from launch.home import PROJECT, WEB_PROCESSES, keep_address, make_home, secret_
 from launch.prepare import ACCOUNTS
 
 WEB_COMMAND = (
-    *("-m", "gunicorn", "config.asgi:application", "-k", "asgi", "--log-level", "warning"),
-    *("--graceful-timeout", "5", "--no-control-socket", "--preload"),  # loaded once, for all its processes
+    *("-m", "gunicorn", "config.asgi:application", "--log-level", "warning"),
+    "--preload",  # loaded once, for all its processes
 )
 WORKER_COMMAND = ("manage.py", "cluster")
 LONGEST_PAUSE = 30  # seconds before a child that keeps dying is started once more

@@ -18,8 +18,7 @@ fi
 export HOST="$address" PORT=8000
 cd "$project"
 case $what in
-web) exec .venv/bin/gunicorn config.asgi:application -k asgi --bind "$address:8000" --graceful-timeout 5 \
-    --no-control-socket --log-level warning ;;
+web) exec .venv/bin/gunicorn config.asgi:application --bind "$address:8000" --log-level warning ;;
 cluster) exec .venv/bin/python manage.py cluster ;;
 manage) exec .venv/bin/python manage.py "$@" ;;
 *) echo "deputy.sh: web, cluster or manage?" >&2; exit 2 ;;

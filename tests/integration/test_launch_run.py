@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from http.client import HTTPConnection
 
 import pytest
 
@@ -122,6 +123,19 @@ def test_a_child_that_dies_is_started_again_and_a_killed_supervisor_takes_all_al
     while run.children():
         assert time.monotonic() < deadline, [words(pid) for pid in run.children()]
         time.sleep(0.1)
+
+
+def test_a_program_that_asks_every_two_seconds_keeps_its_connection(run):
+    run.wait_for("ready at")
+    kept = HTTPConnection("127.0.0.1", run.port, timeout=20)
+    for _ in range(2):
+        kept.request("GET", "/healthz")
+        answer = kept.getresponse()
+        assert (answer.status, bool(answer.read())) == (200, True)
+        first = kept.sock
+        time.sleep(2.5)  # gunicorn's own patience is 2 s
+    assert kept.sock is first
+    kept.close()
 
 
 def test_a_busy_port_is_one_line(home):
