@@ -6,6 +6,7 @@ is; `html.parser` of Python 3.11 is quadratic in unclosed tags (40 KB of them he
 
 import re
 from html import unescape
+from urllib.parse import unquote
 
 MARKUP = re.compile(
     r"""<!--.*?(?:-->|\Z)          # a comment
@@ -37,13 +38,17 @@ BLOCKS = frozenset(
     | {"thead", "title", "tr", "ul"}
 )
 REFERENCE = re.compile(r"&#?\w{1,32};?")
+MAILTO = re.compile(r"""\bhref\s*=\s*["']?\s*mailto:(?P<address>[^"'?>\s]{3,254})""", re.IGNORECASE)
 SPACES = re.compile(r"[^\S\n]+")
 BREAKS = re.compile(r" ?\n[ \n]*")
 
 
 def readable(html: str) -> str:
-    """The words of a page in its order: `- ` before list items, ` | ` between the cells of a row."""
+    """The words of a page in its order: `- ` before list items, ` | ` between the cells of a row, and behind
+    the words of a link to a mail address that address, where they do not say it.
+    """
     words: list[str] = []
+    mailto, since = "", 0  # of the link that is open
     endless: set[str] = set()
     position = 0
     while markup := MARKUP.search(html, position):
@@ -58,6 +63,11 @@ def readable(html: str) -> str:
                 position = len(html)
             else:
                 endless.add(tag)
+        elif tag == "a":
+            if mailto and mailto not in "".join(words[since:]):
+                words.append(f" ({mailto}) ")
+            to = None if markup["end"] else MAILTO.search(markup[0])
+            mailto, since = unquote(unescape(to["address"])) if to else "", len(words)
         else:
             words.append(_gap(tag, bool(markup["end"])))
     words.append(_plain(html[position:]))

@@ -14,6 +14,7 @@ from itertools import dropwhile, islice, takewhile
 
 from policy.provenance import forms, given, lexicon, words
 from policy.provenance.infer import akin, singular
+from policy.provenance.intent import NEVER
 from policy.provenance.terms import TRUSTED
 from policy.provenance.texts import MOST_PASSAGES, Piece, Text, words_of
 from policy.provenance.verbs import noun, split
@@ -72,6 +73,12 @@ COMES_BACK = re.compile(
     re.IGNORECASE,
 )
 ON_ITS_OWN = re.compile(rf"(?i:{SUM.pattern})|\b(?:to|for)\s(?:{given.NAME}|(?:my|our|the|his|her)\s\w)")
+# "Reply that I agree", "answer it"; not "reply to me", "answer my question", "thank you", "acknowledge.".
+ANSWER = re.compile(
+    r"\b(?:(?:reply|respond|answer)(?!\s(?:to\s)?(?:me|us|my|our|here|when|once|if|now|yes|no|with\sa\ssummary)\b)"
+    r"|(?:acknowledge|react\sto|thank)\s(?!(?:you|me|us|my|our)\b)\w)"
+)
+ANSWER_CHINESE = re.compile(r"(?:^|请|帮我|帮忙|麻烦|并|然后|再)\s*(?:回复|答复)(?!我)")
 EXCEPT = re.compile(r"\b(?:except|excluding|other than|besides|apart from|but not)\b[^.;,]*")
 # A no or an exception in any form, up to where its sentence ends.
 BARRED = re.compile(
@@ -88,7 +95,8 @@ class Request:
 
     `means`: whether a clause of theirs asks for the call; `serves`: whether an address that it gives is for
     the call. `deletes`: whether the call takes something away;
-    `invites`: whether it adds somebody to something.
+    `invites`: whether it adds somebody to something. `by_id`: whether it sends something and no argument
+    of its says whom by name: to the writer of a mail, to a list.
     `pieces`: all results so far, which may tell more of the same records.
     """
 
@@ -99,6 +107,7 @@ class Request:
     serves: Callable[[str], bool] = lambda said: True
     deletes: bool = False
     invites: bool = False
+    by_id: bool = False
     pieces: tuple[Piece, ...] = ()
 
     @cached_property
@@ -144,15 +153,16 @@ class Request:
 
     @cached_property
     def answers(self) -> bool:
-        """Whether they want somebody to be answered; who tells somebody "the answer" does not."""
-        chinese = any(form in said for said in self.said for form in lexicon.CHINESE_ANSWERS)
-        return chinese or bool(lexicon.ANSWERS & ((self.words - lexicon.VERBS) | self.verbs))
+        """Whether they want whoever wrote to be answered: "reply that I agree", and not "thanks!", nor "tell
+        me the answer", "reply to me when done".
+        """
+        clauses = (each for sentence in self._sentences for each in CLAUSES.split(sentence))
+        return any(map(_orders_answer, clauses))
 
     @cached_property
     def answered(self) -> list[frozenset[str]]:
         """Whom they say to answer: the words of each name, and of whoever has none ("my boss")."""
-        sentences = (each for whole in self._own for each in words.sentences(whole))
-        clauses = (each for sentence in sentences for each in CLAUSES.split(sentence))
+        clauses = (each for sentence in self._sentences for each in CLAUSES.split(sentence))
         answers = (
             each for each in clauses if lexicon.ANSWERS.intersection(words.tokens(words.normalise(each)))
         )
@@ -247,10 +257,24 @@ class Request:
         return [words.without(each, words.quoted(each)) for each in self.written]
 
     @cached_property
+    def _sentences(self) -> list[str]:
+        return [each for whole in self._own for each in words.sentences(whole)]
+
+    @cached_property
     def sentences(self) -> list[tuple[str, list[str], frozenset[str]]]:
         """Each sentence, its words, and the names in it."""
         found = (each for whole in self.written for each in words.sentences(whole))
         return [(each, words.tokens(each), names_in(" ".join(words.tokens(each)))) for each in found]
+
+
+def _orders_answer(clause: str) -> bool:
+    """Whether a clause orders that whoever wrote is answered."""
+    norm = words.normalise(clause)
+    if NEVER.search(norm):
+        return False
+    if words.UNSPACED.search(norm):
+        return bool(ANSWER_CHINESE.search(norm))
+    return any(given.commands(words.tokens(norm[: found.start()])) for found in ANSWER.finditer(norm))
 
 
 def chosen(text: Text, request: Request, somebody: bool = True) -> bool:
@@ -333,7 +357,7 @@ def is_meant(text: Text, request: Request, somebody: bool) -> bool:
         request.gives(text, named)
         or any(akin(kinds, nouns) for nouns in same)
         or _is_like(text, request)
-        or (is_correspondent(text) and is_answered(text, request))
+        or (_may_be_answered(text, request) and is_answered(text, request))
         or chosen_of(text, request, somebody)
     )
 
@@ -354,6 +378,16 @@ def is_correspondent(text: Text) -> bool:
     last = noun(text.key)
     written = bool(text.piece.nouns & lexicon.WRITTEN) and last in lexicon.SENT_BY
     return written or (bool(text.piece.nouns & lexicon.RECEIVED) and last in lexicon.AUTHOR | {"from"})
+
+
+def _may_be_answered(text: Text, request: Request) -> bool:
+    """Whether it is who wrote, and none of those whom they name beside, or what they wrote where that is
+    answered by its id.
+    """
+    if request.by_id and not is_correspondent(text):
+        return bool(text.piece.nouns & lexicon.WRITTEN)
+    place = forms.kind(forms.canonical(text.raw)) not in forms.PERSONAL  # "reply there": a channel's name
+    return is_correspondent(text) and (place or noun(text.key) in lexicon.AUTHOR)
 
 
 def is_answered(text: Text, request: Request) -> bool:
@@ -386,6 +420,8 @@ def wants_all(text: Text, request: Request, somebody: bool) -> bool:
 def _all_of_kind(text: Text, found: list[str], rest: list[str], request: Request, somebody: bool) -> bool:
     kinds = text.kind or frozenset(map(singular, split(text.key))) or text.piece.nouns
     for place, word in enumerate(found):
+        if somebody and lexicon.TELLING.intersection(found[:place]):
+            break  # "email Ann what we wrote to all contacts"
         if word in lexicon.EVERY or (word == "other" and found[place - 1 : place] == ["the"]):
             nouns = frozenset(map(singular, _phrase(found[place + 1 :])))
             if somebody and not _as_recipients(found, place - (word == "other"), rest, request):
@@ -419,11 +455,13 @@ def goes_to_somebody(text: Text, request: Request, argument: str) -> bool:
     """
     led = [form for form, *_ in text.leads] if text.piece.recalled else [forms.canonical(text.raw)]
     personal = any(forms.kind(form) in forms.PERSONAL for form in led)
-    somebody = personal or _says_who(text.key, lexicon.SOMEBODY) or _says_who(argument, lexicon.WHOM)
+    somebody = (
+        request.by_id or personal or says_who(text.key, lexicon.SOMEBODY) or says_who(argument, lexicon.WHOM)
+    )
     return somebody and not request.deletes
 
 
-def _says_who(key: str, names: Set[str]) -> bool:
+def says_who(key: str, names: Set[str]) -> bool:
     """Whether a field or an argument says who somebody is: a `user_id` does as a `user` does."""
     called = [*split(key)]
     while called[1:] and called[-1] in lexicon.IDENTIFIER:

@@ -27,9 +27,17 @@ _CJK = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _LABEL = rf"(?:(?![{_CJK}])[^\W_](?:[\w-]{{0,61}}[^\W_])?)"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{1,8}}\.?"
 _TAIL = r"[^\s<>\"'`，。；！？、）】」]*"
-MAIL = re.compile(
-    rf"(?:(?<![\w.+%-])(?<![^\W_]')|(?<=[{_CJK}]))(?!')(?P<local>(?:(?![{_CJK}])[\w.+%'-]){{1,64}})@(?P<host>{_LABEL}(?:\.{_LABEL}){{0,8}})"
+BEFORE_HOST = re.compile(
+    rf"(?:(?<![\w.+%-])(?<![^\W_]')|(?<=[{_CJK}]))(?!')(?P<local>(?:(?![{_CJK}])[\w.+%'-]){{1,64}})@(?=[^\W_])"
 )
+PLAIN_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,8}}")
+_ANY_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+FOREIGN_HOST = re.compile(
+    rf"{_ANY_LABEL}(?:\.{_ANY_LABEL}){{1,8}}"
+)  # which may begin as a word of Chinese does
+MAY_END = re.compile(
+    rf"[a-z0-9-]+(?=[{_CJK}])|[{_CJK}]{{1,4}}", re.IGNORECASE
+)  # before what stands glued to it
 URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{1,15}}):/{{1,3}}(?P<rest>{_TAIL})", re.IGNORECASE)
 BARE = re.compile(
     rf"(?<![@\w.-])(?://)?(?P<host>{_HOST}|\d{{8,10}}(?=/)|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?P<port>:\d{{1,5}})?(?P<rest>[/?#]{_TAIL})?(?![\w@])"
@@ -193,10 +201,37 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 def _mails(text: str) -> Iterator[tuple[int, int, str]]:
     if "@" not in text:
         return
-    for found in MAIL.finditer(text):
-        host = _host(found["host"])
-        if host and "." in host:
-            yield found.start(), found.end(), f"mail:{found['local'].lower().lstrip('.')}@{host}"
+    found = BEFORE_HOST.search(text)
+    while found:
+        host = _mail_host(text, found.end())
+        name = _host(host)
+        if name and "." in name:
+            local = found["local"].lower().lstrip(".")
+            yield found.start(), found.end() + len(host), f"mail:{local}@{name}"
+        found = BEFORE_HOST.search(text, found.end() + len(host))
+
+
+def _mail_host(text: str, start: int) -> str:
+    """The host of an address as it stands there. No blank ends it in a script that writes none: there it goes
+    as far as a domain that is in the public list; "" where no host stands.
+    """
+    plain = PLAIN_HOST.match(text, start)
+    found = plain[0] if plain else ""
+    if text.isascii() or not (wide := FOREIGN_HOST.match(text, start)) or wide[0].isascii():
+        return found
+    labels = wide[0].split(".")
+    for last in range(len(labels) - 1, 0, -1):
+        for end in _ends(labels[last]):
+            if end.lower() in _top_domains():
+                return ".".join((*labels[:last], end))
+    return found
+
+
+def _ends(label: str) -> Iterator[str]:
+    """A label, and what may be one before the words that are glued to it."""
+    yield label
+    if may_end := MAY_END.match(label):
+        yield from (may_end[0][:length] for length in range(len(may_end[0]), 0, -1))
 
 
 def _links(text: str) -> Iterator[tuple[int, int, str]]:
@@ -244,6 +279,12 @@ def _suffixes() -> Any:
     from tldextract import TLDExtract
 
     return TLDExtract(suffix_list_urls=(), cache_dir=None, extra_suffixes=_PRIVATE)
+
+
+@lru_cache(maxsize=1)
+def _top_domains() -> frozenset[str]:
+    """The last labels of all public suffixes, in their own letters and in those of ASCII."""
+    return frozenset(suffix.rpartition(".")[2] for suffix in (*_suffixes().tlds, *_PRIVATE))
 
 
 @lru_cache(maxsize=4096)

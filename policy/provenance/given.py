@@ -6,9 +6,11 @@ or a form that nobody thought of, is not the person's for a call that acts, and 
 """
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from policy.provenance import forms, lexicon
 from policy.provenance.infer import Declaration
@@ -65,7 +67,8 @@ _ADDED = re.compile(
     rf"{_CLOSE}\s*(?:$|[.,;!?)]|{MARK}|(?:and|please|too|instead|for|an?|that|about)\b|as\s(?:an?\s)?(?:guest|participant|attendee"
     r"|recipient|member|cc)|(?:to|in|on)\s(?:the\s|my\s|our\s|this\s)?(?:[\w’'-]+\s){0,3}?(?:event|meeting|calendar|invite"
     r"|invitation|participant|attendee|guest|channel|team|group|project|contact|folder|recipient|cc|bcc|copy|newsletter|appointment"
-    r"|call|party|chat|course|workspace|(?:e-?)?mail)s?\b)",
+    r"|call|party|chat|course|workspace|(?:e-?)?mail)s?\b(?!\s(?!and\b|for\b|on\b|at\b|about\b|with\b|in\b|of\b|to\b|that\b"
+    r"|next\b|this\b|tomorrow\b|today\b|as\b|if\b|when\b|so\b|then\b|please\b|too\b|by\b|from\b|list\b|event\b|members?\b)[a-z]))",
     re.IGNORECASE,
 )
 _AFTER = {
@@ -117,7 +120,10 @@ _IS_THEIRS = re.compile(
 )
 _CALLED = re.compile(rf"(?:^|[.;,]|\band\s)\s*{NAME}\s?[(<]$")
 _WANTS = re.compile(
-    rf"{_CLOSE}\s(?:wants|needs|would like|waits|is waiting|has to|should (?:get|have)|gets)\b", re.IGNORECASE
+    rf"{_CLOSE}\s(?:(?:wants|needs|would like|should (?:get|have)|gets|(?:waits|is waiting) for)"
+    r"\s(?:the|an?|this|that|it|our|your|more|to (?:know|see|have|get|receive|read|be (?:told|informed)))"
+    r"|has to (?:know|see|have|get|receive|read))\b(?!\smoney)",
+    re.IGNORECASE,
 )
 # A sentence with such a word says whose an address is in another sense.
 _BAD = re.compile(
@@ -148,6 +154,20 @@ _WHOM = re.compile(
 )
 # Who is named before a word: "my boss asap", "Bob asap"; not "the Zeta lawyers".
 _SOMEBODY_ELSE = re.compile(rf"\b(?:{_PEOPLE}|him|her|them|me|us)\b|^(?!\s*(?:the|my|our)\s)\s*{NAME}")
+# "Email Ann at A", and not "send Ann a report on A".
+_REACHED = re.compile(
+    rf"^\s*$|(?:^|\s)(?:him|her|them|me|us|it|this|that|both|{NAME}|(?:my|our|the|his|her|their)\s(?:\w+\s)?{_PEOPLE}"
+    rf"|(?:{_WHOSE}|the)\s(?:{_KIND}\s)*{_ADDRESS}),?\s*$"
+)
+# An order that says itself whom it is about, at its beginning: "email Ann …", "send a summary to all".
+_TO_SOMEBODY = re.compile(
+    rf"^\w+\s(?:(?:to|with)\s)?(?:me|us|all|everybody|everyone|{NAME}|(?:my|our|the|his|her|their)\s{_PEOPLE})\b"
+    rf"|\b(?:to|cc|bcc)\s(?:me|us|all|everybody|everyone|{NAME}|(?:my|our|the|his|her|their)\s{_PEOPLE})\b"
+    r"|^(?:e?mail|tell|notify|inform|text|message|cc|bcc|invite|answer)\s(?!(?:him|her|them|it|this|that|these|those"
+    r"|the|an?|both|my|our|your|his|their|some|any|no|one|two|three|each|every|what|whether|when|how|about|and|or|to"
+    r"|with|for|on|in|at|by|as|back|again|too|please|now|then)\b)[a-z]\w*\s",
+    re.IGNORECASE,
+)
 # A message that is little else than an address answers a question.
 _ANSWER = _set(
     "use the second first third last other one please it is it's its to yes ok okay thanks thank you her "
@@ -259,6 +279,7 @@ _PASTES = re.compile(
     r"|\b(?:what|translate|summari[sz]e|explain|check|read|reply|answer|proofread|correct|look|analy[sz]e|is)\b"
     r"[^.\n]{0,60}\b(?:this|following|below)"
     r"(?:\s(?:e-?mail|mail|message|text|letter|note|thread|mean|say|ok|okay|legit|spam|real|true))?\s*[:?.]?\s*$"
+    r"|\b(?:e-?mails?|mails?|messages?|letters?|threads?|texts?|notes?|conversation)\s(?:below|underneath|(?:that|which)\sfollows?)\W*$"
     r"|\b(?:e-?mail|mail|message|text|letter)\s(?:that\s)?(?:i|we)\s(?:have\s)?(?:got|received)\W*$",
     re.IGNORECASE,
 )
@@ -286,6 +307,12 @@ _OPENS_LIST = re.compile(r"(?:[:,]|\b(?:to|cc|bcc|with|and|people|addresses|reci
 _ANSWERED = re.compile(
     r"\s(?:to\s)?(?:(?:the|this|that|my|last|latest|newest|unread|new)\s)*"
     r"(?:e-?mails?|mails?|messages?|letters?|requests?|questions?|invitations?)\s?"
+)
+# Behind an address, what says that further ones come on the next line.
+_MORE = re.compile(
+    rf"{_CLOSE}\s*(?:,|(?:[,;&+]|\b(?:and|or|also|plus|as well as|cc|bcc)\b)[\s,]*(?:\b(?:and|or|also"
+    r"|plus|cc|bcc|to|with|the|these|those|following|other|others|people|persons|addresses|recipients|colleagues)\b[\s,]*)*:?)\s*",
+    re.IGNORECASE,
 )
 _NOT_A_LIST = re.compile(
     r"\b(?:from|by|of|about|that|whether|what|which|who|whom|if|because|says?|reads?)\b", re.IGNORECASE
@@ -333,7 +360,8 @@ def addresses(text: str, kind: "type[_Sentence] | None" = None) -> Mapping[str, 
     ends = [*(start for _, start, _ in found), len(clean)]
     marked = MARK.join(clean[start:end] for start, end in zip(starts, ends, strict=True))
     spoken: dict[str, set[str]] = defaultdict(set)
-    for number, said in _spoken(marked, kind or _Sentence):
+    mails = {number for number, (form, *_) in enumerate(found) if forms.kind(form) == "mail"}
+    for number, said in _spoken(marked, kind or _Sentence, mails):
         for spelled in forms.spellings(found[number][0]):
             spoken[spelled].add(said)
     return spoken
@@ -374,8 +402,10 @@ def _given_as(spelled: str, text: str, kind: "type[_Sentence]") -> set[str]:
     return addresses(clean, kind).get(forms.canonical(_SOMEBODY), set())
 
 
-def _spoken(text: str, kind: "type[_Sentence]") -> Iterator[tuple[int, str]]:
-    """The numbers of the marks that stand where an address is given, each with the sentence."""
+def _spoken(text: str, kind: "type[_Sentence]", mails: Collection[int]) -> Iterator[tuple[int, str]]:
+    """The numbers of the marks that stand where an address is given, each with the sentence. `mails`: those
+    of mail addresses.
+    """
     if _is_answer(text, kind.answer):
         yield from ((number, ANYTHING) for number in range(text.count(MARK)))
         return
@@ -387,7 +417,8 @@ def _spoken(text: str, kind: "type[_Sentence]") -> Iterator[tuple[int, str]]:
             first += line.count(MARK)
         elif line.strip():
             for part in _SENTENCE.split(line):
-                sentence = _Chinese(part) if UNSPACED.search(part) else kind(part)
+                its = {number - first for number in mails}
+                sentence = _Chinese(part) if UNSPACED.search(part) else kind(part, its)
                 yield from ((first + number, what) for number, what in sentence.given())
                 goes_on = sentence.goes_on()
                 first += part.count(MARK)
@@ -401,6 +432,7 @@ def _is_answer(text: str, beside: frozenset[str]) -> bool:
     if (
         "?" in text
         or re.search(MARK + _TO_ANOTHER.pattern, text)
+        or re.search(rf"{MARK}[^\n]*:\s*\n", text)  # what follows is sent there
         or len(found) > _LONGEST_ANSWER
         or _BAD.search(text)
         or len(text) > NEAR * 10
@@ -438,8 +470,9 @@ class _Sentence:
 
     answer = _ANSWER
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, mails: Collection[int] = ()) -> None:
         self.text = text
+        self.mails, self.mail = mails, False  # the marks of mail addresses, and whether the one at hand is
         asks = _REMINDERS.sub(spaces, _WHY_NOT.sub(spaces, text))
         self.question = bool(_QUESTION.search(asks) or _ASKS_BACK.match(text))
         self.tokens = list(_TOKEN.finditer(asks))
@@ -449,6 +482,7 @@ class _Sentence:
         found = _NO.search(asks)
         self.no = found.start() if found else len(text)
         self.said = _Said()
+        self.orders: list[int] = []  # where each verb that commands begins
         self.last, self.what = -1, ANYTHING  # where the address ends that was given last, and what for
 
     def given(self) -> Iterator[tuple[int, str]]:
@@ -457,17 +491,35 @@ class _Sentence:
             return
         before: list[str] = []
         number = 0
+        found: list[tuple[int, str, int]] = []
         for token in self.tokens:
             word = token[0].lower()
             if word == MARK:
+                self.mail = number in self.mails
                 what = self._gives(*token.span())
                 if what is not None:
                     self.last, self.what = token.end(), what
-                    yield number, what
+                    found.append((number, what, token.start()))
                 number += 1
             else:
-                self._hear(word, before, token.end())
+                self._hear(word, before, *token.span())
             before.append(word)
+        for number, what, place in found:
+            self.what = what if what == ANYTHING else self._ordered(place)
+            yield number, self.what
+
+    def _ordered(self, place: int) -> str:
+        """What an address that stands there is given for: the sentence without its orders that are about
+        somebody else, "set up a filter for A and email Ann a summary".
+        """
+        bounds = [0, *self.orders, len(self.text)]
+        parts = [self.text[start:end] for start, end in pairwise(bounds)]
+        mine = bisect_right(self.orders, place)
+        return "".join(
+            part
+            for number, part in enumerate(parts)
+            if number in (0, mine) or not (MARK in part or _TO_SOMEBODY.search(part))
+        )
 
     def goes_on(self) -> str | None:
         """What a list on the next line is given for, where it is one of those it speaks of."""
@@ -476,7 +528,7 @@ class _Sentence:
         if not _OPENS_LIST.search(self.text) or self._is_closed(len(self.text)):
             return None
         if self.last >= 0:
-            return self.what
+            return self.what if _MORE.fullmatch(self.text, self.last) else None
         if self.question or self.said.told or not self.said.verb or self.said.verb in _OF_A_THING:
             return None
         return None if _NOT_A_LIST.search(self.text[self.said.end :]) else self.text
@@ -484,7 +536,7 @@ class _Sentence:
     def _is_closed(self, place: int) -> bool:
         return any(start <= place < end for start, end in self.closed)
 
-    def _hear(self, word: str, before: list[str], end: int) -> None:
+    def _hear(self, word: str, before: list[str], start: int, end: int) -> None:
         """Take in a word: a verb that commands begins anew, one of somebody else's ends what was begun."""
         said = self.said
         if said.told:
@@ -495,7 +547,8 @@ class _Sentence:
             said.verb = ""
         elif before[-1:] and before[-1] in lexicon.BEFORE_NOUNS:
             return
-        elif (_base(word) in _VERBS or word in lexicon.READS) and _commands(before):
+        elif (_base(word) in _VERBS or word in lexicon.READS) and commands(before):
+            self.orders.append(start)
             acts = _base(word) in _VERBS and word not in _TAKES_AWAY
             self.said = _Said(_base(word) if acts else "", end)
 
@@ -532,6 +585,9 @@ class _Sentence:
             )
         if found["by"] in ("with", "for"):
             return verb not in SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
+        if found["by"] not in ("to", "cc", "bcc"):
+            reached = not self.mail or verb in _OF_SOMETHING or bool(_REACHED.search(found["rest"]))
+            return reached and not _ANOTHER_TIME.search(found["rest"])
         if found["by"] != "to":
             return not _ANOTHER_TIME.search(found["rest"])
         if verb in SENDS and _THINGS_TO.fullmatch(found["rest"]):
@@ -660,7 +716,7 @@ def _tells(verb: str, word: str, before: list[str]) -> bool:
     return word in _CONTENT or (since[-1:] == ["to"] and len(since) > 1 and word in _VERBS)
 
 
-def _commands(before: list[str]) -> bool:
+def commands(before: list[str]) -> bool:
     """Whether a verb behind these words is an order."""
     while before and before[-1] in _SOFTENS:
         before = before[:-1]

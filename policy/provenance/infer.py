@@ -22,13 +22,15 @@ class Declaration:
     """What policy knows of a tool's values.
 
     `output_trust` holds for every field of a result except those that `fields` names. `steering`: arguments
-    that decide where an effect goes; `content`: those that do not. An argument in neither steers.
+    that decide where an effect goes; `content`: those that do not. An argument in neither steers. What stands
+    in an object that is content is judged by its own name, as an argument is: `message/toRecipients` steers.
     """
 
     output_trust: Trust = "outside"
     fields: Mapping[str, Trust] = field(default_factory=dict)
     steering: frozenset[str] = frozenset()
     content: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()  # content that somebody has called so: all that is in it
     listed: frozenset[tuple[str, str]] = frozenset()  # (argument of a kind, a value its schema speaks of)
     arguments: frozenset[str] | None = None  # those that its schema has; None: nobody knows
     named: frozenset[str] | None = None  # the same with the names of their parts, at any depth
@@ -68,8 +70,13 @@ class Declaration:
         words = frozenset(map(singular, split(key)))
         return words - lexicon.GENERIC or self.nouns
 
-    def steers(self, argument: str) -> bool:
-        return argument in self.steering or argument not in self.content
+    def steers(self, argument: str, path: str = "") -> bool:
+        """Whether what stands at this path in the argument decides where the effect goes."""
+        if argument in self.steering or argument not in self.content:
+            return True
+        inner = [] if argument in self.told else [part for part in path.split("/")[1:] if not part.isdigit()]
+        says = next((says for says in map(_says_what, reversed(inner)) if says is not None), None)
+        return bool(inner) and not says
 
     def of_others(self, acts: bool, service: str = "") -> "Declaration":
         """The same of a tool that somebody else's server offers: all it returns is outside's. What the named
@@ -97,6 +104,8 @@ class Declaration:
             if change.get(name) is not None:
                 known[name] = frozenset(change[name])
                 known.setdefault(other, getattr(self, other) - known[name])
+        if change.get("content") is not None:
+            known["told"] = known["content"]
         return replace(self, **known, origin="corrected") if known else self
 
 
@@ -231,9 +240,17 @@ def _is_content(key: str, schema: Any, parameters: Mapping[str, Any], leaves: bo
         return True
     if lexicon.KINDS.intersection(words):
         return isinstance(schema, Mapping) and schema.get("type") in ("integer", "number")
+    return _says_what(key) is True
+
+
+def _says_what(name: str) -> bool | None:
+    """Whether a value of this name says what, rather than where to; None where nobody knows the name."""
+    words = split(name)
+    if lexicon.KINDS.intersection(words) or (words and words[-1] in lexicon.IDENTIFIER):
+        return False
     if any(word in lexicon.STEERING for word in words) and words[-1] not in lexicon.CONTENT | lexicon.OPTION:
         return False
-    return any(word in lexicon.CONTENT or word in lexicon.OPTION for word in words)
+    return any(word in lexicon.CONTENT or word in lexicon.OPTION for word in words) or None
 
 
 def _listed(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

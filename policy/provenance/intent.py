@@ -5,7 +5,7 @@ request are somebody's text and ask for nothing.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -55,6 +55,11 @@ ASIDE = re.compile(
 BY_OTHERS = re.compile(
     r"\b((?:ask|tell|remind|want|allow|expect|urge|asked|told|wants|asks)\s(?:(?!you\b|to\b)[^\s.,;:!?]+\s){1,3}?|says?\s|said\s)to\s\w+"
 )
+# What is done by others than the agent, or not yet: "I send it myself", "before you send it".
+LATER = re.compile(
+    r"\b(?:(?:i|we)(?:\s(?:will|shall|want\sto|can)|['’]ll)?\s\w+\b[^.;!?\n]{0,30}?\b(?:myself|ourselves|later|on\smy\sown)"
+    r"|for\s(?:me|us)\sto\s\w+|(?:before|until)\s(?:you|it|anything|i)\s(?:is\s|will\s)?\w+)\b"
+)
 REMINDERS = re.compile(rf"{NOT}\s+(?:forget|hesitate|fail)\s+to\b")
 
 
@@ -66,6 +71,7 @@ class Intent:
     deeds: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     commanded: frozenset[str] = frozenset()  # every word that may be a verb in its base form
+    asked: frozenset[str] = frozenset()  # the deeds that the verbs stand for, without what a no takes back
 
     def covers(self, tool: Declaration) -> bool:
         """Whether the request asks for what the tool does. Reading is always asked for, also from afar."""
@@ -77,9 +83,7 @@ class Intent:
         """The same, whatever it is done with."""
         if tool.verb and tool.verb in self.commanded:
             return True
-        return any(
-            deed in self.deeds or lexicon.ASKS.get(deed, frozenset()) & self.verbs for deed in tool.deeds
-        )
+        return bool(tool.deeds & (self.deeds | self.asked))
 
     def speaks_of(self, matter: str) -> bool:
         return bool(self.words & lexicon.MATTER_WORDS[matter]) or (
@@ -88,8 +92,7 @@ class Intent:
 
     def as_list(self) -> list[str]:
         """The deeds asked for, for people to read."""
-        named = {deed for deed, verbs in lexicon.ASKS.items() if verbs & self.verbs}
-        return sorted(named | self.deeds)
+        return sorted(self.asked | self.deeds)
 
 
 def intent_of(texts: Iterable[str]) -> Intent:
@@ -98,6 +101,7 @@ def intent_of(texts: Iterable[str]) -> Intent:
     deeds: set[str] = set()
     words: set[str] = set()
     commanded: set[str] = set()
+    asked: set[str] = set()
     for text in texts:
         said = commands(text)
         found = WORDS.findall(said)
@@ -105,12 +109,36 @@ def intent_of(texts: Iterable[str]) -> Intent:
         if ACCOUNT.search(text.upper()):
             words.add("account")
         commanded.update(_commanded(found))
-        verbs.update(_verbs(found))
+        mine = {*_verbs(found)}
+        verbs.update(mine)
+        asked.update(_deeds(mine, text))
         if UNSPACED.search(said):
             deeds.update(
                 deed for deed, forms in lexicon.CHINESE.items() if any(form in said for form in forms)
             )
-    return Intent(frozenset(verbs), frozenset(deeds), frozenset(words), frozenset(commanded))
+    return Intent(*map(frozenset, (verbs, deeds, words, commanded, asked)))
+
+
+def _deeds(verbs: Collection[str], text: str) -> Iterator[str]:
+    """What these verbs of a text ask for. "Write to A, but do not send it": of a deed that the text forbids,
+    only a verb that means it is an order.
+    """
+    found = [deed for deed, asking in lexicon.ASKS.items() if not asking.isdisjoint(verbs)]
+    if not found:
+        return
+    said = _unquoted(text)
+    spans = (*NEVER.findall(REMINDERS.sub(" ", said)), *LATER.findall(said))
+    no = {form for span in spans for word in WORDS.findall(span) for form in _bases(word)}
+    for deed in found:
+        forbidden = not lexicon.ASKS[deed].isdisjoint(no)
+        if not forbidden or not lexicon.MEANS[deed].isdisjoint(verbs):
+            yield deed
+
+
+def _bases(word: str) -> tuple[str, ...]:
+    """A verb's base forms: `send` of `sending`, `write` of `writing`."""
+    stem = word.removesuffix("ing")
+    return (word,) if stem == word else (word, stem, f"{stem}e")
 
 
 @lru_cache(maxsize=1024)
@@ -121,12 +149,15 @@ def intent_of_clause(text: str) -> Intent:
 
 def commands(text: str) -> str:
     """The text without what it quotes, forbids, only asks or names as a place: what is left may command."""
+    said = BY_OTHERS.sub(r"\1", _unquoted(text))
+    return ASIDE.sub(" ", NEVER.sub(" ", REMINDERS.sub(" ", said)))
+
+
+def _unquoted(text: str) -> str:
     unquoted = QUOTED.sub(" _ ", text)
     for form in LEADS:  # an address has points, and no verbs
         unquoted = form.sub(" _ ", unquoted)
-    said = BLANKS.sub(_one, normalise(unquoted).replace("e-mail", "email"))
-    said = BY_OTHERS.sub(r"\1", said)
-    return ASIDE.sub(" ", NEVER.sub(" ", REMINDERS.sub(" ", said)))
+    return BLANKS.sub(_one, normalise(unquoted).replace("e-mail", "email"))
 
 
 def _one(blanks: "re.Match[str]") -> str:

@@ -241,7 +241,6 @@ PAID = _set("recipient payee beneficiary")
 SENT_BY = _set("sender from author user recipient recipients to cc")
 CORRESPONDENTS = SENT_BY | _set("correspondent writer addressee")
 ANSWERS = _set("reply respond answer acknowledge thank thanks react")
-CHINESE_ANSWERS = ("回复", "答复")
 MAILED = _set("com org net gmail hotmail yahoo outlook mail email example info www")
 # Words that tell no record from another.
 GLUE = _set(
@@ -265,11 +264,13 @@ WHOM = SOMEBODY | _set(  # arguments that do, too
     "dest target mailbox inbox phone mobile telephone whatsapp telegram wallet acct counterparty employee "
     "guest invitee fax extension identity agent friend buyer seller subscriber viewer requester"
 )
+ROOMS = _set("channel room")  # of the organization
 LINKS = _set("link website site page article webpage url blog video")
 PASSED_ON = _set(
     "post posted share shared send sent email emailed mail mailed write wrote message article link website "
     "page forwarded forward recommend recommended mentioned"
 )
+TELLING = _set("what whether who whom whose which how why when where that if")
 EVERY = _set("all every each everything everyone everybody others rest")
 ATTRIBUTES = _sets(
     price="price cost fare rate amount fee total",

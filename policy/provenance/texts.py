@@ -139,7 +139,15 @@ class Piece:
 
     def only(self, form: "re.Pattern[str]", value: str) -> bool:
         """Whether the value is the only one of its kind in the whole result."""
-        return self.all_of(form) == {_compact(value)}
+        if self.all_of(form) != {_compact(value)}:
+            return False
+        mine = forms.canonical(value)
+        return forms.kind(mine) != "mail" or self.mails == {mine}
+
+    @cached_property
+    def mails(self) -> set[str]:
+        """The mail addresses in the result, also those that are spelled to be overlooked."""
+        return {form for text in self.texts for form, *_ in text.leads if forms.kind(form) == "mail"}
 
     def all_of(self, form: "re.Pattern[str]") -> set[str]:
         """All values of a kind in the result."""

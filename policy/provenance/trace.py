@@ -289,7 +289,7 @@ class Material:
         return all(
             value in begun.keyed or any(text.piece is begun for text, *_ in self._whole(value, _last(path)))
             for path, argument, value in islice(values_of(arguments), MOST_VALUES)
-            if declared.steers(argument) and value.strip()
+            if declared.steers(argument, path) and value.strip()
         )
 
     def passage(self, source: Source) -> str:
@@ -338,7 +338,7 @@ class Material:
         for number, (path, argument, value) in enumerate(values_of(arguments, declared)):
             if number >= MOST_VALUES:
                 return "outside", beside  # nobody knows
-            if value.strip() and declared.effect and not declared.steers(argument):
+            if value.strip() and declared.effect and not declared.steers(argument, path):
                 beside.append((path, value))  # what an acting call says may be what somebody is found by
             elif value.strip():
                 want = _wanted(path, declared)
@@ -396,17 +396,18 @@ class Material:
         if not value.strip():
             return
         want = _wanted(path, declared)
-        steers = declared.steers(argument) and not _says_nothing(want.key, value, declared)
+        led = declared.steers(argument, path)
+        steers = led and not _says_nothing(want.key, value, declared)
         clean = forms.clean(value)
         inside = [] if steers and words.atomic(value.strip()) else _inside(clean)
         if not (steers and inside and words.nothing_beside(clean, inside)):
             found = self._find(value, want) if steers else self._content(value, want)
             yield self._seen(replace(found, path=path, value=value, steers=steers), want, declared)
-        for led, *_ in inside:
+        for address, *_ in inside:
             found = replace(
-                self._find(led, replace(LED, declared=declared, steers=declared.steers(argument))),
-                path=f"{path}/{led}",
-                value=led,
+                self._find(address, replace(LED, declared=declared, steers=led)),
+                path=f"{path}/{address}",
+                value=address,
                 steers=True,
             )
             yield self._seen(found, want, declared)
@@ -554,13 +555,14 @@ class Material:
         if text.how in words.CODES:  # whoever types a code that they were told does not know what it says
             return replace(source, trust="outside", why="the person's words hold it in code")
         norm, form = words.bare(words.normalise(value)), forms.canonical(value)
-        if not form and not words.leads_somewhere(norm):
+        unknown = not form and _is_unknown_address(value)
+        if not form and not words.leads_somewhere(norm) and not unknown:
             if want.changes and text.meant.raw != text.raw and standing_alone(text.meant, norm) < 0:
                 return replace(source, trust="outside", why="the person forbids it")
             return source
         if text.piece.offered:
             return replace(source, trust="outside", why="an agent named it before the person did")
-        if want.acts and _is_address(form, text):
+        if want.acts and (unknown or _is_address(form, text)):
             if any(given.serves(said, want.declared) for said in text.given.get(form, ())):
                 return source
             why = "the person mentions it, and does not give it for this"
@@ -622,6 +624,7 @@ class Material:
                 lambda said: given.serves(said, declared),
                 declared is not None and "delete" in declared.deeds,
                 declared is not None and "invite" in declared.deeds,
+                declared is not None and _sends_by_id(declared),
                 tuple(self.pieces),
             )
         return self._requests[known]
@@ -804,6 +807,15 @@ def _is_address(form: str, text: Text) -> bool:
     return form in {spelling for led, *_ in text.leads for spelling in forms.spellings(led)}
 
 
+def _is_unknown_address(value: str) -> bool:
+    """Whether it has an address in a form that nobody knows, which no words give: `"a b"@c.example`."""
+    clean = forms.clean(value)
+    beside, taken = "", 0
+    for _, start, end in forms.leads(clean):
+        beside, taken = beside + clean[taken:start] + " ", end
+    return forms.is_mailbox(value) or bool(MAILBOX.search(beside + clean[taken:]))
+
+
 def _renamed(inner: Traced) -> Traced:
     """Of a value that nobody undoes the encoding of: it is a name of its own, which others may have taken."""
     if inner.trust not in TRUSTED:
@@ -950,7 +962,7 @@ def _only_option(path: str, value: str, declared: Declaration, argument: str) ->
     last = noun(_last(path))
     if not declared.effect and value.isdigit() and last not in lexicon.IDENTIFIER:
         return True
-    return not declared.steers(argument) and last in lexicon.OPTION
+    return not declared.steers(argument, path) and last in lexicon.OPTION
 
 
 def _takes_all(path: str, value: str, entries: int) -> bool:
@@ -999,6 +1011,13 @@ def _another_kind(key: str, argument: str) -> bool:
     """Whether a field's name says that its number is no name of the kind the argument wants."""
     last = noun(key)
     return last not in lexicon.IDENTIFIER and last not in split(argument)
+
+
+def _sends_by_id(declared: Declaration) -> bool:
+    """Whether it sends something, and none of its arguments says whom by name, nor to which channel."""
+    names = declared.named or ()
+    somebody = lexicon.WHOM | lexicon.ROOMS
+    return "send" in declared.deeds and bool(names) and not any(choice.says_who(n, somebody) for n in names)
 
 
 def _as_name(norm: str, argument: str) -> "re.Pattern[str]":

@@ -39,9 +39,13 @@ OWNER = re.compile(r"([^\W\d_]+)['’]s\s")  # "Zoe's email"
 # "You can find her e-mail on …": a person says where a value of this kind is to be taken from.
 _FIND = r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b.{0,60}?"
 _WHOSE = r"(?:\b(?:his|her|their|its|my|our|your)|['’]s)\s+"
+_FIND_IT = (  # and nothing else there: "look up the news and answer her e-mail" is about no address
+    r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b"
+    r"(?:(?!\b(?:and|then|in|at|on|from|for|to|with|about|or)\b)[^.,;:!?\n]){0,60}?"
+)
 KIND_NAMES = {
     "address": re.compile(
-        rf"{_FIND}(?:{_WHOSE}e-?mail\b|\be-?mail address)|(?:找到|查到|取得).{{0,20}}(?:邮箱|邮件地址)"
+        rf"{_FIND_IT}(?:{_WHOSE}e-?mail\b|\be-?mail address)|(?:找到|查到|取得).{{0,20}}(?:邮箱|邮件地址)"
     ),
     "account": re.compile(
         rf"{_FIND}(?:{_WHOSE}|\bthe )(?:iban|account number)\b|(?:找到|查到|取得).{{0,20}}账号"
@@ -138,16 +142,28 @@ def _between(begin: str, end: str, others: str = "", more: str = "") -> str:
 
 
 # A mail that is passed on has no end: what follows the line that begins it may all be somebody else's.
+_HEAD, _COLON = r"[*_]{0,2}", r"[ \t]?[*_]{0,2}[:：][*_]{0,2}"  # "*From:* Eve" as well
 _PASSED_ON = (
     r"^[ \t]*(?:(?:-{2,}[ \t]*)?(?:forwarded message|original (?:message|appointment)"
     r"|weitergeleitete nachricht|ursprüngliche nachricht|转发的?邮件|原始邮件)[ \t]*(?:-{2,}|:?[ \t]*$)"
     r"|begin forwarded message\b"
     r"|on [^\n]{5,200}\n?[^\n]{0,100}\bwrote:?[ \t]*$"
-    r"|(?:from|von|发件人)[:：][^\n]+\n[ \t]*(?:sent|date|to|cc|subject|gesendet|datum|an|betreff"
-    r"|发送时间|日期|收件人|主题)[:：]|(?:sent|date|to|subject)[:：][^\n]*\n[ \t]*from[:：])[^\0]*"
+    r"|(?:am|le|el|il|op|em|den|w dniu) [^\n]{5,200}\b(?:schrieb|a écrit|escribió|escreveu|ha scritto|schreef"
+    r"|skrev|napisał)\b"
+    r"[^\n]{0,100}[:：][ \t]*$"
+    r"|-{3,}[ \t]*[^\W\d_][^\n]{2,60}?[ \t]*-{3,}[ \t]*$"
+    r"|(?:fwd?|wg|tr|rv|转发)[:：][ \t]*\S"
+    rf"|{_HEAD}(?:from|von|de|发件人|reply-to){_COLON}(?:[^\n]*@|[^\n]+\n[ \t]*{_HEAD}(?:sent|date|to|cc"
+    rf"|subject|gesendet|datum|an|betreff|reply-to|发送时间|日期|收件人|主题){_COLON})"
+    rf"|{_HEAD}(?:sent|date|to|subject){_COLON}[^\n]*\n[ \t]*{_HEAD}from{_COLON})[^\0]*"
+)
+# What stands between two lines of dashes, or between the tags of one.
+_FRAMED = (
+    r"^[ \t]*[-_=*]{3,}[ \t]*\n(?:(?!^[ \t]*[-_=*]{3,}[ \t]*$)[^\0])+^[ \t]*[-_=*]{3,}[ \t]*$"
+    r"|<(?P<tag>mail|e-?mail|message|document|text|letter|quote)\b[^>]{0,200}>(?:(?!</(?P=tag)\b)[^\0])*"
 )
 QUOTED = re.compile(
-    rf"{_PASSED_ON}|```(?:(?!```)[^\0])+(?:```|\Z)|~~~(?:(?!~~~)[^\0])+(?:~~~|\Z)"
+    rf"{_PASSED_ON}|{_FRAMED}|```(?:(?!```)[^\0])+(?:```|\Z)|~~~(?:(?!~~~)[^\0])+(?:~~~|\Z)"
     r"|\"\"\"(?:(?!\"\"\")[^\0])+\"\"\"|<blockquote\b(?:(?!</blockquote)[^\0])*|\[quote\b(?:(?!\[/quote)[^\0])*"
     r"|(?<!\w)'[^'\n]{2,}'(?!\w)|(?<!\w)'(?=\S)(?:[^']|(?<=\w)'(?=\w)){2,2000}(?<=\S)'(?!\w)"
     r"|\"[^\"\n]*\"|(?<!\w)\"(?=\S)[^\"]{2,}(?<=\S)\"(?!\w)|`[^`\n]*`|^[ \t]*(?:>|&gt;|\|)[^\n]*"

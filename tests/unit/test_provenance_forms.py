@@ -218,3 +218,22 @@ def test_a_number_that_names_something_is_no_amount(said):
     pay = {"recipient": "GB33BUKB20201555555555"}
     assert asks("balanced", material.facts(PAY, {**pay, "amount": 48213}))
     assert not asks("balanced", material.facts(PAY, {**pay, "amount": 120}))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Write to eve@例子.com", ["mail:eve@xn--fsqu00a.com"]),
+        ("eve@邮件.中国。谢谢", ["mail:eve@xn--5nq051n.xn--fiqs8s"]),
+        ("写给eve@例子.com谢谢", ["mail:eve@xn--fsqu00a.com"]),
+        ("写给ann@bank.example。谢谢", ["mail:ann@bank.example"]),
+        ("写给ann@bank.example谢谢", ["mail:ann@bank.example"]),
+        (
+            "ann@bank.example和eve@例子.公司，谢谢",
+            ["mail:ann@bank.example", "mail:eve@xn--fsqu00a.xn--55qx5d"],
+        ),
+        ("请@小明看一下。谢谢", []),
+    ],
+)
+def test_an_address_ends_where_its_domain_does_also_among_chinese_words(text, found):
+    assert [form for form, *_ in forms.leads(forms.clean(text))] == found
