@@ -462,7 +462,7 @@ def test_a_deny_stops_a_call_while_its_server_is_slow_to_greet(
             McpServer.objects.filter(pk=crm.pk).update(url=site.url.replace("/mcp", "/mcp/other"))
 
     between(last_look, "once_more", changes)
-    said = {"to": ["a@example.com"], "subject": "s", "body": "b"} if tool == "send_email" else {"id": 1}
+    said = {"to": ["a@example.com"], "subject": "s", "body": "b"} if tool == "send_email" else {}
     if by == "a worker":
         status = Outside(world).call("p", tool, **said).status
     else:

@@ -180,6 +180,11 @@ def references(node: Any) -> list[str]:
     return [node[key] for key in ("$ref", "$dynamicRef") if isinstance(node.get(key), str)]
 
 
+MOST_TOLD = 3  # names that no schema has
+OPEN = frozenset(("additionalProperties", "unevaluatedProperties"))
+SEVERAL, BESIDE = ("allOf", "anyOf", "oneOf"), ("if", "then", "else")
+
+
 def _skip(validator: Any, value: Any, instance: Any, schema: Any) -> None:
     """An outsider's regular expressions could keep a worker busy for ever: their server checks them."""
 
@@ -191,8 +196,20 @@ def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
     return Draft202012Validator.VALIDATORS["additionalProperties"](validator, value, instance, schema)
 
 
+def _unnamed(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+    """As usual, in words."""
+    usual = Draft202012Validator.VALIDATORS["unevaluatedProperties"]
+    for error in usual(validator, value, instance, schema):
+        names = sorted(set(instance) - set(schema.get("properties") or ()))[:MOST_TOLD]
+        error.message = (
+            f"its schema does not name {', '.join(map(repr, names))}" if value is False else error.message
+        )
+        yield error
+
+
 _Lenient: Any = checking.extended(
     {
+        "unevaluatedProperties": _unnamed,
         "pattern": _skip,
         "patternProperties": _skip,
         "additionalProperties": _additional,
@@ -206,8 +223,42 @@ _Patterned: Any = validators.extend(_Lenient, {"unevaluatedProperties": _skip})
 def checker(schema: dict[str, Any]) -> Validator:
     """Checks arguments against an outsider's schema: fetches nothing, matches no expression of theirs."""
     kind = _Patterned if _has_patterns(schema) else _Lenient
-    made: Validator = kind(checking.of_one_dialect(schema), registry=Registry())
+    plain = checking.of_one_dialect(schema)
+    made: Validator = kind(closed(plain, plain), registry=Registry())
     return made
+
+
+def closed(node: Any, root: Any) -> Any:
+    """The schema of a value with all that its objects may hold named, where it names anything of it and does
+    not say that more may come: what nobody has accepted, and no rule may speak of, does not leave.
+    """
+    if not isinstance(node, dict):
+        return node
+    made = dict(node)
+    if isinstance(node.get("properties"), dict):
+        made["properties"] = {name: closed(part, root) for name, part in node["properties"].items()}
+    if isinstance(node.get("items"), dict):
+        made["items"] = closed(node["items"], root)
+    if OPEN.isdisjoint(node) and _names_parts(node, root, ()):
+        made["unevaluatedProperties"] = False
+    return made
+
+
+def _names_parts(node: Any, root: Any, within: tuple[str, ...]) -> bool:
+    """Whether a schema, or one that holds for the same value, names properties."""
+    if not isinstance(node, dict):
+        return False
+    if isinstance(node.get("properties"), dict):
+        return True
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference not in within:
+        try:
+            if _names_parts(schemas.target(root, reference), root, (*within, reference)):
+                return True
+        except LookupError:
+            pass
+    parts = [part for name in SEVERAL for part in node.get(name) or () if isinstance(node[name], list)]
+    return any(_names_parts(part, root, within) for part in (*parts, *(node.get(name) for name in BESIDE)))
 
 
 def _has_patterns(node: Any) -> bool:
