@@ -2,12 +2,12 @@
 
 An `Actor` is made at the doors (API, MCP, admin, terminal, workers) and nowhere else; actions take one and
 ask policy/authority.py what it may do. It is frozen: what was known at the door holds for the request, but
-for an action that waits for its lock, which asks about them as they stand then (groups/today.py).
+for an action that begins later or waits, which asks about them as they stand then (groups/today.py).
 """
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -44,7 +44,7 @@ class Actor:
     """`membership` in the organization at hand, None without an active one there. `scopes`: None is every
     scope. `interactive`: a browser session whose user signed in or confirmed their password within
     CONFIRMED_SECONDS. `acts_for`: the person a program acts for. `chat`: where it was
-    pressed, of what comes from one (runs/gate/chats.py).
+    pressed, of what comes from one (runs/gate/chats.py). `at`: when they were looked up, by time.monotonic().
     """
 
     user: Any
@@ -55,6 +55,7 @@ class Actor:
     token_id: str | None = None
     acts_for: Any | None = None
     chat: str | None = None
+    at: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
     @classmethod
     def of_request(cls, request: Any, organization_id: str | None = None, via: Via | None = None) -> "Actor":
@@ -74,12 +75,14 @@ class Actor:
     @classmethod
     def of_session(cls, request: Any, user: Any, membership: Membership | None) -> "Actor":
         """Who is signed in to Deputy's pages."""
-        return cls(user, membership, Via.SESSION, None, is_confirmed(request, membership))
+        confirmed = is_confirmed(request, membership)
+        return cls(user, membership, Via.SESSION, None, confirmed, at=current.looked_up_at(user))
 
     @classmethod
     def of_token(cls, token: Token, membership: Membership | None, via: Via = Via.TOKEN) -> "Actor":
         """The program that holds the token, with the rights of the token's user."""
-        return cls(token.user, membership, via, reach(token.scopes), False, token.pk, token.user)
+        at = current.looked_up_at(token.user)
+        return cls(token.user, membership, via, reach(token.scopes), False, token.pk, token.user, at=at)
 
     @classmethod
     def system(cls, organization_id: str) -> "Actor":

@@ -60,6 +60,14 @@ HIDDEN, HIDDEN_ANEW = "(secret)", "(another secret)"
 BEFORE = "_deputy_before"
 FOLLOWS = ""  # a change from what was settled, for whoever proposed one
 STANDING = "_deputy_membership"  # on a request's user: the membership, or None
+# What stands in a project, or without one for all, and the lookup of that.
+PLACED = {
+    "groups.group": "project_id",
+    "groups.groupmember": "group__project_id",
+    "policy.capabilityrule": "project_id",
+    "policy.grant": "project_id",
+    "runs.webhookendpoint": "project_id",
+}
 
 Values = dict[str, Any]
 
@@ -215,6 +223,7 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
     by, (home, *_) = source(), _organizations(instance)
     if by.via == Door.SYSTEM or getattr(by.user, "pk", None) is None:
         return
+    _within(by, instance, before, after)
     _stands(by)
     if _settled.get() is not None or not (why := _judge(instance._meta.label_lower, before, after)):
         return
@@ -243,6 +252,28 @@ def _stands(by: By) -> None:
         stands = token is not None and {*by.scopes} <= {*token.scopes}
     if not stands:
         raise PermissionDenied(_("Your rights have changed while this waited: ask again."))
+
+
+def _within(by: By, instance: Model, before: Values | None, after: Values | None) -> None:
+    """Raises PermissionDenied where a member of some projects would change what stands elsewhere: it may have
+    been moved while the request waited for it. The row stays locked. On the
+    pages, superusers see all projects.
+    """
+    if by.via == Door.ADMIN and by.user.is_superuser:
+        return
+    mine: Membership | None = getattr(by.user, STANDING, None)
+    lookup = PLACED.get(instance._meta.label_lower)
+    if mine is None or mine.projects is None or lookup is None:
+        return
+    places: list[Any] = []
+    if before is not None:
+        rows = type(instance)._base_manager.filter(pk=instance.pk)
+        list(rows.select_for_update(no_key=True, of=("self",)).values_list("pk"))
+        places += rows.values_list(lookup, flat=True)
+    if after is not None and lookup in after:
+        places.append(after[lookup])
+    if not {*places} <= {*mine.projects}:
+        raise PermissionDenied(_("This is not in your projects: members of all of them arrange it."))
 
 
 def hold(mine: Membership) -> None:

@@ -3,6 +3,7 @@
 Their role there says what they may do. What they are elsewhere does not count.
 """
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from groups.models import Door, IdentityProvider, Membership, Move, MoveState, O
 CHOSEN = "deputy_organization"  # the session's key: the id of the organization
 OWN_PAGES = "web"  # the namespace of people's own pages
 ALL = "_deputy_memberships"  # on a session's user: every membership
+LOOKED_UP = "_deputy_looked_up"  # and when these, or the token, were read, by time.monotonic()
 CHOICE = "_deputy_chosen"  # on a session's user: the id of the organization
 THROUGH = "_deputy_through"  # on a session's user: by which provider they signed in, or None
 
@@ -36,10 +38,19 @@ def memberships_of(user: Any) -> list[Membership]:
     )
     if hasattr(user, THROUGH):
         found = vouched_for(found, user)
+    now = time.monotonic()
     rows = list(found.order_by("organization__name", "organization_id"))
     if hasattr(user, CHOICE):
         setattr(user, ALL, rows)
+        setattr(user, LOOKED_UP, now)
     return rows
+
+
+def looked_up_at(user: Any) -> float:
+    """When the memberships of a session's user, or a token's, were read, by time.monotonic(); now where none
+    were.
+    """
+    return float(getattr(user, LOOKED_UP, time.monotonic()))
 
 
 def here(found: QuerySet[Membership]) -> QuerySet[Membership]:

@@ -56,11 +56,12 @@ ASKED = "(SELECT %s::int AS user_id, %s::text AS token_id, %s::text AS organizat
 STANDS, JOINED = doer("asked.user_id", "asked.token_id", "asked.organization_id")
 
 
-def since(actor: Actor, asked_at: float) -> Actor:
-    """The same, as they stand now where a moment has passed since then (time.monotonic()): of an action that
-    has waited for its lock. A token that was revoked meanwhile reaches nothing.
+def since(actor: Actor) -> Actor:
+    """The same, as they stand now where a moment has passed since they were looked up: of an action that has
+    its lock, wherever its request has waited until then. A token that was revoked meanwhile reaches nothing.
     """
-    if actor.membership is None or time.monotonic() - asked_at <= AT_ONCE:
+    now_at = time.monotonic()
+    if actor.membership is None or now_at - actor.at <= AT_ONCE:
         return actor
     asked = [actor.user_id, actor.token_id, actor.organization_id]
     found = row(f"SELECT {STANDS} FROM {ASKED} {JOINED}", asked)  # noqa: S608 - our own text
@@ -68,4 +69,4 @@ def since(actor: Actor, asked_at: float) -> Actor:
         return replace(actor, membership=None)
     now = taken(actor.via, actor.token_id, iter(found))
     reached = actor.scopes if now.scopes is None else now.scopes & (actor.scopes or frozenset())
-    return replace(actor, membership=now.membership, scopes=reached)
+    return replace(actor, membership=now.membership, scopes=reached, at=now_at)

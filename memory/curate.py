@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from common import redact
+from groups import today
 from groups.actors import Actor
 from memory.errors import MemoryRefused
 from memory.models import Memory, MemoryRevision, MemoryStatus, MemoryType
@@ -75,7 +76,7 @@ def promote(memory_id: str, by: Actor | None) -> Memory:
     if old.type != MemoryType.ARCHIVAL or old.project_id is None:
         raise MemoryRefused("not_project_knowledge", "only a project's knowledge is promoted")
     if by is not None:
-        may(by, Verb.CURATE, About(old.organization_id))
+        may(today.since(by), Verb.CURATE, About(old.organization_id))
     new = _copy(old, project_id=None, source_run_id=old.source_run_id, metadata=dict(old.metadata))
     new.save(force_insert=True)
     _changed(old, "promote", by, status=MemoryStatus.SUPERSEDED, superseded_by=new)
@@ -135,8 +136,9 @@ def _locked(memory_id: str, by: Actor | None, *allowed: MemoryStatus) -> Memory:
 def _check(by: Actor | None, *memories: Memory) -> None:
     """Raises NotAllowed. None is Deputy itself, which joins duplicates."""
     if by is not None:
+        now = today.since(by)
         for memory in memories:
-            may(by, Verb.CURATE, memory)
+            may(now, Verb.CURATE, memory)
 
 
 def _changed(memory: Memory, action: str, by: Actor | None, **changes: Any) -> Memory:

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common import redact
-from groups import changes
+from groups import changes, today
 from groups.actors import Actor
 from groups.models import AgentInstance
 from memory import curate
@@ -33,7 +33,7 @@ def correct(memory_id: str, actor: Actor, content: str) -> Memory:
 def forget(memory_id: str, actor: Actor) -> None:
     """Delete a memory of one's own for good, with its history. Raises NotAllowed, MemoryRefused."""
     memory = _find(memory_id, actor)
-    may(actor, Verb.CURATE, memory)
+    may(today.since(actor), Verb.CURATE, memory)
     memory.delete()
 
 

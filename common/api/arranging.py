@@ -92,7 +92,8 @@ class Changeable(Arranged):
         asked = accepted(self.changes, request, partial=True)
         with transaction.atomic():
             locked = self._model.objects.select_for_update(no_key=True)  # type: ignore[attr-defined]
-            thing = self.get_object_or_404(locked, pk=pk)
+            list(locked.filter(pk=pk).values_list("pk"))
+            thing = self.get_object_or_404(self.get_queryset(), pk=pk)  # where it stands by now
             self.change(thing, asked)
             note(request, thing, CHANGE, sorted(asked))
         return Response(self._shown(pk))

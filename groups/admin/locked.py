@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import connection
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -33,6 +34,8 @@ class Locked:
             return found
         row = self.model._base_manager.filter(pk=found.pk)
         list(row.select_for_update(no_key=True, of=("self",)).values_list("pk"))
+        for inside in self._inside(request, found):
+            list(inside.select_for_update(no_key=True, of=("self",)).values_list("pk"))
         found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
         opened = getattr(request, "_deputy_opened", None)  # of a form, and not of another page about the row
         if found is not None and opened not in (None, self._mark(request, found)):
@@ -64,10 +67,21 @@ class Locked:
 
     def _shown(self, request: HttpRequest, obj: Any) -> Iterator[tuple[Any, ...]]:
         """What the form may change: of the row, and of those inside its page."""
-        yield _values(obj, self.get_form(request, obj).base_fields)  # type: ignore[attr-defined]
-        for formset, inline in self.get_formsets_with_inlines(request, obj):  # type: ignore[attr-defined]
-            rows = inline.model._base_manager.filter(**{formset.fk.name: obj})
-            yield from (_values(row, formset.form.base_fields) for row in rows.order_by("pk"))
+        form = self.get_form(request, obj)  # type: ignore[attr-defined]
+        yield _values(obj, {*form.base_fields, *getattr(form, "written_by_others", ())})
+        for formset, _inline in self.get_formsets_with_inlines(request, obj):  # type: ignore[attr-defined]
+            for row in _rows(formset, obj):
+                yield _values(row, formset.form.base_fields)
+
+    def _inside(self, request: HttpRequest, obj: Any) -> Iterator[QuerySet[Any]]:
+        """The rows inside its page."""
+        for formset, _inline in self.get_formsets_with_inlines(request, obj):  # type: ignore[attr-defined]
+            yield _rows(formset, obj)
+
+
+def _rows(formset: Any, obj: Any) -> QuerySet[Any]:
+    found: QuerySet[Any] = formset.model._base_manager.filter(**{formset.fk.name: obj}).order_by("pk")
+    return found
 
 
 def _values(row: Any, names: Any) -> tuple[Any, ...]:

@@ -27,6 +27,7 @@ RULE = gettext_lazy("Each line: group = role, or group = role: project, project 
 class ProviderForm(PlaceForm):
     """The secret goes in and never comes out."""
 
+    written_by_others = ("rules",)  # columns that fields of another name write
     secret = forms.CharField(
         label=gettext_lazy("Client secret"),
         required=False,

@@ -3,6 +3,7 @@
 Both leave `request.organization` and `request.membership` behind; nothing is asked without them.
 """
 
+import time
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -29,6 +30,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         scheme, _, secret = request.headers.get("Authorization", "").strip().partition(" ")
         if scheme.lower() not in SCHEMES:
             return None
+        began = time.monotonic()
         found = bearer.live(secret.strip()) or _through_oauth(secret.strip(), request.path)
         if found is None:
             elsewhere(cells.address_of_token(secret.strip()))
@@ -39,6 +41,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
                 headers={"WWW-Authenticate": self.authenticate_header(request)},
             )
         token, membership = found
+        setattr(token.user, current.LOOKED_UP, began)
         stand(request, token.user, [membership] if membership else [])
         touch(token)
         scopes = tuple(token.scopes)

@@ -283,6 +283,8 @@ def _arrange(provider: Provider, claims: dict[str, Any], user: Any) -> None:
             found.active = False
             found.save()
         return
+    if (found is None or not found.active) and _ended_by_another(home.pk, user):
+        raise Refused("an administrator has ended the membership: they give it back")
     role, custom = _role(home.pk, rule["role"])
     projects = _projects(home.pk, rule.get("projects"))
     now = {"role": role, "custom_role": custom, "projects": projects, "active": True}
@@ -292,6 +294,22 @@ def _arrange(provider: Provider, claims: dict[str, Any], user: Any) -> None:
         for name, value in now.items():
             setattr(found, name, value)
         found.save()
+
+
+def _ended_by_another(organization_id: str, user: Any) -> bool:
+    """Whether somebody has switched the user's membership off, or removed it, and no sign-in, which does so
+    where the provider says no more of them.
+    """
+    own = Change.objects.filter(organization_id=organization_id, model=Membership._meta.label_lower)
+    theirs = Q(before__user_id=user.pk) | Q(after__user_id=user.pk)
+    known = {*own.filter(theirs).values_list("object_id", flat=True)}
+    known.update(
+        Membership.objects.filter(organization_id=organization_id, user=user).values_list("pk", flat=True)
+    )
+    ended = Q(action=ChangeAction.REMOVED) | Q(after__active=False)
+    again = Q(after__active=True)
+    last = own.filter(ended | again, object_id__in=known).order_by("-id").first()
+    return last is not None and last.after.get("active") is not True and last.user_id != user.pk
 
 
 def _role(organization_id: str, name: str) -> tuple[str, CustomRole | None]:

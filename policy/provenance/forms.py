@@ -32,12 +32,9 @@ BEFORE_HOST = re.compile(
 )
 PLAIN_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,8}}")
 _ANY_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
-FOREIGN_HOST = re.compile(
-    rf"{_ANY_LABEL}(?:\.{_ANY_LABEL}){{1,8}}"
-)  # which may begin as a word of Chinese does
-MAY_END = re.compile(
-    rf"[a-z0-9-]+(?=[{_CJK}])|[{_CJK}]{{1,4}}", re.IGNORECASE
-)  # before what stands glued to it
+# A host that may begin as a word of Chinese does; and what may be its last label before words glued to it.
+FOREIGN_HOST = re.compile(rf"{_ANY_LABEL}(?:\.{_ANY_LABEL}){{1,8}}")
+MAY_END = re.compile(rf"[a-z0-9-]+(?=[{_CJK}])|[{_CJK}]{{1,4}}", re.IGNORECASE)
 URL = re.compile(rf"\b(?P<scheme>[a-z][a-z0-9+.-]{{1,15}}):/{{1,3}}(?P<rest>{_TAIL})", re.IGNORECASE)
 BARE = re.compile(
     rf"(?<![@\w.-])(?://)?(?P<host>{_HOST}|\d{{8,10}}(?=/)|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?P<port>:\d{{1,5}})?(?P<rest>[/?#]{_TAIL})?(?![\w@])"

@@ -46,7 +46,7 @@ def cancel(run_id: str, actor: Actor, reason: str = "") -> None:
     with transaction.atomic():
         parent = lock_parent(run_id)
         log = RunLog.lock(run_id)
-        actor = today.since(actor, log.asked_at)
+        actor = today.since(actor)
         may(actor, Verb.CANCEL, log)
         if log.status == RunStatus.CANCELLED:
             return

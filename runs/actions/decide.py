@@ -17,6 +17,7 @@ from common.canonical import NotJson, normalise, same
 from common.columns import Columns
 from common.db import Statement, execute, row
 from common.limits import TooMany
+from groups import today
 from groups.actors import MEMBER, Actor, member_of
 from groups.changes import TakesConfirmation, TakesSecond
 from groups.models import Membership
@@ -280,11 +281,11 @@ def _ask_anew(asked: Asked) -> None:
 
 def _today(said: Said, asked: Asked) -> Said:
     """By the actor as they are now that the run is locked: a membership that has ended meanwhile is none, nor
-    is one in another organization than the door was of.
+    is one in another organization than the door was of, and a token that was revoked reaches nothing.
     """
     then, now = said.actor.membership, asked.membership
     theirs = now if then is not None and now is not None and then.pk == now.pk else None
-    return replace(said, actor=replace(said.actor, membership=theirs))
+    return replace(said, actor=today.since(replace(said.actor, membership=theirs)))
 
 
 def _say(asked: Asked, said: Said, demand: Demand) -> Approval:

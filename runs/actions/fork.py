@@ -15,6 +15,7 @@ from django.db import transaction
 from common import ids
 from common.canonical import digest
 from common.db import execute, row
+from groups import today
 from groups.actors import Actor
 from groups.catalog import find_group
 from policy.authority import Verb, can, may
@@ -86,6 +87,8 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
     events, state = point(old, seq, actor)
     with transaction.atomic():
         agent, now = personal_agent(old.user, old.project, queued=True)  # refuses who is no member now
+        actor = today.since(actor)
+        may(actor, Verb.FORK, old)
         members = _members(old, events[0].payload, agent)
         above = _above(old, agent)
         log = begin(_new(old, state, _origin(old, seq), events[0].payload, members, above, session_key), now)
@@ -96,6 +99,7 @@ def fork(run_id: str, seq: int, actor: Actor, content: str = "", session_key: st
         if content.strip():
             words = said(actor, content.strip(), MessageType.STATUS, own)
             log.append(EventType.MESSAGE_CREATED, {**words, **marks(old.root_id, content)})
+        may(today.since(actor), Verb.FORK, old)  # copying may have taken a while
         waits.flush_and_enqueue(log)
         _copy_calls(old.pk, log.id, state)
     return log.id

@@ -36,7 +36,7 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
     content = content.strip()
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = today.since(actor, log.asked_at)
+        actor = today.since(actor)
         may(actor, Verb.STEER, log)
         if not content:
             raise SignalRefused("EMPTY", "The message is empty.")
@@ -44,6 +44,9 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             raise SignalRefused("TOO_LONG", f"The message is longer than {MAX_CONTENT} characters.")
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")
+        not_theirs = marks(log.root_id, content)
+        actor = today.since(actor)  # to look for words that others wrote may have taken a while
+        may(actor, Verb.STEER, log)
         answers = question(run_id, correlation_key)
         if answers and answers[0].startswith(FORMS):
             may(actor, Verb.ANSWER, log)
@@ -54,7 +57,6 @@ def message(run_id: str, content: str, actor: Actor, correlation_key: str = "") 
             may(actor, Verb.ANSWER, log)
         elif not can(actor, Verb.ANSWER, log):
             answers = None
-        not_theirs = marks(log.root_id, content)
         words = said(actor, content, MessageType.STATUS, can(actor, Verb.SPEAK_AS_PERSON, log))
         log.append(EventType.MESSAGE_CREATED, {**words, **not_theirs})
         if answers:

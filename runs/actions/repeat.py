@@ -48,7 +48,7 @@ def decline(run_id: str, key: str, actor: Actor) -> None:
     """
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = today.since(actor, log.asked_at)
+        actor = today.since(actor)
         may(actor, Verb.ANSWER, log)
         if log.ended:
             raise SignalRefused("RUN_ENDED", f"The run has already {log.status}.")

@@ -33,7 +33,7 @@ def resolve(
     payload = {"outcome": outcome, "result": result, "message": message, "by": str(actor)}
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = today.since(actor, log.asked_at)
+        actor = today.since(actor)
         may(actor, Verb.RESOLVE_REVIEW, log)
         if outcome not in OUTCOMES:
             raise SignalRefused("BAD_OUTCOME", f"The outcome is one of {', '.join(OUTCOMES)}.")

@@ -119,10 +119,11 @@ def signal(run_id: str, correlation_key: str, actor: Actor, payload: Any = None)
     asked = correlation_key.startswith(QUESTION)
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = today.since(actor, log.asked_at)
+        actor = today.since(actor)
         may(actor, Verb.ANSWER if asked else Verb.STEER, log)
         if asked:
             payload = _answer(log.root_id, payload)
+            may(today.since(actor), Verb.ANSWER, log)  # that may have taken a while
         found = row(FIND, [run_id, correlation_key])
         if found and found[0] is not None:
             return _again(correlation_key, payload, found[1])

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 
 from common import ids
 from common.db import row
-from groups import changes, routing
+from groups import changes, routing, today
 from groups.actors import Actor
 from groups.models import AgentInstance, Project, Role
 from policy.authority import About, Verb, can, may
@@ -117,6 +117,9 @@ def start(
         agent, now = personal_agent(actor.user, project, queued=True)
         about = About(project.organization_id, project.pk, actor.user_id)
         may(actor, Verb.START, about)
+        marks = _marks(actor, project, session_key, goal, repeats)
+        actor = today.since(actor)  # to look for words that others wrote may have taken a while
+        may(actor, Verb.START, about)
         snapshot: dict[str, Any] = {"escalate_to": wanted_group(group_id, project)} if group_id else {}
         limits = narrowed(budgets or {})
         seconds = limits.pop("seconds")
@@ -137,7 +140,7 @@ def start(
                 deadline=now + timedelta(seconds=seconds),
                 author=str(actor),
                 outside=outside or not can(actor, Verb.SPEAK_AS_PERSON, about),
-                marks=_marks(actor, project, session_key, goal, repeats),
+                marks=marks,
                 snapshot={**snapshot, **(told or {})},
             ),
             now,

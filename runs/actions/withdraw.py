@@ -30,7 +30,7 @@ def withdraw(run_id: str, call_id: str, actor: Actor) -> bool:
     """
     with transaction.atomic():
         log = RunLog.lock(run_id)
-        actor = today.since(actor, log.asked_at)
+        actor = today.since(actor)
         may(actor, Verb.DRIVE, log)
         found = None if log.ended else row(OPEN, [run_id, call_id, KINDS])
         if not found:

@@ -138,7 +138,8 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
         tool_calls.open_call(log, call, said.arguments, said.idempotency_key, status, passed.row_id)
         outcome_unknown(claimed, call, restored=True)
         return None
-    if not approvals.use_grant(log, said):  # its last use went to another call meanwhile
+    if not approvals.use_grant(log, said, at_once=True):  # others have used it, or held it, meanwhile
+        gate().weighed = True
         return start_one(claimed, gate, call)
     running = CallStatus.RUNNING
     row_id = tool_calls.open_call(log, call, said.arguments, said.idempotency_key, running, passed.row_id)

@@ -67,7 +67,7 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
     claimed = _session(run_id, actor)
     try:
         with claimed.step() as log:
-            actor = today.since(actor, log.asked_at)
+            actor = today.since(actor)
             if came_before(run_id, actor, call_id, name, arguments):
                 return call_id
             if again := decided_before(run_id, call_id, name, arguments):  # at the same moment
@@ -124,7 +124,7 @@ def complete(run_id: str, actor: Actor, output: str) -> None:
     left = output.strip() or None
     try:
         with claimed.step(lock_parent_too=True) as log:
-            may(today.since(actor, log.asked_at), Verb.DRIVE, log)
+            may(today.since(actor), Verb.DRIVE, log)
             _check_nothing_open(claimed)
             if left:
                 _say(claimed, {"content": left})
@@ -151,7 +151,7 @@ def fail(run_id: str, actor: Actor, message: str, code: str = AGENT_FAILED) -> N
     claimed = _session(run_id, actor)
     try:
         with claimed.step(lock_parent_too=True) as log:
-            may(today.since(actor, log.asked_at), Verb.DRIVE, log)
+            may(today.since(actor), Verb.DRIVE, log)
             ending.fail(claimed, log, code, message)
             _tell_parent(claimed)
     except Ended as ended:

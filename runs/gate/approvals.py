@@ -3,6 +3,7 @@
 Deciding is runs/actions/decide.py.
 """
 
+import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from django.conf import settings
 from common import ids
 from common.canonical import canonical, digest
 from common.db import execute, row
+from groups.today import AT_ONCE
 from policy import grants as standing
 from policy.authority import About
 from policy.checker import approval_key
@@ -239,15 +241,19 @@ def consume(log: RunLog, approval_id: str | None) -> None:
         log.also.append((CONSUME, [log.now, approval_id]))
 
 
-def use_grant(log: RunLog, admitted: Admitted) -> bool:
+def use_grant(log: RunLog, admitted: Admitted, at_once: bool = False) -> bool:
     """Count this call as a use of the grant that let it pass. False when the grant has no use left or
-    counts no more.
+    counts no more; with `at_once` also where others held its row for more than a moment, so that the gate is
+    asked again.
 
     The grant's row is locked, so that two calls cannot both have its last use.
     """
     if not admitted.decision.grant_id:
         return True
+    began = time.monotonic()
     grant = Grant.objects.select_for_update(no_key=True).get(pk=admitted.decision.grant_id)
+    if at_once and time.monotonic() - began > AT_ONCE:
+        return False
     used = grant.uses.exclude(idempotency_key=admitted.idempotency_key).count()
     if grant.revoked_at or (grant.max_uses is not None and used >= grant.max_uses):
         return False

@@ -4,7 +4,6 @@ Raw SQL lives here because a step's cost is this file: the lock and the fence ar
 events, the calls and waits they speak of and the row's new state another.
 """
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -137,7 +136,6 @@ class RunLog:
     now: datetime
     listened: bool = True  # whether a webhook may want to hear of it
     live: LiveBoundary | None = None  # of its user, where it was read along with the lock
-    asked_at: float = 0.0  # when the lock was asked for, by time.monotonic()
     appended: list[Event] = field(default_factory=list)
     changes: dict[str, Any] = field(default_factory=dict)
     unborn: dict[str, Any] | None = None  # the other columns of a run whose row is not stored yet
@@ -179,15 +177,14 @@ class RunLog:
     @classmethod
     def _locked(cls, which: str, value: Any, run_ids: Sequence[str], statement_timeout_ms: int) -> list[Self]:
         step = [str(statement_timeout_ms)] if statement_timeout_ms else []
-        asked_at = time.monotonic()
         found = rows(lock_sql(which, bool(step)), [value, *step])
         if len(found) != len(run_ids):
             raise RunGone(", ".join(run_ids))
-        return [cls._made_of(one, asked_at) for one in found]
+        return [cls._made_of(one) for one in found]
 
     @classmethod
-    def _made_of(cls, found: Sequence[Any], asked_at: float) -> Self:
-        log = cls(**dict(zip(COLUMNS, found, strict=False)), asked_at=asked_at)
+    def _made_of(cls, found: Sequence[Any]) -> Self:
+        log = cls(**dict(zip(COLUMNS, found, strict=False)))
         if len(found) > len(COLUMNS):
             log.live = policy_cache.live_boundary_of(found[len(COLUMNS)], log.project_id)
         return log

@@ -6,6 +6,7 @@ a page of another origin, whatever name it reached Deputy by.
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from io import BytesIO
@@ -20,6 +21,7 @@ from rest_framework.exceptions import APIException
 
 from common.api.errors import CONTENT_TYPE, Problem, handler
 from groups import changes
+from groups.today import AT_ONCE
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -48,10 +50,31 @@ async def enter(scope: Any, receive: Any, send: Any) -> None:
         try:
             check(http)
             session = await server.in_thread(_find, http)
+            receive = await _received(receive)
+            # a token may have been revoked before the body came
+            if time.monotonic() - session.entered.at > AT_ONCE:
+                session = await server.in_thread(_find, http)
         except (APIException, OperationalError) as refused:
             await refuse(refused, send)
             return
         await server.serve({**scope, "deputy": session}, receive, send)
+
+
+async def _received(receive: Any) -> Any:
+    """`receive` once the whole body is here; what comes after it is heard as it comes."""
+    pieces = []
+    while True:
+        pieces.append(await receive())
+        if pieces[-1]["type"] != "http.request" or not pieces[-1].get("more_body", False):
+            break
+    left = iter(pieces)
+
+    async def again() -> Any:
+        for piece in left:
+            return piece
+        return await receive()
+
+    return again
 
 
 async def sdk() -> Any:

@@ -12,6 +12,7 @@ from common.api.errors import Problem
 from common.api.permissions import needed_scope
 from common.api.views import ApiView
 from common.db import execute
+from groups import today
 from groups.actors import Actor, Via
 from groups.api.access import find_project, projects
 from groups.api.authentication import TokenAuthentication
@@ -38,14 +39,21 @@ class McpView(ApiView):
 
 @dataclass(frozen=True)
 class McpSession:
-    """`run_id` where the address names a run; without, calls go to the token's open run of the project."""
+    """`run_id` where the address names a run; without, calls go to the token's open run of the project.
+    `entered`: who asked, as they stood when the request came in.
+    """
 
     user: Any
     membership: Membership
     token: Any
-    actor: Actor
+    entered: Actor
     project: Project
     run_id: str | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """Who asks, as they stand now where a moment has passed: for a thread, or behind a lock."""
+        return today.since(self.entered)
 
     @property
     def session_key(self) -> str:
@@ -65,12 +73,12 @@ def find(http: ASGIRequest) -> McpSession:
     if path is None:
         raise Problem(404, "NOT_FOUND", "Nothing is here. There are /mcp, /mcp/projects/… and /mcp/runs/….")
     actor = Actor.of_token(request.auth, request.membership, Via.MCP)
-    who = {"user": request.user, "membership": request.membership, "token": request.auth, "actor": actor}
+    who = {"user": request.user, "membership": request.membership, "token": request.auth, "entered": actor}
     if path["run"]:
         run = access.runs(request.membership).filter(pk=path["run"]).select_related("project").first()
         if run is None:
             raise Problem(404, "NOT_FOUND", "No such run.")
-        check_drives(run, who["actor"])
+        check_drives(run, actor)
         return McpSession(**who, project=run.project, run_id=run.pk)
     return McpSession(**who, project=project_of(request.membership, path["project"]))
 

@@ -107,7 +107,7 @@ class Gate:
     roles_above: tuple[str, ...] = ()
     groups_above: tuple[str, ...] = ()
     trace: Trace | None = None  # where the values of its run's calls came from
-    weighed: bool = False  # whether what may take long was done since the rules were looked at
+    weighed: bool = False  # whether time may have passed since the rules were looked at
 
     @classmethod
     def open(

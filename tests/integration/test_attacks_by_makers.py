@@ -278,9 +278,9 @@ def test_a_maker_who_leaves_between_the_gate_and_the_use_is_noticed(ask, ada, ov
 
     use = approvals.use_grant
 
-    def later(*about):
+    def later(*about, **how):
         membership_over(ada)
-        return use(*about)
+        return use(*about, **how)
 
     monkeypatch.setattr(approvals, "use_grant", later)
     mail.outbox.clear()

@@ -2,6 +2,7 @@
 """Accounts and memberships that are written back as they were while somebody takes something back."""
 
 import json
+import time
 from contextlib import closing
 
 import pytest
@@ -13,18 +14,35 @@ from django.core import mail
 from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from oauth2_provider.models import AccessToken, Application
 
-from groups import oauth
-from groups.models import Connection, IdentityProvider, Membership, Organization, ProposedChange, Token
+from groups import changes, oauth, today
+from groups.actors import Actor
+from groups.models import (
+    Connection,
+    GroupMember,
+    IdentityProvider,
+    Membership,
+    Organization,
+    ProposedChange,
+    Token,
+)
 from groups.sign_in import identities
-from policy.models import CapabilityRule
+from groups.sign_in.openid import Refused
+from memory import curate
+from memory.models import Memory
+from policy.authority import NotAllowed
+from policy.models import CapabilityRule, Grant
+from runs.actions import decide
 from runs.execution import executor
-from runs.models import Approval
+from runs.models import Approval, ToolCall
 from tests.admin_world import client_of, url
 from tests.at_once import Beside, at_once, until_blocked
-from tests.factories import MembershipFactory, UserFactory
+from tests.factories import MemberFactory, MembershipFactory, ProjectFactory, RoleFactory, UserFactory
+from tests.forms import change_form
 from tests.integration.api_client import Api
+from tests.integration.outside import MAIL, Outside
 from tests.integration.test_decisions import SEND
 from tests.integration.test_oauth import (  # noqa: F401 - fixtures
     PROGRAM,
@@ -50,8 +68,8 @@ def with_password(user):
     return user
 
 
-def beside(do, meanwhile):
-    """Do it while somebody else's change has been made and is not committed yet."""
+def beside(do, meanwhile, seconds=0.0):
+    """Do it while somebody else's change has been made and is not committed yet, for so long."""
 
     def alone():
         with closing(connection):
@@ -61,6 +79,7 @@ def beside(do, meanwhile):
         meanwhile()
         doing = Beside(alone)
         until_blocked(doing)
+        time.sleep(seconds)
     return doing.result()
 
 
@@ -204,3 +223,155 @@ def test_with_a_second_person_one_removes_no_rule_that_a_colleague_has_just_put_
     beside(doors[door], lambda: mine.update(active=True))
     assert mine.exists()
     assert ProposedChange.objects.get().action == "removed"
+
+
+@pytest.mark.parametrize("where", ["all", "another project"])
+@pytest.mark.parametrize("door", ["api", "api removes", "form", "page", "list"])
+def test_who_sees_one_project_changes_no_rule_that_has_just_left_it(world, door, where):
+    organization = world.organization
+    mine = administrator(world, "ada", projects=[world.project.pk])
+    other = ProjectFactory(organization=organization)
+    about = {"organization": organization, "project": world.project, "limited": True}
+    rule = CapabilityRule.objects.create(**about, tool="send_email", effect="deny")
+    rows, there = CapabilityRule.objects.filter(pk=rule.pk), url("policy_capabilityrule_changelist")
+    chosen = {"action": "delete_selected", "_selected_action": [rule.pk], "post": "yes"}
+    api, browser = Api(mine, organization), client_of(mine)
+    change = url("policy_capabilityrule_change", rule.pk)
+    form = change_form(browser.get(change)) | {"effect": "allow"}
+    path = f"/api/policy/rules/{rule.pk}/"
+    say = {"content_type": "application/json", "headers": api.headers}
+    doors = {
+        "api": lambda: api.client.patch(path, json.dumps({"effect": "allow"}), **say),
+        "api removes": lambda: api.client.delete(path, headers=api.headers),
+        "form": lambda: browser.post(change, form),
+        "page": lambda: browser.post(url("policy_capabilityrule_delete", rule.pk), {"post": "yes"}),
+        "list": lambda: browser.post(there, chosen),
+    }
+    answer = beside(doors[door], lambda: rows.update(project=None if where == "all" else other))
+    assert answer.status_code in (302, 403, 404)
+    assert rows.get().effect == "deny"
+
+
+@pytest.mark.parametrize("how", ["switched off", "removed", "by a sign-in"])
+def test_whom_somebody_has_switched_off_is_no_member_again_by_signing_in(world, how):
+    """Whom a sign-in has switched off, since their group was gone, is one again with it."""
+    provider = IdentityProvider.objects.create(
+        organization=world.organization, name="Company", issuer="https://id.example.org", client_id="deputy",
+        groups_claim="groups", rules=[{"group": "staff", "role": "decider", "projects": None}],
+    )  # fmt: skip
+    SocialAccount.objects.create(provider=provider.pk, uid="s-1", user=world.user)
+    mine = Membership.objects.get(pk=world.membership.pk)
+    if how == "by a sign-in":
+        identities.of(provider, {"sub": "s-1", "groups": []})
+    with changes.acting(administrator(world, "root")):
+        if how == "switched off":
+            mine.active = False
+            mine.save()
+        elif how == "removed":
+            mine.delete()
+    if how == "by a sign-in":
+        identities.of(provider, {"sub": "s-1", "groups": ["staff"]})
+    else:
+        with pytest.raises(Refused, match="an administrator has ended the membership"):
+            identities.of(provider, {"sub": "s-1", "groups": ["staff"]})
+    there = Membership.objects.filter(user=world.user, active=True)
+    assert there.exists() is (how == "by a sign-in")
+
+
+def test_a_providers_form_that_was_opened_before_gives_no_line_back(world):
+    root = administrator(world, "root")
+    lines = [{"group": "bosses", "role": "decider", "projects": None}]
+    provider = IdentityProvider.objects.create(
+        organization=world.organization, name="Company", issuer="https://id.example.org", client_id="deputy",
+        groups_claim="groups", rules=lines,
+    )  # fmt: skip
+    browser, page = client_of(root), url("groups_identityprovider_change", provider.pk)
+    form = change_form(browser.get(page)) | {"name": "The company"}
+    IdentityProvider.objects.filter(pk=provider.pk).update(rules=[])
+    assert browser.post(page, form).status_code == 302
+    provider.refresh_from_db()
+    assert (provider.rules, provider.name) == ([], "Company")
+
+
+def test_a_groups_form_gives_no_seat_its_old_role_back(world):
+    """Nobody changes a seat between its being compared and being written."""
+    root = administrator(world, "root")
+    seat = MemberFactory(group__project=world.project)
+    other = RoleFactory(organization=world.organization)
+    browser, page = client_of(root), url("groups_group_change", seat.group_id)
+    form = change_form(browser.get(page)) | {"description": "Another one"}
+    seats = GroupMember.objects.filter(pk=seat.pk)
+    beside(lambda: browser.post(page, form), lambda: seats.update(role=other))
+    assert seats.get().role == other
+
+
+def test_a_memory_is_changed_by_nobody_who_may_not_any_more(world, monkeypatch):
+    mine = administrator(world, "curious")
+    monkeypatch.setattr(today, "AT_ONCE", 0)
+    memory = Memory.objects.create(
+        organization=world.organization, project=world.project, type="archival", content="As it was."
+    )
+    token, _ = Token.objects.issue(world.organization, mine, scopes=["memory:write", "speak_as_person"])
+    member = Membership.objects.get(user=token.user)
+    actor = Actor.of_token(token, member)
+    Token.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
+    with pytest.raises(NotAllowed):
+        curate.edit(memory.pk, actor, content="Pay to eve@rival.example.")
+    memory.refresh_from_db()
+    assert memory.content == "As it was."
+
+
+def test_a_revoked_tokens_other_arguments_take_no_effect(world, ask, rule, monkeypatch):
+    """Where policy lets them pass without anybody's decision."""
+    monkeypatch.setattr(today, "AT_ONCE", 0)
+    CapabilityRule.objects.create(
+        organization=world.organization, tool="send_email", effect="allow", project=world.project,
+        condition='args.to.all(a, a.endsWith("@acme.example"))',
+    )  # fmt: skip
+    decider = MembershipFactory(organization=world.organization, role="decider")
+    token, _ = Token.objects.issue(world.organization, decider.user, scopes=["approvals:decide"])
+    actor = Actor.of_token(token, decider)
+    run = ask(in_order(SEND, say("done")))
+    approval = Approval.objects.get(run=run)
+    Token.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
+    said = {**approval.arguments, "to": ["boss@acme.example"], "body": "Mine"}
+    with pytest.raises(decide.DecisionRefused):
+        decide.approve(approval.pk, actor, digest=approval.arguments_digest, arguments=said)
+    executor.run(run.pk)
+    assert not mail.outbox
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_waits_for_its_standing_approval_hears_of_a_deny_meanwhile(world, rule):
+    ada = administrator(world, "giver")
+    grant = Grant.objects.create(
+        organization=world.organization, project=world.project, tool="send_email", any_arguments=True,
+        granted_by=ada, max_uses=9,
+    )  # fmt: skip
+    outside = Outside(world)
+
+    def held():
+        list(Grant.objects.select_for_update().filter(pk=grant.pk))
+        CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="deny")
+
+    assert beside(lambda: outside.call("c1", "send_email", **MAIL), held, 0.1).status == "denied"
+    assert not mail.outbox and not grant.uses.exists()
+
+
+def test_a_token_that_is_revoked_while_its_use_is_noted_calls_nothing(world):
+    """To note that it is in use takes its row, which its revocation holds."""
+    mine = administrator(world, "holder")
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="allow")
+    api = Api(mine, world.organization)
+    said = {"project": world.project.pk, "goal": "Send it.", "driver": "external"}
+    run = api.post("runs/", said).json()["id"]
+    tokens = Token.objects.filter(pk=api.token.pk)
+    tokens.update(last_used_at=None)
+    call = {"call_id": "c1", "name": "send_email", "arguments": MAIL}
+
+    def asks():
+        return api.post(f"runs/{run}/tool-calls/", call)
+
+    answer = beside(asks, lambda: tokens.update(revoked_at=timezone.now()), 0.1)
+    assert answer.status_code in (401, 403), answer.content
+    assert not ToolCall.objects.filter(run=run).exists()

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from groups import today
 from groups.actors import Actor
 from groups.models import Membership, Token
 from policy.authority import NotAllowed
@@ -431,17 +432,17 @@ def test_a_persons_word_settles_it(outside, interrupted, counted, world, word, s
 
 @pytest.fixture
 def after_the_lock(monkeypatch):
-    """Something happens while an action waits for the run, as if it had waited for a second."""
+    """Something happens while an action waits for the run, and more than a moment passes."""
 
     def arrange(happens):
         usual = RunLog._locked.__func__
 
         def late(cls, *asked):
             found = usual(cls, *asked)
-            for log in found:
-                log.asked_at -= 1
             happens()
             return found
+
+        monkeypatch.setattr(today, "AT_ONCE", 0)
 
         monkeypatch.setattr(RunLog, "_locked", classmethod(late))
 

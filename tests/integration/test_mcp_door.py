@@ -1,10 +1,12 @@
 """Deputy as an MCP server, asked by the official SDK's client, in this process and on this database."""
 
+import asyncio
 import json
 
 import httpx2
 import pytest
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
+from django.utils import timezone
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -304,6 +306,28 @@ def test_a_large_body_and_other_methods_are_refused(world, agent):
 
     answer = async_to_sync(get)()
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("lost", [{"revoked_at": timezone.now()}, {"scopes": ["runs:read"]}])
+def test_a_token_that_is_lost_before_the_body_has_come_calls_nothing(world, agent, lost):
+    """However long the body takes after the headers."""
+    call = {"name": "list_available_groups", "arguments": {}}
+    said = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+
+    async def late():
+        yield said[:20]
+        await sync_to_async(Token.objects.filter(pk=agent.token.pk).update)(**lost)
+        await asyncio.sleep(0.05)
+        yield said[20:]
+
+    async def ask():
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=enter)) as http:
+            plain = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+            return await http.post(URL, content=late(), headers={**plain, **bearer(agent)})
+
+    answer = async_to_sync(ask)()
+    assert answer.status_code in (401, 403), answer.text
+    assert not Run.objects.exists()
 
 
 @pytest.mark.parametrize("path", ["/x", "/projects/%00", "/runs/run_1", "/projects/", "/projects/none"])
