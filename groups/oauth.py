@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from oauth2_provider.cimd import CIMDError
 from oauth2_provider.models import AccessToken, Grant, RefreshToken
@@ -141,8 +142,9 @@ def live(secret: str, path: str) -> Token | None:
 
 
 def _token_of(application: Any, user: Any) -> Token | None:
-    """The token of somebody's connection with a program, where it is not revoked."""
+    """The token of somebody's connection with a program, where it is not revoked and has not expired."""
     found = Token.objects.filter(connection__application=application, connection__user=user, revoked_at=None)
+    found = found.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
     return found.select_related("user", "organization").first()
 
 

@@ -121,6 +121,15 @@ def api(access, path="/api/runs/"):
 API = {"resource": f"{SITE}/api"}
 
 
+def test_a_connection_ends_where_its_token_does(ada):
+    """Its person may give it an end, as any token of theirs."""
+    got = connected(ada, **API)
+    assert api(got["access_token"]).status_code == 200
+    Token.objects.filter(connection__user=ada.user).update(expires_at=timezone.now())
+    assert api(got["access_token"]).status_code == 401
+    assert refreshed(got["refresh_token"], **API).status_code == 400
+
+
 def test_a_program_is_connected_and_works_in_the_persons_name(ada):
     page = ada.client.get(reverse("oauth2_provider:authorize"), asked(**API))
     said = page.content.decode()
