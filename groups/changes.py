@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
@@ -237,11 +238,12 @@ def _hold(instance: Model, before: Values | None, after: Values | None) -> None:
 
 def _stands(by: By) -> None:
     """Raises PermissionDenied where somebody has other rights than when they asked: the request may have
-    waited for its row. The membership and its role stay locked, so that what takes rights away comes before
-    or after.
+    waited for its row. The membership and its role, or of who has none their account, stay locked, so that
+    what takes rights away comes before or after.
     """
     mine: Membership | None = getattr(by.user, STANDING, None)
     if mine is None:
+        _stands_alone(by)
         return
     if connection.in_atomic_block:
         hold(mine)
@@ -251,6 +253,15 @@ def _stands(by: By) -> None:
         token = Token.objects.filter(pk=by.token, revoked_at=None).first()
         stands = token is not None and {*by.scopes} <= {*token.scopes}
     if not stands:
+        raise PermissionDenied(_("Your rights have changed while this waited: ask again."))
+
+
+def _stands_alone(by: By) -> None:
+    """The same of a superuser who is no member, and of an account that nobody has taken in."""
+    accounts = get_user_model()._default_manager.filter(pk=by.user.pk)
+    rows = accounts.select_for_update(no_key=True) if connection.in_atomic_block else accounts
+    now = rows.values_list("is_active", "is_superuser").first()
+    if now != (by.user.is_active, by.user.is_superuser):
         raise PermissionDenied(_("Your rights have changed while this waited: ask again."))
 
 

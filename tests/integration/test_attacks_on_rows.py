@@ -375,3 +375,19 @@ def test_a_token_that_is_revoked_while_its_use_is_noted_calls_nothing(world):
     answer = beside(asks, lambda: tokens.update(revoked_at=timezone.now()), 0.1)
     assert answer.status_code in (401, 403), answer.content
     assert not ToolCall.objects.filter(run=run).exists()
+
+
+@pytest.mark.parametrize("lost", ["is_superuser", "is_active"])
+def test_a_superuser_of_no_organization_changes_nothing_once_they_are_none(world, lost):
+    root = UserFactory(username="root2", is_staff=True, is_superuser=True)
+    rule = CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="deny")
+    browser, page = client_of(root), url("policy_capabilityrule_change", rule.pk)
+    form = change_form(browser.get(page)) | {"effect": "allow"}
+    rows = CapabilityRule.objects.filter(pk=rule.pk)
+
+    def meanwhile():
+        list(rows.select_for_update())
+        User.objects.filter(pk=root.pk).update(**{lost: False})
+
+    answer = beside(lambda: browser.post(page, form), meanwhile)
+    assert (answer.status_code, rows.get().effect) == (403, "deny")
