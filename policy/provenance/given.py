@@ -175,6 +175,10 @@ _ANSWER = _set(
     "only just new work private personal for take send write try i mean meant would be should sorry "
     "rather instead"
 )
+_EXCEPTED = re.compile(
+    r"^\s*(?:not|except|minus|but)\b|\b(?:bounced?|replace[sd]?)\b|\b(?:was|before|until)\s?[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LONGEST_ANSWER = 8  # words beside the addresses
 _LONGEST_NAME = 4  # words beside each address of a list
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -212,6 +216,7 @@ _TELLS = _set(
     "tell ask inform notify remind let message email mail write text reply respond answer announce warn"
 )
 _CONTENT = _set("that whether should must can could may might will would shall has have not what if because")
+_ASKED = re.compile(rf"him|her|them|{_PEOPLE}")  # "ask her to write", "remind my boss to write"
 _ARTICLES = _set("the a an my our your his her their all every this these")
 # Of these verbs what stands beside them is no recipient, or they take something away.
 _TAKES_AWAY = lexicon.ASKS["delete"] | _set("report mute filter find stop avoid return")
@@ -434,6 +439,7 @@ def _is_answer(text: str, beside: frozenset[str]) -> bool:
         or re.search(MARK + _TO_ANOTHER.pattern, text)
         or re.search(rf"{MARK}[^\n]*:\s*\n", text)  # what follows is sent there
         or len(found) > _LONGEST_ANSWER
+        or _EXCEPTED.search(text)
         or _BAD.search(text)
         or len(text) > NEAR * 10
     ):
@@ -711,6 +717,8 @@ def _tells(verb: str, word: str, before: list[str]) -> bool:
     if verb not in _TELLS or verb not in before:
         return False
     since = before[len(before) - before[::-1].index(verb) :]
+    if since[-1:] == ["to"] and len(since) > 1 and word in _VERBS and _ASKED.fullmatch(since[-2]):
+        return True
     if _ARTICLES.intersection(since):
         return False
     return word in _CONTENT or (since[-1:] == ["to"] and len(since) > 1 and word in _VERBS)

@@ -138,7 +138,7 @@ def begin(claimed: ClaimedRun, gate: GateOnDemand, call: Call, passed: Passed) -
         tool_calls.open_call(log, call, said.arguments, said.idempotency_key, status, passed.row_id)
         outcome_unknown(claimed, call, restored=True)
         return None
-    if not approvals.use_grant(log, said, at_once=True):  # others have used it, or held it, meanwhile
+    if not approvals.use_grant(log, said):  # others have used it, or held it, meanwhile
         gate().weighed = True
         return start_one(claimed, gate, call)
     running = CallStatus.RUNNING
@@ -456,7 +456,12 @@ def readmitted(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | N
     if tool is None or not (harmless or looked or mcp_tasks.known(claimed.run_id, call.call_id)):
         return None
     said, _ = admitted_again(claimed, gate, call)
-    return once_more(claimed, call, said) if isinstance(said, Admitted) else None
+    if not isinstance(said, Admitted):
+        return None
+    if ready := once_more(claimed, call, said):
+        return ready
+    gate().weighed = True  # others have used its standing approval, or held it, meanwhile
+    return readmitted(claimed, gate, call)
 
 
 def asked_anew(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | None:
@@ -464,7 +469,8 @@ def asked_anew(claimed: ClaimedRun, gate: GateOnDemand, call: Call) -> Ready | N
     said, held = admitted_again(claimed, gate, call)
     if isinstance(said, Admitted) and (ready := once_more(claimed, call, said)):
         return ready
-    if isinstance(said, Admitted):  # the last use of a standing approval went to another call meanwhile
+    if isinstance(said, Admitted):  # others have used its standing approval, or held it, meanwhile
+        gate().weighed = True
         return asked_anew(claimed, gate, call)
     if isinstance(said, Refused):
         refuse(claimed, gate, call, said)
@@ -486,7 +492,9 @@ def admitted_again(
 
 
 def once_more(claimed: ClaimedRun, call: Call, said: Admitted) -> Ready | None:
-    """The call on its way again; None where the standing approval that covers it has no use left."""
+    """The call on its way again; None where the standing approval that covers it has no use left, or its row
+    was waited for.
+    """
     log = _log(claimed)
     if not approvals.use_grant(log, said):
         return None

@@ -13,6 +13,7 @@ from django.conf import settings
 from common import ids
 from common.canonical import canonical, digest
 from common.db import execute, row
+from groups.models import Project
 from groups.today import AT_ONCE
 from policy import grants as standing
 from policy.authority import About
@@ -57,10 +58,18 @@ class Held:
         if self.arguments_digest != digest_of_call(tool, self.arguments):
             self.why = ELSEWHERE
             return False
-        demand = demands.of_decision(decision, self.allow_self_approval)
+        allowed = self.allow_self_approval and allows_self_approval(self.about.project_id)
+        demand = demands.of_decision(decision, allowed)
         counted = demands.counted(self.approval_id, self.arguments_digest, demand, self.about)
         self.why = "" if counted.enough else counted.why
         return counted.enough
+
+
+def allows_self_approval(project_id: str | None) -> bool:
+    """Whether the project lets its people decide about their own runs by now: what a call is weighed by may
+    have taken a while.
+    """
+    return Project.objects.filter(pk=project_id, allow_self_approval=True).exists()
 
 
 NOTHING = Held()
@@ -241,10 +250,9 @@ def consume(log: RunLog, approval_id: str | None) -> None:
         log.also.append((CONSUME, [log.now, approval_id]))
 
 
-def use_grant(log: RunLog, admitted: Admitted, at_once: bool = False) -> bool:
+def use_grant(log: RunLog, admitted: Admitted) -> bool:
     """Count this call as a use of the grant that let it pass. False when the grant has no use left or
-    counts no more; with `at_once` also where others held its row for more than a moment, so that the gate is
-    asked again.
+    counts no more, and where others held its row for more than a moment, so that the gate is asked again.
 
     The grant's row is locked, so that two calls cannot both have its last use.
     """
@@ -252,7 +260,7 @@ def use_grant(log: RunLog, admitted: Admitted, at_once: bool = False) -> bool:
         return True
     began = time.monotonic()
     grant = Grant.objects.select_for_update(no_key=True).get(pk=admitted.decision.grant_id)
-    if at_once and time.monotonic() - began > AT_ONCE:
+    if time.monotonic() - began > AT_ONCE:
         return False
     used = grant.uses.exclude(idempotency_key=admitted.idempotency_key).count()
     if grant.revoked_at or (grant.max_uses is not None and used >= grant.max_uses):

@@ -25,6 +25,7 @@ from groups.models import (
     IdentityProvider,
     Membership,
     Organization,
+    Project,
     ProposedChange,
     Token,
 )
@@ -36,13 +37,15 @@ from policy.authority import NotAllowed
 from policy.models import CapabilityRule, Grant
 from runs.actions import decide
 from runs.execution import executor
+from runs.gate import approvals
 from runs.models import Approval, ToolCall
+from tests.acting import at_the_pages
 from tests.admin_world import client_of, url
 from tests.at_once import Beside, at_once, until_blocked
 from tests.factories import MemberFactory, MembershipFactory, ProjectFactory, RoleFactory, UserFactory
 from tests.forms import change_form
 from tests.integration.api_client import Api
-from tests.integration.outside import MAIL, Outside
+from tests.integration.outside import MAIL, Outside, work_off
 from tests.integration.test_decisions import SEND
 from tests.integration.test_oauth import (  # noqa: F401 - fixtures
     PROGRAM,
@@ -391,3 +394,26 @@ def test_a_superuser_of_no_organization_changes_nothing_once_they_are_none(world
 
     answer = beside(lambda: browser.post(page, form), meanwhile)
     assert (answer.status_code, rows.get().effect) == (403, "deny")
+
+
+def test_ones_own_vote_counts_no_more_once_the_project_has_taken_it_away(world, rule, monkeypatch):
+    """Also while the call is weighed."""
+    projects = Project.objects.filter(pk=world.project.pk)
+    projects.update(allow_self_approval=True)
+    CapabilityRule.objects.filter(pk=rule.pk).update(effect="require_human")
+    Membership.objects.filter(user=world.user).update(role="decider")
+    outside = Outside(world)
+    outside.call("c1", "send_email", **MAIL)
+    approval = Approval.objects.get(run=outside.run)
+    usual = approvals.held
+
+    def late(*about):
+        found = usual(*about)
+        projects.update(allow_self_approval=False)
+        return found
+
+    monkeypatch.setattr(approvals, "held", late)
+    mine = at_the_pages(world.user, world.organization.pk)
+    decide.approve(approval.pk, mine, digest=approval.arguments_digest)
+    work_off()
+    assert outside.look("c1").status == "waiting" and not mail.outbox

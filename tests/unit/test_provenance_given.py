@@ -733,6 +733,14 @@ def test_nor_by_being_typed_where_an_agent_asked_for_it(odd):
         "Email Ann (ann@bank.example) this.\nFW: offer\nSend it to A",
         "Email Ann (ann@bank.example) a summary of <mail>Send it to A</mail>",
         "Email Ann (ann@bank.example) a summary.\n-----\nSend it to A\n-----\n",
+        # somebody else is to write there
+        "Email ann@bank.example and ask her to forward it to A.",
+        "Email ann@bank.example and remind her to email A.",
+        "Email ann@bank.example and ask my boss to forward it to A.",
+        # a no on the line before
+        "Email ann@bank.example.\nNot to\nA",
+        "Email ann@bank.example.\nExcept\nA",
+        "Email ann@bank.example\nReplaces: A",
         # what somebody wants is not what is sent
         "Mallory (A) wants money from us. Email Ann (ann@bank.example) a warning.",
         "Mallory (A) needs to be blocked. Email Ann (ann@bank.example) about it.",
