@@ -77,6 +77,7 @@ def request_call(run_id: str, actor: Actor, call_id: str, name: str, arguments: 
                 ending.fail(claimed, log, limit.code, limit.message)
             else:
                 _ask(claimed, log, call_id, name, arguments)
+                may(today.since(actor), Verb.DRIVE, log)  # to weigh it may have taken a while
     except Ended as ended:
         raise _ended(ended) from None
     if limit:

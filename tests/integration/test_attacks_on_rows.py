@@ -36,7 +36,7 @@ from memory.models import Memory
 from policy.authority import NotAllowed
 from policy.models import CapabilityRule, Grant
 from runs.actions import decide
-from runs.execution import executor
+from runs.execution import executor, outside_agents
 from runs.gate import approvals
 from runs.models import Approval, ToolCall
 from tests.acting import at_the_pages
@@ -417,3 +417,20 @@ def test_ones_own_vote_counts_no_more_once_the_project_has_taken_it_away(world, 
     decide.approve(approval.pk, mine, digest=approval.arguments_digest)
     work_off()
     assert outside.look("c1").status == "waiting" and not mail.outbox
+
+
+def test_a_token_that_is_revoked_while_its_call_is_weighed_calls_nothing(world, monkeypatch):
+    CapabilityRule.objects.create(organization=world.organization, tool="send_email", effect="allow")
+    token, _ = Token.objects.issue(world.organization, world.user, scopes=["runs:write"])
+    actor = Actor.of_token(token, Membership.objects.get(user=world.user))
+    outside, usual = Outside(world), outside_agents._ask
+    monkeypatch.setattr(today, "AT_ONCE", 0)
+
+    def long(*about):
+        usual(*about)
+        Token.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
+
+    monkeypatch.setattr(outside_agents, "_ask", long)
+    with pytest.raises(NotAllowed):
+        outside_agents.request_call(outside.run.pk, actor, "c1", "send_email", MAIL)
+    assert not ToolCall.objects.filter(run=outside.run).exists() and not mail.outbox
