@@ -34,8 +34,8 @@ class Locked:
             return found
         row = self.model._base_manager.filter(pk=found.pk)
         list(row.select_for_update(no_key=True, of=("self",)).values_list("pk"))
-        for inside in self._inside(request, found):
-            list(inside.select_for_update(no_key=True, of=("self",)).values_list("pk"))
+        for formset, _inline in self.get_formsets_with_inlines(request, found):  # type: ignore[attr-defined]
+            list(_rows(formset, found).select_for_update(no_key=True, of=("self",)).values_list("pk"))
         found = super().get_object(request, object_id, from_field)  # type: ignore[misc]
         opened = getattr(request, "_deputy_opened", None)  # of a form, and not of another page about the row
         if found is not None and opened not in (None, self._mark(request, found)):
@@ -73,13 +73,9 @@ class Locked:
             for row in _rows(formset, obj):
                 yield _values(row, formset.form.base_fields)
 
-    def _inside(self, request: HttpRequest, obj: Any) -> Iterator[QuerySet[Any]]:
-        """The rows inside its page."""
-        for formset, _inline in self.get_formsets_with_inlines(request, obj):  # type: ignore[attr-defined]
-            yield _rows(formset, obj)
-
 
 def _rows(formset: Any, obj: Any) -> QuerySet[Any]:
+    """The rows inside its page."""
     found: QuerySet[Any] = formset.model._base_manager.filter(**{formset.fk.name: obj}).order_by("pk")
     return found
 

@@ -591,11 +591,10 @@ class _Sentence:
             )
         if found["by"] in ("with", "for"):
             return verb not in SENDS and not (verb in _MAKES and _OF.search(found["rest"]))
-        if found["by"] not in ("to", "cc", "bcc"):
-            reached = not self.mail or verb in _OF_SOMETHING or bool(_REACHED.search(found["rest"]))
-            return reached and not _ANOTHER_TIME.search(found["rest"])
         if found["by"] != "to":
-            return not _ANOTHER_TIME.search(found["rest"])
+            copied = found["by"] in ("cc", "bcc") or not self.mail or verb in _OF_SOMETHING
+            reached = copied or bool(_REACHED.search(found["rest"]))
+            return reached and not _ANOTHER_TIME.search(found["rest"])
         if verb in SENDS and _THINGS_TO.fullmatch(found["rest"]):
             return False
         answers = verb in lexicon.ANSWERS and _ANOTHERS_MAIL.search(found["rest"])

@@ -809,11 +809,11 @@ def _is_address(form: str, text: Text) -> bool:
 
 def _is_unknown_address(value: str) -> bool:
     """Whether it has an address in a form that nobody knows, which no words give: `"a b"@c.example`."""
+    if forms.is_mailbox(value):
+        return True
     clean = forms.clean(value)
-    beside, taken = "", 0
-    for _, start, end in forms.leads(clean):
-        beside, taken = beside + clean[taken:start] + " ", end
-    return forms.is_mailbox(value) or bool(MAILBOX.search(beside + clean[taken:]))
+    known = [(start, end) for _, start, end in forms.leads(clean)]
+    return bool(MAILBOX.search(words.without(clean, known)))
 
 
 def _renamed(inner: Traced) -> Traced:

@@ -37,11 +37,11 @@ LEADS = (LINK, ADDRESS, ACCOUNT)
 KINDS = {"address": ADDRESS, "account": ACCOUNT, "link": LINK}
 OWNER = re.compile(r"([^\W\d_]+)['’]s\s")  # "Zoe's email"
 # "You can find her e-mail on …": a person says where a value of this kind is to be taken from.
-_FIND = r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b.{0,60}?"
+_FINDS = r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b"
+_FIND = rf"{_FINDS}.{{0,60}}?"
 _WHOSE = r"(?:\b(?:his|her|their|its|my|our|your)|['’]s)\s+"
 _FIND_IT = (  # and nothing else there: "look up the news and answer her e-mail" is about no address
-    r"\b(?:find|found|look up|take|get|listed|given|stated|stands?|available)\b"
-    r"(?:(?!\b(?:and|then|in|at|on|from|for|to|with|about|or)\b)[^.,;:!?\n]){0,60}?"
+    rf"{_FINDS}(?:(?!\b(?:and|then|in|at|on|from|for|to|with|about|or)\b)[^.,;:!?\n]){{0,60}}?"
 )
 KIND_NAMES = {
     "address": re.compile(
